@@ -85,7 +85,7 @@ demo-model: setup
 	$(BIN)/python scripts/mosaic/train.py
 
 coverage: setup
-	$(BIN)/lmms-patch coverage --write docs/coverage.md
+	$(BIN)/lmms-patch tasks --all --write docs/coverage.md
 
 clean:
 	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -15,7 +15,7 @@ from tests.places import ROOT
 
 NOT_OURS = {"build", "dist", "node_modules", "out"}
 LONG = {"docs/coverage.md"}
-"""Pages whose lines may be long: ``lmms-patch coverage`` makes it."""
+"""Pages whose lines may be long: ``lmms-patch tasks --all`` makes it."""
 WIDTH = 160
 
 VERBS = frozenset(

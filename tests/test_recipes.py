@@ -1,4 +1,4 @@
-"""The recipe of CONTRIBUTING.md for a number, done: its changes in a copy of the tree, and what it says in a process that sees only the copy."""
+"""The recipes of CONTRIBUTING.md, done: their changes in a copy of the tree, and what it says in a process that sees only the copy."""
 
 import json
 import re
@@ -12,7 +12,6 @@ from lmms_patch.runs.catalogue import documented
 from tests.places import ROOT
 from tests.sizes import DEEP
 
-RECIPE = re.compile(r"^\*\*A new number\*\*.*?^```diff\n(.*?)^```$", re.M | re.S)
 MOST_FILES = 3
 DO = """
 import contextlib, io, json, sys
@@ -58,32 +57,41 @@ print(json.dumps(told))
 """
 
 
-@pytest.fixture(scope="module")
-def recipe():
-    found = RECIPE.search((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert found is not None, "CONTRIBUTING.md shows the changes as a diff"
+def recipe(what):
+    """The changes of one recipe, as CONTRIBUTING.md shows them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    found = re.search(rf"^\*\*A new {what}\*\*.*?^```diff\n(.*?)^```$", text, re.M | re.S)
+    assert found is not None, f"CONTRIBUTING.md shows the changes of a new {what} as a diff"
     return found[1]
 
 
-@pytest.fixture(scope="module")
-def tree(recipe, tmp_path_factory):
-    """A copy of the tree with the recipe's changes."""
-    copy = tmp_path_factory.mktemp("tree")
-    for name in ("lmms_patch", "tests", "scripts", "docs"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.mp4", "*.parquet"))
-    for name in ("configs", "tasks"):
-        (copy / name).symlink_to(ROOT / name)
-    done = subprocess.run(
-        ["git", "apply", "--recount", "--whitespace=nowarn", "-"],
-        input=recipe,
-        text=True,
-        cwd=copy,
-        capture_output=True,
-    )
-    assert done.returncode == 0, (
-        f"the change that CONTRIBUTING.md shows no longer fits the files; write it anew: {done.stderr}"
-    )
+def changed(copy, copied, *recipes):
+    """Make a copy of the tree with the changes of some recipes; of folders that they do not touch, links."""
+    for name in ("lmms_patch", "tests", "scripts", "docs", "configs", "tasks"):
+        if name in copied:
+            shutil.copytree(
+                ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.mp4", "*.parquet")
+            )
+        else:
+            (copy / name).symlink_to(ROOT / name)
+    for one in recipes:
+        done = subprocess.run(
+            ["git", "apply", "--recount", "--whitespace=nowarn", "-"],
+            input=one,
+            text=True,
+            cwd=copy,
+            capture_output=True,
+        )
+        assert done.returncode == 0, (
+            f"the change that CONTRIBUTING.md shows no longer fits the files; write it anew: {done.stderr}"
+        )
     return copy
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the tree with a new number."""
+    return changed(tmp_path_factory.mktemp("tree"), ("lmms_patch", "tests", "scripts", "docs"), recipe("number"))
 
 
 def done(tree, *line):
@@ -105,8 +113,9 @@ def told(tree, tmp_path_factory):
     return json.loads(done(tree, "do.py", str(tmp_path_factory.mktemp("out")), str(int(DEEP))).splitlines()[-1])
 
 
-def test_the_recipe_touches_three_files_at_most(recipe):
-    assert 1 < len(re.findall(r"^\+\+\+ ", recipe, re.M)) <= MOST_FILES
+@pytest.mark.parametrize("what", ["number", "command", "kind of view with a number"])
+def test_a_recipe_touches_three_files_at_most(what):
+    assert 1 < len(re.findall(r"^\+\+\+ ", recipe(what), re.M)) <= MOST_FILES
 
 
 def test_the_number_stands_everywhere(told):
@@ -138,3 +147,84 @@ def test_the_docs_have_it(tree):
     page = (tree / "docs" / "metrics.md").read_text(encoding="utf-8")
     assert "| `only_cell<n>`; `_low`, `_high` | share of docs that only the best cell solves |" in page
     assert "`only_cell<n>`; `_low`, `_high`" not in documented(), "the tree itself has no such number"
+
+
+GRAY = """
+import contextlib, io, json, sys
+from pathlib import Path
+
+from PIL import Image
+from lmms_patch.app.cli import main
+from lmms_patch.ask.spec import parse
+from lmms_patch.ask.views import cut, views_of
+from lmms_patch.runs.run import read
+from lmms_patch.runs.tabular import numbers_of
+from tests.making.runs import views_run, write_run
+
+out, deep = Path(sys.argv[1]), bool(int(sys.argv[2]))
+
+def typed(*line):
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
+        try:
+            status = main(list(map(str, line))) or 0
+        except SystemExit as end:
+            status = end.code or 0
+    return [status, printed.getvalue() + errors.getvalue()]
+
+better, worse = (write_run(out / name, {"toy_gray": views_run("gray", shares)}) for name, shares in {"a": (0.9, 0.6), "b": (0.9, 0.3)}.items())
+image = Image.new("RGB", (4, 2), (200, 0, 0))
+(out / "few.yaml").write_text("schema: 1\\nrules:\\n  - {name: few, metric: drop, max: 0.4}\\n")
+print(json.dumps({
+    "views": [view.kind for view in views_of(parse("toy_gray"))],
+    "pixels": [list(cut(image, view).getdata())[0] for view in views_of(parse("toy_gray"))],
+    "show": typed("show", better.parent),
+    "compare": typed("compare", better.parent, worse.parent),
+    "gate": [typed("gate", one.parent, "--config", out / "few.yaml") for one in (better, worse)],
+    "analyze": typed("analyze", better.parent, "--draws", "200"),
+    "board": typed("leaderboard", better.parent, "--output", out / "board"),
+    "page": not deep or [typed("report", better.parent, "--quiet", "--output", out / "page")[0], "without colour" in (out / "page" / "index.html").read_text()] == [0, True],
+    "rows": {row["measure"]: [row["value"], row["low"], row["high"]] for row in numbers_of([read(better)]).to_pylist()},
+    "unsolved": typed("unsolved", better.parent),
+    "wrong": [record.doc_id for record in read(better).results[0].records() if not any(view.scores["acc"] for view in record.views)],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def kind_told(tmp_path_factory):
+    """What a tree with a new kind and a new command says of runs whose model knows 90 % of the docs, and 60 % or 30 % without colour."""
+    tree = changed(
+        tmp_path_factory.mktemp("gray"), ("lmms_patch",), recipe("kind of view with a number"), recipe("command")
+    )
+    (tree / "do.py").write_text(GRAY, encoding="utf-8")
+    return json.loads(done(tree, "do.py", str(tmp_path_factory.mktemp("out")), str(int(DEEP))).splitlines()[-1])
+
+
+def test_a_new_kind_has_its_score_and_its_drop_everywhere(kind_told):
+    """90 % of the docs are right on the full image, 60 % of all without colour as well: 30 % are lost."""
+    assert kind_told["views"] == ["full", "gray"]
+    full, gray = kind_told["pixels"]
+    assert full == [200, 0, 0]
+    assert gray == [round(0.299 * 200)] * 3, "the luma of red"
+    for name, value in {"fip": 0.9, "gray": 0.6, "drop": 0.3}.items():
+        found, low, high = kind_told["rows"][name]
+        assert found == pytest.approx(value)
+        assert low < value < high
+    for command in ("show", "analyze"):
+        status, printed = kind_told[command]
+        assert status == 0, printed
+        assert re.search(r"without colour +300 +0\.250 +0\.900 +0\.600 \[", printed), printed
+        assert re.search(r"without colour +\+0\.300 \[", printed), printed
+    status, printed = kind_told["compare"]
+    assert status == 0
+    assert "gray" in printed
+    assert "0.600" in printed
+    assert [status for status, _ in kind_told["gate"]] == [0, 1]
+    assert kind_told["board"][0] == 0, kind_told["board"]
+    assert kind_told["page"]
+
+
+def test_a_new_command_says_what_the_records_say(kind_told):
+    docs = ", ".join(map(str, kind_told["wrong"]))
+    assert len(kind_told["wrong"]) == 30
+    assert kind_told["unsolved"] == [0, f"toy_gray: 30 docs: {docs}\n"]

@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse, workers
 from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View, swapped, views_of
@@ -237,7 +238,7 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
     Built straight, as thousands are needed.
     """
     grid = math.isqrt(made.seen.shape[1] - 1)
-    spec = WrapSpec("made_up", "rci", (grid,))
+    spec = WrapSpec("made_up", KINDS["rci"], (grid,))
     names = ("yes", "no") if options == 2 else tuple(LETTERS[:options])
     choices = () if options == 2 else tuple(f"item {name}" for name in names)
     units = [None] * len(made.golds) if made.clusters is None else made.clusters.tolist()
@@ -259,7 +260,7 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
             "schema": SCHEMA,
             "task": spec.name,
             "base": spec.base,
-            "kind": spec.kind,
+            "kind": spec.kind.name,
             "grids": [grid],
             "doc_id": i,
             "image_sizes": [SIZE],

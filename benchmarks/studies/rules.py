@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.compare.engine import Compared
 from lmms_patch.gate import checks, judge, rules
 from lmms_patch.stats import paired

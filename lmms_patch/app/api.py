@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -855,11 +856,11 @@ def config(name: None = None) -> dict[str, str]: ...
 
 
 def config(name: str | None = None) -> str | dict[str, str]:
-    """Return the text of a shipped file: a run config for lmms-eval, the rules of a gate, or the profile of a benchmark.
+    """Return the text of a shipped file: a run config for lmms-eval, the rules of a gate, the profile of a benchmark, or a JSON schema.
 
     Args:
-        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; None: all of them by
-            name.
+        name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; of a schema
+            ``schemas/patch`` (``schema``); None: all by name but the schemas.
 
     Raises:
         UnknownNameError: there is none of this name, or several.
@@ -871,6 +872,8 @@ def config(name: str | None = None) -> str | dict[str, str]:
     files = {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.glob("*/*.yaml"))}
     if name is None:
         return {one: path.read_text(encoding="utf-8") for one, path in files.items()}
+    if name.startswith("schemas/"):
+        return json.dumps(schema(name.partition("/")[2]), indent=2, ensure_ascii=False) + "\n"
     asked = name.removesuffix(".yaml").removeprefix("configs/")
     matching = [one for one in files if asked in (one, one.partition("/")[2])]
     if len(matching) > 1:

@@ -405,9 +405,9 @@ _OF_KIND = {
 
 def _takes(spec: WrapSpec) -> set[str]:
     """Return the options that a way of wrapping takes."""
-    from lmms_patch.ask.spec import KINDS, Options
+    from lmms_patch.ask.spec import Options
 
-    kind = KINDS[spec.kind]
+    kind = spec.kind
     holds = {
         "regions": kind.own_boxes,
         "folds": bool(kind.folds),
@@ -436,10 +436,8 @@ def _given(manager: Any, spec: WrapSpec) -> dict[str, Any]:
 
 def _task_file(name: str, spec: WrapSpec, known: Mapping[str, Any]) -> str:
     """Return the text of a task file: what is wrapped and how, then each option with its value, as a comment."""
-    from lmms_patch.ask.spec import KINDS
-
-    numbers = list(spec.grids) or list(KINDS[spec.kind].default_grids)
-    shape = [f"folds: {spec.folds}"] if KINDS[spec.kind].folds else [f"grids: {json.dumps(numbers)}"] if numbers else []
+    numbers = list(spec.grids) or list(spec.kind.default_grids)
+    shape = [f"folds: {spec.folds}"] if spec.kind.folds else [f"grids: {json.dumps(numbers)}"] if numbers else []
     judge = ["allow_judge: true  # its scorer calls a judge model, once per view"] if spec.options.allow_judge else []
     quick = ["quick: true"] if spec.options.quick else []
     head = [
@@ -448,7 +446,7 @@ def _task_file(name: str, spec: WrapSpec, known: Mapping[str, Any]) -> str:
         f"task: {name}",
         "class: !function lmms_patch.Wrap",
         f"base: {spec.base}",
-        f"kind: {spec.kind}",
+        f"kind: {spec.kind.name}",
         *shape,
         *quick,
         *judge,

@@ -29,6 +29,8 @@ TRACEBACK = "LMMS_PATCH_TRACEBACK"
 COMPLETE = "_LMMS_PATCH_COMPLETE"
 """Environment variable by which a shell asks for completions (``lmms-patch --install-completion``)."""
 REPORT = "please open an issue in the repository of lmms-patch"
+MORE = "More"
+"""What stands over the commands that fewer people need."""
 VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
 
 
@@ -42,6 +44,7 @@ class Listed:
         function: what is run: options in, None or an exit status out.
         commands: of a group, its commands by name; nothing else counts then but ``help``.
         misused: the function of the module that is handed the arguments where they cannot be read.
+        more: whether the help lists it below those that most people need.
     """
 
     help: str
@@ -49,32 +52,27 @@ class Listed:
     function: str = "command"
     commands: Mapping[str, Listed] = field(default_factory=dict)
     misused: str = ""
+    more: bool = False
 
 
 COMMANDS = {
     "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
     "doctor": Listed("Is everything set up, and is a run whole? What to type where it is not."),
-    "init": Listed(
-        "Files to start from: rules and a workflow made from a run, a task file.",
-        commands={
-            "gate": Listed("Rules with limits from a run, and a GitHub workflow that holds new runs to them."),
-            "task": Listed("A task file with every option, to be changed."),
-        },
-    ),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
-    "coverage": Listed("Which tasks of the installed lmms-eval wrap.", "tasks", "coverage_command"),
     "show": Listed("What a finished run found, and its table."),
-    "analyze": Listed("Recompute a finished run's numbers with other settings; average several runs."),
-    "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
-    "prune": Listed("Remove what can be answered without looking, and say whether that was more than noise."),
-    "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones."),
     "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
     "explore": Listed("Every doc of one or two runs in the browser: image, cells, answers, and what each doc needs."),
-    "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
     "compare": Listed(
         "Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."
     ),
     "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive.", misused="misused"),
+    "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
+    "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
+    "analyze": Listed("Recompute a finished run's numbers with other settings; average several runs.", more=True),
+    "prune": Listed(
+        "Remove what can be answered without looking, and say whether that was more than noise.", more=True
+    ),
+    "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones.", more=True),
     "magic": Listed(
         "MAGIC: which regions does a model name while it reasons, and is it right? Data and results.",
         commands={
@@ -84,16 +82,27 @@ COMMANDS = {
             "steps": Listed("The reasoning steps of a run, to be labelled by people or a judge."),
             "stepsense": Listed("The share of steps labelled correct, and how far annotators agree."),
         },
+        more=True,
     ),
-    "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines."),
+    "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines.", more=True),
     "import": Listed(
         "Results of another tool as finished runs.",
         commands={
             "vlmevalkit": Listed("Result files of VLMEvalKit, one dataset for each cell where RCI was run there.")
         },
+        more=True,
     ),
-    "config": Listed("The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks."),
-    "schema": Listed("The JSON schemas of the files that lmms-patch reads and writes."),
+    "init": Listed(
+        "Files to start from: rules and a workflow made from a run, a task file.",
+        commands={
+            "gate": Listed("Rules with limits from a run, and a GitHub workflow that holds new runs to them."),
+            "task": Listed("A task file with every option, to be changed."),
+        },
+        more=True,
+    ),
+    "config": Listed(
+        "The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks, JSON schemas.", more=True
+    ),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
 
@@ -105,6 +114,10 @@ GONE: Mapping[tuple[str, ...], str] = {
         [("magic", "build", f"--{name}") for name in ("merge", "iou", "coverage")],
         "0.5, 0.5 and 0.8 always hold (docs/magic.md)",
     ),
+    **{
+        ("magic", "build", f"--{name}"): f"{value} always holds (docs/magic.md)"
+        for name, value in (("clean", 0.012), ("min-area", 0.002), ("min-size", 0.03), ("max-size", 0.6))
+    },
     ("magic", "steps", "--concurrency"): "eight requests go to the judge at once",
     (
         "init",
@@ -112,6 +125,8 @@ GONE: Mapping[tuple[str, ...], str] = {
     ): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
 }
 """Commands, options and values of earlier versions -> what to do instead."""
+MOVED = {"coverage": "tasks --all", "schema": "config schemas"}
+"""Commands of the version before this -> how they are typed now. The next version drops the old spellings."""
 
 OVERVIEW = """Which part of the image does a multimodal benchmark, or a model, really use:
 the whole image, one corner of it, or no image at all?
@@ -148,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = _spelled(sys.argv[1:] if argv is None else argv)
     try:
-        status = _run(given)
+        status = _run(given := _moved(given))
         if sys.stdout is not None:
             sys.stdout.flush()  # here, so that a reader that is gone is noticed here
     except PatchError as error:
@@ -178,6 +193,19 @@ def _spelled(argv: Sequence[str]) -> list[str]:
     options = argv[: argv.index("--")] if "--" in argv else argv
     spelled = [re.sub("^--[^=]*", lambda name: name[0].replace("_", "-"), word) for word in options]
     return [*spelled, *argv[len(options) :]]
+
+
+def _moved(argv: list[str]) -> list[str]:
+    """Return arguments with a command of the version before spelled as now, and say so on stderr.
+
+    >>> _moved(["show", "out"])
+    ['show', 'out']
+    """
+    if not argv or (new := MOVED.get(argv[0])) is None:
+        return argv
+    name = f"/{argv[1]}" if argv[0] == "schema" and argv[1:] and not argv[1].startswith("-") else ""
+    _tell(f"'{argv[0]}' is now '{new}{name}'; the old spelling goes with the next version")
+    return [*f"{new}{name}".split(), *argv[2 if name else 1 :]]
 
 
 def _run(argv: list[str]) -> int:
@@ -380,10 +408,19 @@ class Group(_Plain, TyperGroup):
             return None
         command = _SubGroup(name=cmd_name, help=listed.help) if listed.commands else _Lazy(cmd_name, help=listed.help)
         command.words = (*self.words, cmd_name)
+        command.rich_help_panel = MORE if listed.more else None
         if isinstance(command, _SubGroup):
             command.table = listed.commands
             command.epilog = _examples_of(command.words)
         return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands that most people need, then the others."""
+        for title, more in (("Commands", False), (MORE, True)):
+            rows = [(name, listed.help) for name, listed in self.table.items() if listed.more == more]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name.

@@ -11,7 +11,8 @@ import datasets
 import evaluate
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, MIN_GRID
+from lmms_patch.ask import kinds
+from lmms_patch.ask.kinds import MIN_GRID
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats import intervals
 from lmms_patch.stats.gate import DELTA, gate, se_at_chance
@@ -89,7 +90,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
     ) -> dict[str, Any]:
         """Return FIP, MPP, the index and the gate for scores of full images and of cells (the parameters: see the class)."""
         n = _segments(cell_scores) if in_time else _grid(cell_scores)
-        kind = KINDS["trci" if in_time else "rci"]
+        kind = kinds.TRCI if in_time else kinds.RCI
         full, cells = (
             np.asarray(full_scores, float),
             np.asarray(cell_scores, float).reshape(len(full_scores), kind.cells(n)),

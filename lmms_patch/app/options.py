@@ -295,17 +295,6 @@ class BuildOptions(BaseModel):
         Literal["peak", "full"],
         typer.Option("--scale", help="What 1 means: the map's own peak, or the full range of its pixels."),
     ] = "peak"
-    clean: Annotated[
-        float,
-        typer.Option("--clean", help="Side of the morphological element, as a share of the image's shorter side."),
-    ] = 0.012
-    min_area: Annotated[float, typer.Option("--min-area", help="The smallest hotspot, as a share of the image.")] = (
-        0.002
-    )
     keep: Annotated[
         Literal["larger", "earlier"], typer.Option("--keep", help="Which of two boxes that overlap too much stays.")
     ] = "larger"
-    min_size: Annotated[
-        float, typer.Option("--min-size", help="Shortest side of an adversarial box, as a share of the image's.")
-    ] = 0.03
-    max_size: Annotated[float, typer.Option("--max-size", help="Longest side, likewise.")] = 0.6

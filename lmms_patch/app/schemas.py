@@ -49,7 +49,7 @@ def load(name: str) -> dict[str, Any]:
     if name not in _TYPES:
         close = nearest(name, names())
         hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(names())}"
-        raise UnknownNameError(f"no schema {name!r}; {hint}; type 'lmms-patch schema' for the list")
+        raise UnknownNameError(f"no schema {name!r}; {hint}; type 'lmms-patch config schemas' for the list")
     from lmms_patch.runs.typed import DRAFT, schema_of  # here, because it needs NumPy, and the names do not
 
     module, _, kind = _TYPES[name].rpartition(".")

@@ -12,6 +12,7 @@ import yaml
 
 from lmms_patch.app.options import StressArguments as Arguments
 from lmms_patch.app.watched import RunError, Watch, last_line, lmms_eval
+from lmms_patch.ask.kinds import TST
 from lmms_patch.ask.spec import Options, check_folds
 from lmms_patch.errors import OptionError
 from lmms_patch.runs.results import results_files
@@ -27,7 +28,7 @@ def command_of(arguments: Arguments, folder: Path) -> list[str]:
     Raises:
         PatchError: an option out of range.
     """
-    name = f"{arguments.task}_tst{check_folds('tst', (arguments.folds,), '--folds')}"
+    name = f"{arguments.task}_tst{check_folds(TST, (arguments.folds,), '--folds')}"
     if arguments.check and arguments.diagnostic != "rf":
         raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
     given = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.kinds import REGIONS
 from lmms_patch.ask.views import Box, Hidden, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
@@ -106,7 +106,7 @@ def hide(boxes: Sequence[Region], name: str, size: Size) -> Hidden | str:
 
     Args:
         boxes: all boxes of the doc; they fit the image (``misfit``).
-        name: the set, one of ``spec.REGIONS``.
+        name: the set, one of ``kinds.REGIONS``.
         size: of the image (pixels).
     """
     areas: dict[Any, list[Box]] = {key: [one.area for one in boxes if one.set == key] for key in REGIONS}

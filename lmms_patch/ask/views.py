@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
-from lmms_patch.ask.spec import KINDS, REGIONS, Key, WrapSpec, shape, windows
+from lmms_patch.ask.kinds import REGIONS, Key, shape, windows
+from lmms_patch.ask.spec import WrapSpec
 
 Size = tuple[int, int]
 Box = tuple[int, int, int, int]
@@ -127,7 +128,7 @@ class Region(View):
 
     @property
     def set(self) -> Key:
-        """The set of relevant or of adversarial boxes (``spec.REGIONS``)."""
+        """The set of relevant or of adversarial boxes (``kinds.REGIONS``)."""
         return REGIONS[0] if self.relevant else REGIONS[1]
 
 
@@ -148,7 +149,7 @@ class Hidden(View):
 
     @property
     def set(self) -> Key:
-        """The set of boxes that is hidden (``spec.REGIONS``)."""
+        """The set of boxes that is hidden (``kinds.REGIONS``)."""
         return REGIONS[0] if self.relevant else REGIONS[1]
 
 
@@ -157,10 +158,11 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
 
     A doc's own boxes are not among them, nor are the orders of its options: only the doc knows those.
 
-    >>> len(views_of(WrapSpec("gqa", "rci", (2, 3))))
+    >>> from lmms_patch.ask.spec import parse
+    >>> len(views_of(parse("gqa_rci")))
     14
     """
-    kind = KINDS[spec.kind]
+    kind = spec.kind
     if kind.swapped:
         return swapped(
             [View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))]
@@ -185,7 +187,7 @@ def pixels(spec: WrapSpec) -> int:
     Views that are resampled have a version of their own, so that answers to all other views stay known to response
     caches.
     """
-    view = KINDS[spec.kind].view
+    view = spec.kind.view
     resampled = view in ("lowres", "shuffle") or (view in ("cell", "swap", "region") and spec.options.min_cell > 0)
     return PIXELS_RESAMPLED if resampled else PIXELS
 
@@ -195,7 +197,7 @@ def asked_per_doc(spec: WrapSpec) -> int | None:
 
     None where the doc's boxes or options decide.
     """
-    kind = KINDS[spec.kind]
+    kind = spec.kind
     return None if kind.regions or kind.turns else len(views_of(spec)) + len(REGIONS) * kind.hides
 
 

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET
 
-from lmms_patch.ask.spec import Key, WrapSpec, end, parse
+from lmms_patch.ask.kinds import Key, end
+from lmms_patch.ask.spec import WrapSpec, parse
 from lmms_patch.ask.views import between
 from lmms_patch.compare.checks import tst_score
 from lmms_patch.compare.magic import read as read_magic
@@ -264,7 +265,7 @@ def _check_grids(result: Result, analysis: Analysis, where: str) -> None:
     kind, named = result.kind, _spec_of(result.task)
     if (
         named is not None
-        and (named.base, named.kind) == (result.base, kind.name)
+        and (named.base, named.kind) == (result.base, kind)
         and list(named.grids) != list(result.grids)
     ):
         raise _refuse(where, "grids", _listed(result.grids), _listed(named.grids), "its name")

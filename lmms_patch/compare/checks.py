@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import REGIONS
+from lmms_patch.ask.kinds import BESIDE, REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
 from lmms_patch.runs.record import Record, View
@@ -74,11 +74,12 @@ def sources(table: Table) -> list[Hashable] | None:
 def view_sets(record: Record) -> dict[str, list[View]]:
     """Return the views of a doc by the set that they are of: "" for the first view, in all its orders.
 
-    A grid, or one of ``REGIONS``.
+    A grid, one of ``REGIONS``, or ``BESIDE``.
     """
     sets: dict[str, list[View]] = {"": record.views[:1]}
     for view in record.views[1:]:
-        key = "" if view.n is None and view.relevant is None else str(view.n or REGIONS[0 if view.relevant else 1])
+        of_boxes = BESIDE if view.relevant is None else REGIONS[0 if view.relevant else 1]
+        key = "" if view.kind == "full" else str(view.n or of_boxes)
         sets.setdefault(key, []).append(view)
     return sets
 

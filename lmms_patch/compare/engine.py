@@ -27,7 +27,7 @@ class Compared:
         settings: other differences between the two, in words.
         warnings: what a reader must know, one line each.
         base: the benchmark.
-        kind: of the second (``spec.KINDS``).
+        kind: of the second (``ask.kinds.KINDS``).
         index: ``rci``, ``pcri`` or None, of the second.
         higher: whether higher is better.
         clusters: number of clusters of the docs; None where docs are independent.

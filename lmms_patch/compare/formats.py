@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.ask.spec import ANY_INDEX
+from lmms_patch.ask.kinds import ANY_INDEX
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
 from lmms_patch.stats.resample import Estimate
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import line_object
 from lmms_patch.runs.record import Record
@@ -37,7 +37,7 @@ class Side:
     Attributes:
         task: the task's name in its run.
         base: the benchmark: the base task of a wrapped task, a plain task's own name.
-        kind: ``plain``, or the kind of the wrapped task (``spec.KINDS``).
+        kind: ``plain``, or the kind of the wrapped task (``ask.kinds.KINDS``).
         metric: the metric of the scores.
         scores: by doc id, on the metric's own scale; None: unscored.
         clusters: by doc id, what is resampled together; only docs where it is known.

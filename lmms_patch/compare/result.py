@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key, Kind, end
+from lmms_patch.ask.kinds import REGIONS, Key, Kind, end
 from lmms_patch.compare import magic
 from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
@@ -32,7 +32,7 @@ from lmms_patch.compare.checks import (
 from lmms_patch.compare.engine import Compared, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.orders import turn_sets
+from lmms_patch.rci.kinds.orders import turn_sets
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.details import Settings
@@ -514,7 +514,7 @@ class Pair:
             "fip",
             "mpp",
             "gap",
-            *((self.kind.name, "drop") if self.kind.curve or self.kind.hides else ()),
+            *((self.kind.name, "drop") if self.kind.has_points else ()),
             *(("rotate",) if self.kind.turns else ()),
             plain_name(self.kind.index) if self.kind.index else "tst",
         )

@@ -46,7 +46,7 @@ class Verdict:
         warned: whether it is inconclusive and its rule says that this does not block.
         reason: why, in one line; may be empty.
         base: the benchmark.
-        kind: of the task (``spec.KINDS``).
+        kind: of the task (``ask.kinds.KINDS``).
         measure: the number as people know it: the benchmark's own metric in place of ``fip`` and ``score``.
         least, most: the ends of what is allowed, limit and margin together; None: there is no such end.
     """

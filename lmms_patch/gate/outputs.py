@@ -16,7 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.checks import Verdict

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import OptionError, must, nearest, read_as, shown
 from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder

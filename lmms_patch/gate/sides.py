@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
@@ -116,7 +116,7 @@ class Subject(runs.Labelled):
 
     @property
     def kind(self) -> str:
-        """The kind of the task (``spec.KINDS``)."""
+        """The kind of the task (``ask.kinds.KINDS``)."""
         return self.result.kind.name
 
     def grid(self, name: str) -> Grid | None:

@@ -7,6 +7,7 @@ others.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import re
@@ -244,6 +245,19 @@ def has_stderr(aggregation: Any) -> bool:
     if known is None:
         known = _with_stderr[aggregation] = stderr_for_metric(aggregation, 1) is not None
     return known
+
+
+def own_config(task: Any) -> Any:
+    """Return the config of a task; one that belongs to its class is copied first, so that it may be changed."""
+    if getattr(type(task), "CONFIG", None) is task.config:
+        task._config = copy.copy(task.config)
+    return task.config
+
+
+def taken_requests(task: Any) -> list[Any]:
+    """Return the requests that a task has built, and take them from it: they hold the docs."""
+    requests, task._instances = task._instances or [], None
+    return requests
 
 
 def without_retries(method: Any) -> Any:

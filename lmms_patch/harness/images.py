@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL import Image
 
+from lmms_patch.ask.kinds import RCI
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.magic import docs, tasks
@@ -77,7 +78,7 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     manager.model_name = configs.TEXT_ONLY_MODELS[
         0
     ]  # the name of a simple model makes the base show its docs by doc_to_visual
-    lookup.require_base(manager, WrapSpec(base, "rci", (2,)))
+    lookup.require_base(manager, WrapSpec(base, RCI, (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
         len(task.eval_docs)

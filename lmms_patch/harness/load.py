@@ -9,6 +9,7 @@ from typing import Any
 
 from tenacity import RetryError
 
+from lmms_patch.ask.kinds import TST
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.names import catalog, configs, lookup
@@ -33,7 +34,7 @@ def text_only(
     """
     manager = catalog.task_manager(include_path)
     manager.model_name = configs.TEXT_ONLY_MODELS[0]
-    spec = WrapSpec(base, "tst", options=Options.from_mapping(options, base), folds=folds)
+    spec = WrapSpec(base, TST, options=Options.from_mapping(options, base), folds=folds)
     lookup.require_base(manager, spec)
     if manager.task_index[base]["type"] not in ("task", "python_task"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")

@@ -275,12 +275,11 @@ def _load_wrapped(
     manager: Any, native: Callable[..., Any], spec: WrapSpec, changes: Mapping[str, Any]
 ) -> dict[Any, Any]:
     """Load the base of a spec, and wrap its tasks."""
-    from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names import configs
 
     _patch_runs()
     configs.check(manager, spec)
-    text_only = not KINDS[spec.kind].needs_image
+    text_only = not spec.kind.needs_image
     if text_only:
         changes = {**configs.without_videos(manager, spec.base), **changes}
     with _nested(manager, text_only):
@@ -672,7 +671,7 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
 
     Why this method: the host judges a response by its text alone. Here we also know the adapter, the task and the doc.
     """
-    from lmms_patch.harness.wrap.task import was_shown
+    from lmms_patch.harness.wrap.session import was_shown
 
     stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
     if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):

@@ -34,7 +34,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Kind, Words
+from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Kind, Words
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -581,7 +581,7 @@ class _Teller:
                 "",
             )
             return f"{name} {self._ends(measures[name])}" if name else ""
-        if case.kind.curve:
+        if case.kind.has_points:
             return ", ".join([*self._curve(case), *(self._chance(case) if case.kind.full else self._beside(case))])
         return ", ".join(
             [f"{case.kind.shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)]
@@ -649,8 +649,9 @@ class _Teller:
         most = max((one.n for one in known.values()), default=0)
         out = [f"full image {whole}"] if kind.full else []
         for size, one in known.items():
+            at = kind.words.size(size) if size else kind.beside
             if one.value is None:
-                out.append(f"{kind.words.size(size)} not known: {_short(one.reason)}")
+                out.append(f"{at} not known: {_short(one.reason)}")
                 continue
             full = number(reading.full_of_the_same(measures, kind, size)) if kind.full else ""
             beside = (
@@ -660,7 +661,7 @@ class _Teller:
                 if one.n < most and not kind.full
                 else ""
             )
-            out.append(f"{kind.words.size(size)} {number(one.value)}{beside}")
+            out.append(f"{at} {number(one.value)}{beside}")
         return out
 
     def _drops(self, case: Case) -> list[str]:
@@ -786,7 +787,7 @@ def _why_unread(case: Case) -> str:
         return "answers were written and not scored: --predict_only"
     if (every := case.measures.get("rotate_every")) is not None and not case.kind.index:
         return _short(every.reason)
-    if not case.grids and not case.kind.hides and case.measures["score"].value is not None:
+    if not case.grids and not case.kind.has_points and case.measures["score"].value is not None:
         return "only full images were asked"
     if gate and gate.valid is False:
         if reading.refusal(gate.reason) == reading.NEAR_CHANCE:

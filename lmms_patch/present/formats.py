@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.runs.details import JudgedBounds
 from lmms_patch.stats.bounds import Count, Number, Some, one_of
 from lmms_patch.stats.resample import Estimate

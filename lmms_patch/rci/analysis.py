@@ -9,24 +9,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import REGIONS, Key, end, windows
-from lmms_patch.ask.views import between
-from lmms_patch.rci.draws import Draws, Native
-from lmms_patch.rci.lines import lines
+from lmms_patch.ask.kinds import Key
+from lmms_patch.rci.draws import Draws, Native, minus
+from lmms_patch.rci.kinds import PARTS
+from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.necessity import necessity
-from lmms_patch.rci.orders import guessed, turn_sets, turned
-from lmms_patch.rci.region_sets import region_sets, scored_places
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, Grid, Hidden, Lines, Regions, asked_part, none_used
+from lmms_patch.runs.numbers import Analysis, Grid, asked_part
 from lmms_patch.runs.reading import NOT_CHECKED
-from lmms_patch.runs.record import TURNS
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.chance import FLOORS, Chance, constants, decide, floors_for, majority_share, pick, published
@@ -39,10 +36,6 @@ ASSUMED = (
 )
 GOLDS_BEATEN = 0.05
 """The share of docs with an answer above their gold from which on the scorer is assumed to compare with something other than the golds."""
-MOST_HIDDEN = 0.5
-"""The share of the image above which a set of hidden boxes says little of where in the image the evidence is."""
-UNEQUAL = 1.5
-"""How many times the area of one set of hidden boxes may be that of the other without a warning."""
 PARTIAL = 0.1
 """The share of docs whose best cell earns some of the marks from which on a warning is due."""
 NO_ENDS = "the few docs that are right decide what a full pass would print: type the task's name without _quick, or leave out the budget"
@@ -70,10 +63,10 @@ def analyse(
         blind: by doc id, the scores of a blind run of the same base task.
         part: whether the records are only a part of the task's (``gate.with_looks``).
     """
-    return _Task(table, native, settings or Settings(), sets, blind, part).analysis()
+    return Task(table, native, settings or Settings(), sets, blind, part).analysis()
 
 
-class _Task:
+class Task:
     """An analysis in progress."""
 
     def __init__(
@@ -88,7 +81,7 @@ class _Task:
         self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
         self.fip = native.whole() if len(table) else None
         self.say = table.kind.words.say
-        self.boxes = tuple(sets) == REGIONS
+        self.parts = [part for part in PARTS if part.of(table.kind)]
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.best(n) for n in sets}
         self.pointing = self.table.pointing
@@ -99,7 +92,6 @@ class _Task:
         self.too_many = {
             key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)
         }
-        self.no_turns = failures.too_many(table.logged, TURNS) if self.failed and table.kind.turns else ""
         if self.failed and self.failed.many:
             self.warnings.append(self.failed.sentence)
         if table.unscored:
@@ -123,14 +115,9 @@ class _Task:
         below = self._gold_below()
         by_set = {n: self._grid(n, judged, scale or 1.0) for n in self.cells}
         grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
-        answered = [record for record in self.table.logged if not failures.unanswered(record)]
-        orders = turned(self.table.in_orders, answered, self.draws, self.no_turns) if self.table.kind.turns else None
-        self.warnings += self._refused()
-        self.warnings += [] if orders is None else reading.not_turned(orders.left_out)
         ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
         clusters = self.table.clusters
-        hidden = self._hidden(judged) if self.table.kind.hides else None  # before the warnings are taken
-        return Analysis(
+        found = Analysis(
             metric=self.table.metric,
             n_docs=len(self.table),
             clusters=None if clusters is None or not len(clusters) else int(clusters.max()) + 1,
@@ -143,7 +130,6 @@ class _Task:
             grids=grids,
             relative_change=relative_change(*ends),
             warnings=tuple(self.warnings),
-            regions=self._regions(by_set) if self.boxes else None,
             failed=self.failed,
             asked=asked_part(self.table.records),
             necessity=necessity(
@@ -154,29 +140,11 @@ class _Task:
                 form=self.form,
                 refused=self._without_shares(grids, judged),
             ),
-            curve={key: self._of_point(key) for key in self.table.points} or None,
-            drops={key: self._of_point(key, drop=True) for key in self.table.points}
-            if self.table.kind.full and self.table.points
-            else None,
-            turned=orders,
             pointing=self.draws.estimate("pointing", None, self.pointing) if self.pointing.any() else None,
-            hidden=hidden,
-            lines={n: self._lines(n, grid, scale or 1.0) for n, grid in grids.items()}
-            if self.table.kind.shifted
-            else None,
         )
-
-    def _lines(self, n: int, grid: Grid, scale: float) -> Lines:
-        """Return the numbers of the windows between the cells of one grid."""
-        used, s = np.isfinite(self._with_windows(n).scores), self.settings
-        mpp = self.draws.estimate(f"windows{n}", None, used) if used.any() else self._nothing(grid.reason)
-        how = {"draws": s.draws, "level": s.level, "seed": s.seed}
-        return lines(self.table, n, used, grid, mpp, self.form, scale, how)
-
-    def _with_windows(self, n: int) -> Chosen:
-        """Return the best of the cells and windows of each doc, where each of them has a score."""
-        whole = self.table.scored(windows(n)) == len(between(n)) + self.table.kind.cells(n)
-        return self.table.best(windows(n)).where(self.used[n] & whole)
+        for part in self.parts:
+            found = part.add(self, found, by_set)
+        return found
 
     @staticmethod
     def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, str]:
@@ -186,37 +154,8 @@ class _Task:
         luck_of = {n: one.adj for n, one in grids.items() if one.adj is not None and one.adj.null == reading.MEASURED}
         return {n: one.estimate.reason for n, one in luck_of.items() if one.estimate.value is None}
 
-    def _of_point(self, key: Key, *, drop: bool = False) -> Estimate:
-        """Return M at one point with its interval, over the docs that are used for it.
-
-        Args:
-            key: the point: a number of frames, a reduction, or the set of boxes that is hidden.
-            drop: return M on the full image less that, over the same docs and paired by doc.
-        """
-        kind = self.table.kind
-        used = np.isfinite(self.table.points[key].scores)
-        if not used.any():
-            of_grid = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
-            return self._nothing(none_used(key) if isinstance(key, str) else of_grid)
-        if why := self.too_many.get(key):
-            return self._nothing(why)
-        own = f"{kind.name}{end(key)}"
-        return (
-            self.draws.estimate_of(_minus, (f"{own}_full", own), None, used)
-            if drop
-            else self.draws.estimate(own, None, used)
-        )
-
-    def _refused(self) -> list[str]:
-        """Return which numbers of a curve and of orders too many failed calls leave without a value, a sentence for each reason."""
-        by_reason: dict[str, list[str]] = {}
-        for key in self.table.points if self.table.kind.curve else ():
-            by_reason.setdefault(self.too_many[key], []).append(f"{self.table.kind.name}{end(key)}")
-        if self.table.kind.turns:
-            by_reason.setdefault(self.no_turns, []).append("score in every order of the options")
-        return [f"no {', '.join(names)}: {why}" for why, names in by_reason.items() if why]
-
-    def _nothing(self, why: str) -> Estimate:
+    def nothing(self, why: str) -> Estimate:
+        """Return a number without a value, with the reason."""
         return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
 
     def _gate(self, fip: Estimate, chance: Chance, scale: float | None) -> gate.Gate:
@@ -243,7 +182,7 @@ class _Task:
             se_chance=chance.se,
             delta=delta,
             uniform=uniform.value if uniform else None,
-            se_uniform=self.draws.estimate_of(_minus, ("fip", "uniform")).se if uniform else None,
+            se_uniform=self.draws.estimate_of(minus, ("fip", "uniform")).se if uniform else None,
         )
         if judged.valid is None and chance.reason:
             judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
@@ -276,7 +215,7 @@ class _Task:
             used: shape (docs,), the docs at hand; None: all.
         """
         if chance.floor in FLOORS:
-            se = self.draws.estimate_of(_minus, (name, f"{chance.floor}{end}"), None, used).se
+            se = self.draws.estimate_of(minus, (name, f"{chance.floor}{end}"), None, used).se
         else:
             se = None if chance.se is None or fip.se is None else math.hypot(fip.se, chance.se)
         # A floor without a standard error: a lucky model has a smaller standard error than the one it had to beat.
@@ -291,12 +230,12 @@ class _Task:
                 continue
             used = np.isfinite(self.draws.sets[f"{name}_full"][0].scores)
             docs = int(used.sum())
-            whole, difference = f"{name}_full", self.draws.estimate_of(_minus, (f"{name}_full", name), None, used)
+            whole, difference = f"{name}_full", self.draws.estimate_of(minus, (f"{name}_full", name), None, used)
             wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
             if (
                 not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS
             ):  # FIP of all docs is more precise
-                of_all = self.draws.estimate_of(_minus, ("fip", name))
+                of_all = self.draws.estimate_of(minus, ("fip", name))
                 if of_all.se is not None and of_all.se < difference.se:
                     whole, difference = "fip", of_all
             full, other = (
@@ -399,23 +338,12 @@ class _Task:
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
             if not used.all():  # then the gate is computed for these docs too
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
-        if self.table.kind.shifted:
-            sets |= {f"windows{n}": [self._with_windows(n)] for n in self.used if isinstance(n, int)}
         if self.pointing.any():
             sets["pointing"] = [self.table.full.where(self.pointing)]
-        kind, points = self.table.kind, self.table.points
-        for key, chosen in points.items():
-            sets[f"{kind.name}{end(key)}"] = [chosen]
-            if kind.full:
-                sets[f"{kind.name}{end(key)}_full"] = [self.table.full.where(np.isfinite(chosen.scores))]
-        if kind.hides and (both := self._in_both()).any():
-            sets |= {f"both_{key}": [points[key].where(both)] for key in REGIONS}
-        if kind.turns:
-            sets |= turn_sets(self.table.in_orders, self.form, self.settings.seed)
         if self.cells:
             sets |= self._without_the_image()
-        if self.boxes:
-            sets |= region_sets(self.table, self.form, self.best, self.used, self.settings.seed)
+        for part in self.parts:
+            sets |= part.sets(self)
         return sets
 
     def _without_the_image(self) -> dict[str, list[Chosen]]:
@@ -600,7 +528,7 @@ class _Task:
         nothing = Estimate(None, None, None, None, count, count, 0, self.settings.level, reason)
         value, gap, adj = nothing, nothing, None
         if judged.valid is not False and point.gap is not None and not self.too_many[n]:
-            gap = self.draws.estimate_of(_minus, sets, point.gap, used)
+            gap = self.draws.estimate_of(minus, sets, point.gap, used)
         if not reason and point.value is not None:
             value = self.draws.estimate_of(lambda full, best: 1 - best / full, sets, point.value, used)
             adj = self._corrected(n, used, scale)
@@ -621,7 +549,7 @@ class _Task:
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {self.table.kind.words.medium}s earn as many by luck is assumed, not tested"
             )
-        banded = not self.boxes  # the papers' bands are of grids
+        banded = not self.table.kind.regions  # the papers' bands are of grids
         return Grid(
             n=n,
             excluded=int((~used).sum()),
@@ -771,104 +699,6 @@ class _Task:
         used = self.used[n]
         return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None
 
-    # --- boxes ------------------------------------------------------------------------------------
-
-    def _in_both(self) -> NDArray[np.bool_]:
-        """Return which docs have a score with either set of boxes hidden, shape (docs,)."""
-        return np.asarray(np.logical_and.reduce([np.isfinite(self.table.points[key].scores) for key in REGIONS]))
-
-    def _hidden(self, judged: gate.Gate) -> Hidden:
-        """Compute what docs lose with their own boxes hidden; add warnings of what would be misread.
-
-        Args:
-            judged: the gate of all docs.
-        """
-        used = {key: np.isfinite(self.table.points[key].scores) for key in REGIONS}
-        both = self._in_both()
-        parts = {key: self.table.hidden(key) for key in REGIONS}
-        share = {key: float(part[used[key]].mean()) for key, part in parts.items() if used[key].any()}
-        of_both = {key: float(part[both].mean()) for key, part in parts.items() if both.any()}
-        self.warnings += hidden_warnings(share, of_both)
-        if judged.valid is False:
-            self.warnings.append(f"the drops say little: {judged.reason}")
-        lost = next(filter(None, self.too_many.values()), "")
-        self.warnings += [f"no drop: {lost}"] if lost else []
-        extra = self.draws.estimate_of(_minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
-        return Hidden(
-            both=int(both.sum()),
-            extra=self._nothing(lost)
-            if lost
-            else extra
-            if both.any()
-            else self._nothing("no doc has boxes of both sets"),
-            share=share,
-            share_of_both=of_both,
-            left_out={
-                key: self._left_out(key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS
-            },
-        )
-
-    def _left_out(self, key: Key, excluded: int, otherwise: str) -> dict[str, int]:
-        """Return why docs are not used for a set of boxes, and how many.
-
-        Args:
-            key: the set.
-            excluded: how many docs are not used.
-            otherwise: why those are not of which the record does not say it.
-        """
-        reasons = Counter(
-            why.partition(":")[0] for record in self.table.records if (why := record.excluded.get(str(key)))
-        )
-        if other := excluded - sum(reasons.values()):
-            reasons[otherwise] += other
-        return dict(reasons)
-
-    def _regions(self, sets: Mapping[Key, Grid]) -> Regions:
-        both = self.used[REGIONS[0]] & self.used[REGIONS[1]]
-        counts = {key: [len(places) for places in scored_places(self.table, key)] for key in REGIONS}
-        no_both = (
-            next(filter(None, self.too_many.values()), "")
-            or self.cells[REGIONS[0]][2]
-            or self.cells[REGIONS[1]][2]
-            or ("" if both.any() else "no doc has boxes of both sets")
-        )
-
-        def difference(how: str) -> Estimate:
-            return self._of_boxes(_minus, (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"), both, no_both)
-
-        return Regions(
-            sets={key: sets[key] for key in REGIONS},
-            mean={
-                key: self._of_boxes(
-                    lambda one: one, (f"mean_{key}",), self.used[key], self.too_many[key] or self.cells[key][2]
-                )
-                for key in REGIONS
-            },
-            boxes={key: int(np.array(counts[key])[self.used[key]].sum()) for key in REGIONS},
-            # a doc may be in the set, but have no scored item, or be of a cluster that lost a doc
-            left_out={key: self._left_out(key, sets[key].excluded, "no box with a score") for key in REGIONS},
-            both=int(both.sum()),
-            best=difference("best"),
-            even=difference("even"),
-            average=difference("mean"),
-        )
-
-    def _of_boxes(
-        self, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str
-    ) -> Estimate:
-        """Return a number computed from boxes.
-
-        Without a value, and with the reason, where the best boxes have none either.
-        """
-        estimate = self.draws.estimate_of(statistic, names, None, used)
-        if why:
-            return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)
-        if estimate.value is None and not estimate.reason:
-            return dataclasses.replace(
-                estimate, reason=f"boxes cannot be averaged: the aggregation of {self.table.metric} has no known form"
-            )
-        return estimate
-
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
         cells = self.table.cells(n)
         keep = used & np.isfinite(cells).all(axis=1)
@@ -876,30 +706,6 @@ class _Task:
             return None
         clusters = None if self.table.clusters is None else self.table.clusters[keep]
         return spatial.cell_shares(cells[keep], clusters, shape=self.table.kind.shape(n), seed=self.settings.seed)
-
-
-def hidden_warnings(share: Mapping[str, float], of_both: Mapping[str, float]) -> list[str]:
-    """Return what to mind of how much is hidden.
-
-    Args:
-        share: of each set, what part of the image is hidden, as a mean over its docs.
-        of_both: the same over the docs that have both sets.
-    """
-    out = [
-        f"the {key} boxes hide {part:.0%} of the image on average: the drop then says that the image is needed, and little of where"
-        for key, part in share.items()
-        if part > MOST_HIDDEN
-    ]
-    if of_both and max(of_both.values()) > UNEQUAL * min(of_both.values()):
-        told = " and ".join(f"the {key} boxes {part:.1%}" for key, part in of_both.items())
-        out.append(
-            f"unequal areas: {told} of the image are hidden; a part of the extra drop may come from how much is hidden, not from what"
-        )
-    return out
-
-
-def _minus(first: Any, second: Any) -> Any:
-    return first - second
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import Key
+from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats.forms import Form
@@ -256,3 +256,8 @@ def _known(items: Sequence[Any]) -> list[Any]:
 
 def _mean_of(values: Sequence[float | None]) -> float:
     return math.nan if not values or None in values else float(np.mean([v for v in values if v is not None]))
+
+
+def minus(first: Any, second: Any) -> Any:
+    """Return a difference, for ``Draws.estimate_of``."""
+    return first - second

@@ -22,8 +22,9 @@ import numpy as np
 
 from lmms_patch import __version__, files
 from lmms_patch.ask.answers import Answer, Asked
+from lmms_patch.ask.kinds import RCI, Key
 from lmms_patch.ask.references import Doc, Plan, plan
-from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
+from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.rci.analysis import analyse
@@ -253,7 +254,7 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         scale=None if stated.scale == 1 else stated.scale,
     )
     name = "" if one.grids else one.dataset
-    spec = WrapSpec(one.dataset, "rci", tuple(sorted(one.grids)), options, name)
+    spec = WrapSpec(one.dataset, RCI, tuple(sorted(one.grids)), options, name)
     keys = _ordered(one.full.rows)
     clusters = (
         turned if stated.cluster is None else {key: row[stated.cluster.lower()] for key, row in one.full.rows.items()}
@@ -453,7 +454,7 @@ def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan,
     table = Table(records, metric, higher=True)
     native = _Means(table, records)
     found = analyse(table, native, settings, spec.sets)
-    flat = columns(found, KINDS["rci"])
+    flat = columns(found, RCI)
     details = {
         "records": len(records),
         **flat,

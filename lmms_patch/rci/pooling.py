@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.kinds import KINDS, RCI, Kind
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.runs.failures import too_many
@@ -41,7 +41,7 @@ class Pooled:
         mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
         gate: the gate of the pooled FIP against the members' floors, docs as weights.
-        kind: of members whose index is no RCI or PCRI of cells (``spec.KINDS``); None of others, whose files lack the
+        kind: of members whose index is no RCI or PCRI of cells (``ask.kinds.KINDS``); None of others, whose files lack the
             key.
     """
 
@@ -60,7 +60,7 @@ class Pooled:
     @property
     def asked(self) -> Kind:
         """The kind as a row of the grammar."""
-        return KINDS[self.kind or "rci"]
+        return KINDS[self.kind] if self.kind else RCI
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
@@ -77,7 +77,7 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
     names, asked = tuple(m.run.name for m in members), members[0].run.result.kind
-    kind = None if asked.way == KINDS["rci"].way else asked.name
+    kind = None if asked.way == RCI.way else asked.name
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     tables: list[tuple[Table, NDArray[np.bool_]]] = []
     for member in members:

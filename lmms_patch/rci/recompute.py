@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import Key, Kind, Options, end
+from lmms_patch.ask.kinds import Key, Kind, end
+from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import catalogue, failures, samples
@@ -138,7 +139,7 @@ class Analyzed:
 
 def is_analyzed(kind: Kind) -> bool:
     """Return whether the numbers of a kind are recomputed: those with an index, of every order of the options, of a curve, or of hidden boxes."""
-    return kind.has_index or kind.turns or kind.curve or kind.hides
+    return kind.has_index or kind.turns or kind.has_points
 
 
 def one_run(path: Path) -> Taken:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, cast
 
+from lmms_patch.ask.kinds import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.spec import KINDS, REGIONS, Key, Kind, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.stats.intervals import mended
@@ -40,7 +40,7 @@ class Keys:
 
     Attributes:
         sets: grids, or sets of boxes, that have an index.
-        points: numbers of a curve, or sets of boxes that are hidden.
+        points: what has a score of its own beside the first view (``Kind.points``).
         places: places of the gold among the options, from 1.
     """
 
@@ -104,7 +104,7 @@ class Number:
         size, letter = (
             (kind.words.size(key), chr(ord("A") + key - 1))
             if isinstance(key, int)
-            else (f"{key} boxes{' hidden' * kind.hides}", "")
+            else (kind.beside or f"{key} boxes{' hidden' * kind.hides}", "")
         )
         if self.words:
             index = self.index(kind)
@@ -463,7 +463,7 @@ NUMBERS = (
     ),
     _Shown(
         "{kind}{key}",
-        "the native metric at that number of frames or reduction, or with such boxes hidden",
+        "the native metric at that number of frames or reduction, with such boxes hidden, or on the view beside the full image",
         _points,
         lambda a, k: _of(a.curve, k),
         better=True,
@@ -636,7 +636,7 @@ def documented() -> dict[str, str]:
     for number in NUMBERS:
         names = list(
             dict.fromkeys(
-                number.name.format(index=kind.prefix, kind=kind.name, key="<n>")
+                number.name.format(index=kind.prefix, kind=kind.name, key="" if kind.beside else "<n>")
                 for kind in KINDS.values()
                 if _has(number, kind)
             )
@@ -659,7 +659,7 @@ def schema() -> dict[str, Any]:
     out: dict[str, Any] = {}
     for number in numbers:
         name = number.name.format(
-            index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial)"
+            index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial|)"
         )
         ends = f"_({'|'.join(number.ends)})" if number.ends else ""
         out[f"^{name}{f'({ends})?' if ends and number.columns else ends}$"] = {

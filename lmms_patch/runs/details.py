@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.ask.spec import KINDS, Options
+from lmms_patch.ask.kinds import KINDS, Kind
+from lmms_patch.ask.spec import Options
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.numbers import Analysis, Null, Stress
 from lmms_patch.runs.record import WrappedKind, sizes_at_odds
@@ -410,7 +411,7 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     parts = _filled(details)
     flat = {key: value for key, value in details.items() if key not in kind.__struct_fields__}
     said = fault(parts, kind) or fault(flat, dict[str, Number | None]) or _lacking(parts)
-    return said or _at_odds(str(described["kind"]), parts) or _unordered(parts)
+    return said or _at_odds(KINDS[described["kind"]], parts) or _unordered(parts)
 
 
 def read(details: Mapping[str, Any]) -> Details:
@@ -446,17 +447,17 @@ def _lacking(details: Mapping[str, Any]) -> str:
     return next((f"{where}.{key} is missing" for where, part, keys in needed for key in keys if key not in part), "")
 
 
-def _at_odds(kind: str, details: Mapping[str, Any]) -> str:
+def _at_odds(kind: Kind, details: Mapping[str, Any]) -> str:
     """Say which parts do not fit each other."""
     analysis, tst, magic = (details.get(key) or {} for key in ("analysis", "tst_details", "magic"))
     for n, grid in analysis.get("grids", {}).items():
         shares = grid.get("shares") or {}
         parts = [shares.get(key) for key in ("score", "win", "p_cells")]
-        cells = KINDS[kind].cells(int(n))
+        cells = kind.cells(int(n))
         if any(part is not None and len(part) != cells for part in parts) or (
             parts[0] is not None and parts[2] is None
         ):
-            return f"analysis.grids.{n}.shares are not of {cells} {KINDS[kind].words.parts}"
+            return f"analysis.grids.{n}.shares are not of {cells} {kind.words.parts}"
     regions = analysis.get("regions") or {}
     if missing := [name for name in regions.get("sets", ()) if name not in regions["mean"]]:
         return f"analysis.regions.mean has no {missing[0]}"

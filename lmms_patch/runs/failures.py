@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lmms_patch.ask.spec import KINDS, Key, Kind
+from lmms_patch.ask.kinds import BESIDE, Key, Kind
 from lmms_patch.runs.record import TURNS, Record, View, in_set
 from lmms_patch.stats.bounds import Count, Some
 
@@ -249,7 +249,7 @@ def too_many(records: Sequence[Record], key: Key) -> str:
     most = TOO_MANY if all(record.asked is None for record in records) else TOO_MANY_OF_A_PART
     if not records:
         return ""
-    kind = KINDS[records[0].kind]
+    kind = records[0].task_kind
     what, of = _calls(kind, key)
     parts = {
         f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": [
@@ -277,7 +277,7 @@ def _calls(kind: Kind, key: Key) -> tuple[str, Callable[[View], bool]]:
     if key == TURNS:
         return f"the full {words.medium} in all orders", lambda view: view.gold_at is not None and view.cell is None
     if isinstance(key, str):
-        return f"{key} boxes", lambda view: in_set(view, key)
+        return f"the {words.medium} {kind.beside}" if key == BESIDE else f"{key} boxes", lambda view: in_set(view, key)
     if kind.curve:
         return f"the {words.medium} at {words.size(key)}" if words.sized else words.size(
             key

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch.ask.spec import end
+from lmms_patch.ask.kinds import end
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
@@ -34,7 +34,7 @@ from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:
-    from lmms_patch.ask.spec import Kind
+    from lmms_patch.ask.kinds import Kind
     from lmms_patch.runs.numbers import Analysis
     from lmms_patch.runs.run import Result
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from lmms_patch.ask.spec import Key, Kind, Words, end
+from lmms_patch.ask.kinds import BESIDE, Key, Kind, Words, end
 from lmms_patch.runs import reading, typed
 from lmms_patch.runs.failures import Failed
 from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName
@@ -522,7 +522,11 @@ def _disagreement(grid: Grid) -> str:
 
 def none_used(key: Key) -> str:
     """Return why there is no number over a set of views that no doc is used for."""
-    return "no doc can be used at this grid" if isinstance(key, int) else f"no doc has {key} boxes that can be used"
+    return (
+        "no doc can be used at this grid"
+        if isinstance(key, int)
+        else f"no doc has {'a score on that' if key == BESIDE else f'{key} boxes that can be used'}"
+    )
 
 
 def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:

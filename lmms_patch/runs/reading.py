@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Key, Kind, Words
+from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Key, Kind, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME, Gate
 from lmms_patch.stats.resample import LEVEL, Estimate
 

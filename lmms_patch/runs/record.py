@@ -14,7 +14,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, REGIONS, SUFFIXES, Key, shape, windows
+from lmms_patch.ask.kinds import BESIDE, KINDS, MAX_GRID, MIN_GRID, REGIONS, Key, Kind, shape, windows
+from lmms_patch.ask.spec import SUFFIXES
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs.scoring import plain, worst_orders
 from lmms_patch.runs.typed import Digest, read_as
@@ -34,7 +35,7 @@ MOST_OPTIONS = 10**6
 TURNS = "turns"
 """The key under ``Record.excluded`` for why a doc's options are not moved."""
 DocId = Annotated[int, Meta(ge=0, le=10**15)]
-SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|turns)$")]
+SetName = Annotated[str, Meta(pattern="^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|beside|turns)$")]
 FieldName = Annotated[str, Meta(pattern="^(cluster|group|category|merged|stratum|choices)$")]
 Side = Annotated[int, Meta(ge=1, le=PIXELS)]
 Corner = Annotated[int, Meta(ge=0, le=PIXELS)]
@@ -316,6 +317,11 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     asked: Asked | None = None
 
     @property
+    def task_kind(self) -> Kind:
+        """The kind of task, as a row of the table of kinds."""
+        return KINDS[self.kind]
+
+    @property
     def is_asked(self) -> bool:
         """Whether any of the doc's views was asked."""
         return self.asked is None or self.asked.steps > 0
@@ -340,8 +346,10 @@ def in_set(view: View, key: Key) -> bool:
     """Return whether a view is one of a set.
 
     A set has the cells of a grid, these and the windows between them, the segments of a clip, or the relevant or
-    adversarial boxes, alone or all hidden.
+    adversarial boxes, alone or all hidden, or is the view beside the full image.
     """
+    if key == BESIDE:
+        return view.kind != "full"
     if isinstance(key, int):
         return view.n == key and view.cell is not None
     if key in REGIONS:

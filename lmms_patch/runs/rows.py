@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lmms_patch.ask.answers import options_in
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import Kind
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.logs import Line, answers_of
 from lmms_patch.runs.need import has_classes, needs
@@ -165,9 +165,12 @@ class _Doc:
         self.of_record: list[View | None] = [*record.views]
         if record.asked is not None and record.asked.unasked:
             there = {(view.n, view.cell): view for view in record.views}
-            self.of_record = [there.get((view.n, view.cell)) for view in _full_pass(record.kind, tuple(record.grids))]
+            self.of_record = [
+                there.get((view.n, view.cell)) for view in _full_pass(record.task_kind, tuple(record.grids))
+            ]
         self.views = [
-            view or _full_pass(record.kind, tuple(record.grids))[place] for place, view in enumerate(self.of_record)
+            view or _full_pass(record.task_kind, tuple(record.grids))[place]
+            for place, view in enumerate(self.of_record)
         ] + record.wrong_views
         self.asked = np.array(
             [view is not None and record.is_asked for view in self.of_record] + [True] * len(record.wrong_views), bool
@@ -182,14 +185,14 @@ class _Doc:
 
 
 @functools.lru_cache
-def _full_pass(kind: str, grids: tuple[int, ...]) -> list[View]:
+def _full_pass(kind: Kind, grids: tuple[int, ...]) -> list[View]:
     """Return every view of a full pass as one that was not asked: the full image, and the cells of each grid."""
     out = [View(kind="full", scores={}, items={})]
     for n in grids:
-        rows, columns = KINDS[kind].shape(n)
+        rows, columns = kind.shape(n)
         places = [(row, col) for row in range(rows) for col in range(columns)]
         out += [
-            View(kind=KINDS[kind].view, n=n, cell=cell, row=row, col=col, scores={}, items={})
+            View(kind=kind.view, n=n, cell=cell, row=row, col=col, scores={}, items={})
             for cell, (row, col) in enumerate(places, 1)
         ]
     return out

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
+from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS, Kind, Options
+from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs import catalogue, gone, reading
 from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, TstDetails, read_magic, wrong

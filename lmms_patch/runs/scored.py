@@ -10,7 +10,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from lmms_patch.ask.spec import Key, WrapSpec
+from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import Hidden, Region, Size, View
 from lmms_patch.runs import record
 from lmms_patch.runs.record import SCHEMA
@@ -80,7 +81,7 @@ class Lent:
         to: the other doc.
         p: the number of this donor among its donors, from 0.
         full: scalar of the full image's answer.
-        best: for each set (``spec.Key``) that this doc is used for, scalar of the best cell's or box's answer.
+        best: for each set (``kinds.Key``) that this doc is used for, scalar of the best cell's or box's answer.
     """
 
     to: int
@@ -188,7 +189,7 @@ class SampleRecord:
             schema=SCHEMA,
             task=self.task,
             base=self.spec.base,
-            kind=cast(Any, self.spec.kind),
+            kind=cast(Any, self.spec.kind.name),
             grids=list(self.spec.grids),
             doc_id=int(self.doc_id),
             image_sizes=[list(size) for size in self.sizes],

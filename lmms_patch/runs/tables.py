@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS, Key
+from lmms_patch.ask.kinds import RCI, Key
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
@@ -89,7 +89,7 @@ class Table:
         self.logged = [record for record in records if _has(record, metric)]
         if not as_given:  # a log's lines stand in the order of the ranks, and bootstrap draws go by place
             self.logged.sort(key=lambda record: record.doc_id)
-        self.kind = KINDS[self.logged[0].kind if self.logged else "rci"]
+        self.kind = self.logged[0].task_kind if self.logged else RCI
         """The kind of task that the records are of; that of images without records."""
         self.asked_records = self.logged
         if self.kind.every_order and not in_orders:

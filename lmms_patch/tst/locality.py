@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.record import Record
 
@@ -78,7 +77,7 @@ def _grids(records: Sequence[Record]) -> set[int]:
     if not records:
         raise RecordError("no docs: locality needs the records of an rci or pcri run")
     for record in records:
-        if KINDS[record.kind].index is None:
+        if record.task_kind.index is None:
             raise RecordError(
                 f"{record.task}: a run of kind {record.kind}; locality needs one of kind rci or pcri, such as --tasks gqa_rci3"
             )

@@ -133,7 +133,7 @@ def test_names_that_pages_ask_for_are_wrapped_names():
         for name in words[words.index("--tasks") + 1].split(","):
             parsed = spec.parse(name)
             assert parsed is not None, (page, name)
-            kinds.append(parsed.kind)
+            kinds.append(parsed.kind.name)
     assert {"rci", "blind"} <= set(kinds)
 
 

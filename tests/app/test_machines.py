@@ -32,7 +32,7 @@ def test_a_shell_runs_the_slurm_script_up_to_the_evaluation(tmp_path):
         assert "--log_samples" in words
         assert words[words.index("--main_process_port") + 1] == "0", "two jobs on one node do not ask for one port"
     assert len(set(asked)) == len(asked)
-    assert [parse(name).kind for names in asked for name in names.split(",")] == ["rci", "blind"] * len(asked)
+    assert [parse(name).kind.name for names in asked for name in names.split(",")] == ["rci", "blind"] * len(asked)
 
 
 def test_the_skypilot_file_keeps_answers_outside_of_the_machine():

@@ -13,10 +13,10 @@ from PIL import Image
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.boxes import disjoint, hide, misfit, read
+from lmms_patch.ask.kinds import KINDS, REGIONS
 from lmms_patch.ask.references import Doc, plan
-from lmms_patch.ask.spec import KINDS, REGIONS
 from lmms_patch.ask.views import Region, cut
-from lmms_patch.rci.region_sets import expected_best
+from lmms_patch.rci.kinds.regions import expected_best
 from lmms_patch.runs import catalogue
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.scored import Lent

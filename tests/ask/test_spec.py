@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.ask.spec import KINDS, MAX_GRID, MIN_GRID, SUFFIXES, Options, WrapSpec, from_file, parse
+from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID
+from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, from_file, parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 
@@ -39,7 +40,7 @@ from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 )
 def test_every_form_of_name(name, base, kind, grids, requests):
     spec = parse(name)
-    assert (spec.base, spec.kind, spec.grids, spec.name) == (base, kind, grids, name)
+    assert (spec.base, spec.kind.name, spec.grids, spec.name) == (base, kind, grids, name)
     assert len(views_of(spec)) == requests
 
 
@@ -97,7 +98,7 @@ def test_a_task_in_time_can_be_asked_quickly():
 def test_a_grid_in_space_is_square_and_one_in_time_is_a_row(kind, grid, shape, cells):
     assert (KINDS[kind].shape(grid), KINDS[kind].cells(grid)) == (shape, cells)
     if kind != "swap":
-        spec = WrapSpec("x", kind, (grid,))
+        spec = WrapSpec("x", KINDS[kind], (grid,))
         assert [(view.row, view.col) for view in views_of(spec)[1:]] == [
             (row, col) for row in range(shape[0]) for col in range(shape[1])
         ]
@@ -121,7 +122,7 @@ def test_sentences_are_said_in_the_words_of_the_medium(said, in_time):
 @pytest.mark.parametrize(("name", "folds"), [("gqa_tst", 5), ("gqa_tst5", 5), ("gqa_tst10", 10)])
 def test_the_number_of_a_cross_validation_is_of_folds(name, folds):
     spec = parse(name)
-    assert (spec.base, spec.kind, spec.grids, spec.folds, spec.name) == ("gqa", "tst", (), folds, name)
+    assert (spec.base, spec.kind.name, spec.grids, spec.folds, spec.name) == ("gqa", "tst", (), folds, name)
     assert spec.of("mmmu").name == name.replace("gqa", "mmmu")
     assert spec.described()["folds"] == folds
 
@@ -145,7 +146,7 @@ def test_name_and_spec_are_inverse(base, kind, n):
     row = KINDS[kind]
     name = f"{base}_{kind}" if row.grid == "none" else f"{base}_{kind}{n}"
     spec = parse(name)
-    assert (spec.base, spec.kind) == (base, kind)
+    assert (spec.base, spec.kind.name) == (base, kind)
     short = not row.folds and row.default_grids == (n,)  # the number of a name without one
     assert dataclasses.replace(spec, name="").name == (f"{base}_{kind}" if short else name)
 
@@ -181,7 +182,7 @@ def test_explicit_file():
             "min_cell": 28,
         }
     )
-    assert spec == WrapSpec("gqa", "pcri", (2, 3), Options(metric="exact_match", min_cell=28), "my")
+    assert spec == WrapSpec("gqa", KINDS["pcri"], (2, 3), Options(metric="exact_match", min_cell=28), "my")
     assert from_file({"task": "my", "base": "gqa", "grids": 4}).grids == (4,)
 
 
@@ -220,7 +221,7 @@ def test_a_spec_wins_over_an_inline_profile_only_where_it_says_something():
 
 
 def test_every_option_is_described():
-    spec = WrapSpec("gqa", "rci", (3,), Options(min_cell=28, seed=7, images="first"))
+    spec = WrapSpec("gqa", KINDS["rci"], (3,), Options(min_cell=28, seed=7, images="first"))
     described = spec.described()
     assert set(described["options"]) == set(Options.names())
     assert described["options"]["min_cell"] == 28
@@ -231,9 +232,9 @@ def test_the_json_schema_is_that_of_the_options():
     assert list(schema["properties"]) == Options.names()
     assert all("description" in option for option in schema["properties"].values())
     jsonschema.validate(
-        WrapSpec("gqa", "rci", (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})).described()[
-            "options"
-        ],
+        WrapSpec(
+            "gqa", KINDS["rci"], (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})
+        ).described()["options"],
         schema,
     )
     with pytest.raises(jsonschema.ValidationError):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec, parse
 from lmms_patch.ask.views import (
     PIXELS,
@@ -573,7 +574,7 @@ def test_min_cell_does_not_touch_the_full_image():
 
 
 def test_segments_are_numbered_in_the_order_of_time_and_have_no_box():
-    full, *segments = views_of(WrapSpec("v", "trci", (4,)))
+    full, *segments = views_of(WrapSpec("v", KINDS["trci"], (4,)))
     assert full == View("full")
     assert segments == [View("segment", n=4, row=0, col=i) for i in range(4)]
     assert [(one.cell, one.set, one.box((160, 120))) for one in segments] == [(i + 1, 4, None) for i in range(4)]

@@ -84,7 +84,7 @@ def runs(tmp_path_factory):
     )
     out = []
     server = JudgeServer(Asked())
-    warm.run(["lmms-patch", "schema"], os.environ)  # its process is forked before this one has threads
+    warm.run(["lmms-patch", "config"], os.environ)  # its process is forked before this one has threads
     with server:
         for healthy in (False, True, True):
             server.says = Asked(healthy=healthy)

@@ -19,7 +19,7 @@ from lmms_eval.tasks import TaskManager
 from PIL import Image
 
 from lmms_patch.app import cli
-from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.spec import parse
 from lmms_patch.present.report.figures import canvas
 from tests.making.magic import doc, write_magic_run
 from tests.making.reports import undrawn
@@ -41,7 +41,7 @@ NEEDS_THE_HUB = ("prune gqa", "prune vsi")
 """They end with one line and status 2 where there is no network; ``vsi`` is a reader's own task."""
 ONLY_READ = (
     "tst gqa",  # starts lmms-eval, which then needs the hub
-    "coverage",  # test_catalog.py
+    "tasks --all",  # test_catalog.py
     "gap FULL",  # placeholders
     "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py
     "explore",  # serves until it is stopped; tests/present/explore/browser
@@ -105,7 +105,7 @@ def finished(folder, tasks, day):
         made = {}
         for name in tasks or ["toy_rci3"]:
             spec = parse(name)
-            kind = "trci" if KINDS[spec.kind].needs_video else "rci"
+            kind = "trci" if spec.kind.needs_video else "rci"
             grids = tuple(n for n in spec.grids if kind == "trci" or n <= 3) or (
                 3,
             )  # answers are made up for so many cells

@@ -2,6 +2,7 @@
 
 import json
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.present.board.board import board
 from lmms_patch.present.board.store import Store, find, update
@@ -43,7 +44,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
     answers depend on the image.
     """
     grids = {3: (-0.1, -0.2, -0.05)} if grids is None else grids
-    spec = WrapSpec(base, kind, tuple(grids))
+    spec = WrapSpec(base, KINDS[kind], tuple(grids))
     named, analysed, flat = {}, {}, {}
     for n, numbers in grids.items():
         value, low, high = numbers or (None, None, None)
@@ -82,7 +83,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
 
 
 def blind_task(base="toy", score=0.3):
-    spec = WrapSpec(base, "blind")
+    spec = WrapSpec(base, KINDS["blind"])
     _, values, described = index_task(base)
     analysis = {**values["patch"]["analysis"], "fip": est(score, score - 0.1, score + 0.1), "grids": {}}
     analysis["gate"] = {**analysis["gate"], "valid": None, "fip": score}
@@ -92,7 +93,7 @@ def blind_task(base="toy", score=0.3):
 
 def tst_task(base="toy", tst=0.5, above=0.1, chance=0.25):
     _, values, described = blind_task(base, tst)
-    spec = WrapSpec(base, "tst")
+    spec = WrapSpec(base, KINDS["tst"])
     head = {
         "accuracy": est(tst, tst - 0.1, tst + 0.1),
         "majority": 0.4,

@@ -1,6 +1,7 @@
 """Docs with boxes of their own, and numbers known beforehand."""
 
-from lmms_patch.ask.spec import KINDS, REGIONS, parse
+from lmms_patch.ask.kinds import KINDS, REGIONS
+from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import Region, View
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import numbers as outcome

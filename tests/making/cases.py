@@ -1,6 +1,6 @@
 """Cases for findings, made up: one task of one model with the numbers that a test names."""
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.present.findings import Case
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate

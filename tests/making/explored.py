@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pyarrow as pa
 
+from lmms_patch.ask import kinds
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import views_of
 from lmms_patch.runs.run import find
@@ -29,7 +30,7 @@ def _template(spec, kind, wrong, category):
 
     full, cell = float(kind in ("one cell", "whole image", "text")), float(kind in ("one cell", "text"))
     own = views(lambda view: full if view.cell is None else cell if view.cell == 5 else 0.0)
-    patch = {"schema": 2, "task": spec.name, "base": spec.base, "kind": spec.kind, "grids": list(spec.grids), "doc_id": 7777777, "image_sizes": [[300, 200]],
+    patch = {"schema": 2, "task": spec.name, "base": spec.base, "kind": spec.kind.name, "grids": list(spec.grids), "doc_id": 7777777, "image_sizes": [[300, 200]],
              "views": own, "best": {str(n): 5 for n in spec.grids}, "excluded": {}, "fields": {"category": category},
              "answer": {"format": "mc", "label": "mc4", "options": 4, "gold": "B"}, "stratum": "all"}  # fmt: skip
     answers = ["B" if view["scores"]["acc"] else "C" for view in own]
@@ -56,7 +57,7 @@ def write_many(
     ``blind`` tells which docs are right in a blind run beside it; None: there is none. ``logged``: how many docs the
     log has; None: all.
     """
-    spec = WrapSpec(base, "rci", (grid,), Options(category="kind"))
+    spec = WrapSpec(base, kinds.KINDS["rci"], (grid,), Options(category="kind"))
     lines = {
         (kind, wrong, category): _template(spec, kind, wrong, category)
         for kind in KINDS for wrong in (False, True) for category in categories
@@ -77,7 +78,7 @@ def write_many(
         "model_name": "org/vlm",
     }
     if blind is not None:
-        spec = WrapSpec(base, "blind")
+        spec = WrapSpec(base, kinds.KINDS["blind"])
         scores = {doc: float(blind(doc)) for doc in range(docs)}
         data["results"][spec.name] = {"acc,none": sum(scores.values()) / docs, "patch,none": patch}
         data["configs"][spec.name] = described(spec)
@@ -139,7 +140,7 @@ def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
     Doc ``d`` is right on the full image where d is even, and on cell 1 + d; ``source`` gives None where no other doc's
     image fits.
     """
-    spec = WrapSpec(base, "swap", (2,), Options())
+    spec = WrapSpec(base, kinds.KINDS["swap"], (2,), Options())
     lines = []
     for doc in range(docs):
         other = source(doc)

@@ -1,5 +1,6 @@
 """A finished run of one task, whose aggregation is any function of the items."""
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness.wrap.statistics import Native
 from tests.making.files import DATE, described, lines_of, write_files
@@ -25,7 +26,7 @@ def finish(
 ):
     """The two files of a finished run of one task; the aggregation is any function of the items."""
     grids = tuple(records[0]["grids"])
-    spec = WrapSpec(name, kind, grids, Options(**(options or {})))
+    spec = WrapSpec(name, KINDS[kind], grids, Options(**(options or {})))
     records = [{**record, "task": spec.name, "base": name, "kind": kind} for record in records]
     known = [r for r in records if "acc" in r["views"][0]["items"]]
     items = [r["views"][0]["items"]["acc"] for r in known]

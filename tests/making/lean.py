@@ -73,7 +73,7 @@ def task(
     scored_docs = np.isin(np.arange(n), unscored, invert=True)
     used = scored_docs & np.isin(np.arange(n), out, invert=True)
     full, clusters = every[scored_docs], None if clusters is None else np.asarray(clusters)[scored_docs]
-    index = spec.kind if best is not None else None
+    index = spec.kind.name if best is not None else None
     fip, se = mean(full, clusters), None
     se = fip.se or 0.0
     valid = (fip.value is not None and fip.value >= chance + max(0.01, 2 * se)) if gate is None else gate
@@ -198,7 +198,7 @@ def _records(spec, full, best, clusters):
             "schema": 2,
             "task": spec.name,
             "base": spec.base,
-            "kind": spec.kind,
+            "kind": spec.kind.name,
             "grids": list(spec.grids),
             "doc_id": i,
             "image_sizes": [],

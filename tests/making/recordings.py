@@ -1,5 +1,6 @@
 """Hand-made records, and a native aggregation that is any Python function: for tests of what computes with them."""
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import views_of
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView
@@ -24,7 +25,7 @@ def record(doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=N
         lent: (to, p, scalar of the full image, {n: scalar of the best cell}).
         fields: cluster, category.
     """
-    spec = WrapSpec("toy", kind, tuple(sorted(cells)))
+    spec = WrapSpec("toy", KINDS[kind], tuple(sorted(cells)))
     scalars = [full] + [score for n in spec.grids for score in cells[n]]
     views = tuple(_view(view, score, items) for view, score in zip(views_of(spec), scalars, strict=True))
     best, start = {}, 1

@@ -3,7 +3,7 @@
 import numpy as np
 from msgspec import to_builtins
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.present.report.data import Entry, Figure, Part
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Necessity

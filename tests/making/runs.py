@@ -8,8 +8,9 @@ import numpy as np
 from msgspec import Raw, to_builtins
 
 from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.references import Doc, plan
-from lmms_patch.ask.spec import KINDS, Options, WrapSpec
+from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
@@ -83,7 +84,7 @@ def world_run(say, n=300, grid=2, seed=0, per_cluster=1, categories=("a", "b"), 
     """Records of a 4-option task whose model is ``say``: from a random stream and the gold to its answers on the full image and each cell,
     and to those on a wrong image (None: the doc is not asked so). ``grid`` is one grid or several. ``answers`` draws them anew."""
     grids = (grid,) if isinstance(grid, int) else tuple(grid)
-    spec = WrapSpec(base, kind, grids, Options(cluster="image", category="kind"))
+    spec = WrapSpec(base, KINDS[kind], grids, Options(cluster="image", category="kind"))
     stream = np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
     docs = [
@@ -110,7 +111,7 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
         short: docs whose clip has too few frames for the largest number: they have no such view.
         views: gives the views of a doc by its number; None: those that every doc of the kind has.
     """
-    spec = WrapSpec(base, kind, tuple(grids))
+    spec = WrapSpec(base, KINDS[kind], tuple(grids))
     order = np.random.default_rng(seed).permutation(n)
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", LETTERS[i % 4]), "Which?") for i in range(n)]
     made, records = plan(docs), []
@@ -147,7 +148,7 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
         unscored: docs of which the call for the last order failed.
         cluster: docs in a cluster.
     """
-    spec, stream, records = WrapSpec(base, "rotate"), np.random.default_rng(seed), []
+    spec, stream, records = WrapSpec(base, KINDS["rotate"]), np.random.default_rng(seed), []
     for i in range(n):
         k = options(i) if callable(options) else options
         gold, scored = i % k, []
@@ -405,7 +406,7 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         lent,
         wrong_image=lost,
         images=f"{i:016x}",
-        clips=(Clip(32, 8.0),) if KINDS[spec.kind].needs_video else (),
+        clips=(Clip(32, 8.0),) if spec.kind.needs_video else (),
     )
     return whole.to_json()
 
@@ -428,13 +429,13 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
         records = [{**record, "task": name} for record in records]
         if made is not None:
             made = dataclasses.replace(made, all_docs=len(made.answers if part_of_plan else records))
-        orders = KINDS[spec.kind].every_order
+        orders = spec.kind.every_order
         part = orders or any(
             "asked" in r for r in records
         )  # then what would have been scored is estimated, or is not that of the first view
         scored = [r for r in records if r["views"][0]["items"]]
         full = [r["views"][0]["items"]["acc"] for r in scored]
-        grids = spec.grids if KINDS[spec.kind].index else ()
+        grids = spec.grids if spec.kind.index else ()
         best = {
             n: [r["views"][r["best"][str(n)]]["items"]["acc"] for r in scored if str(n) in r["best"]] for n in grids
         }
@@ -615,7 +616,7 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
         null: how many docs are asked on another image too; all if left out.
         cluster: docs in a cluster.
     """
-    spec, stream, records = WrapSpec(base, "crci", (grid,)), np.random.default_rng(seed), []
+    spec, stream, records = WrapSpec(base, KINDS["crci"], (grid,)), np.random.default_rng(seed), []
     cells = [
         ("full", View("full")),
         *((1 + row * grid + col, View("cell", grid, row, col)) for row in range(grid) for col in range(grid)),

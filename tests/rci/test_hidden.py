@@ -10,7 +10,7 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.commands.show import text
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.views import Hidden, View
 from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare

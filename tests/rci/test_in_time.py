@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import load, recompute

@@ -10,7 +10,8 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.commands.show import text
-from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import parse
 from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError, UnknownNameError

@@ -8,12 +8,13 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.commands.show import text
-from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import parse
 from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError, UnknownNameError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.orders import evenness
+from lmms_patch.rci.kinds.orders import evenness
 from lmms_patch.runs import samples
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings

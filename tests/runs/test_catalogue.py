@@ -8,7 +8,7 @@ import re
 import pytest
 
 from lmms_patch.app.schemas import load
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.run import read
 from scripts.docs.catalogue import PAGE, written

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from lmms_patch.ask.spec import OF_CLIPS
+from lmms_patch.ask.kinds import OF_CLIPS
 from lmms_patch.present.sheets import Column, Sheet, shown
 from lmms_patch.runs import numbers, reading, run
 from lmms_patch.stats.resample import Estimate

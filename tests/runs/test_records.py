@@ -3,6 +3,7 @@ import json
 import msgspec
 import pytest
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec, parse
 from lmms_patch.ask.views import View, views_of
 from lmms_patch.errors import RecordError
@@ -54,7 +55,7 @@ def test_the_object_of_the_schema():
 def test_boxes_are_of_the_images_that_were_cut():
     """The centre of 3x3 in images of 9x9 and 18x9; with ``images: first`` only the first was cut."""
     for images, boxes in (("all", [[3, 3, 6, 6], [6, 3, 12, 6]]), ("first", [[3, 3, 6, 6]])):
-        spec = WrapSpec("gqa", "rci", (3,), Options.from_mapping({"images": images}, "test"))
+        spec = WrapSpec("gqa", KINDS["rci"], (3,), Options.from_mapping({"images": images}, "test"))
         views = tuple(ScoredView(view, {"acc": 1.0}, {"acc": 1.0}) for view in views_of(spec))
         patch = SampleRecord("gqa_rci3", spec, 0, ((9, 9), (18, 9)), views, {}, {}, {}).to_json()
         assert patch["views"][5]["boxes"] == boxes

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs import rows as columns
@@ -47,7 +48,7 @@ def doc(doc_id, views, answers, *, said=None, **more):
 
 def result_of(folder, lines, kind="rci", grids=(2,), higher=None, filters=("none",), **values):
     """The task of a run that has these lines."""
-    spec = WrapSpec("toy", kind, grids, Options())
+    spec = WrapSpec("toy", KINDS[kind], grids, Options())
     docs = len(lines) // len(filters)
     found = {"records": docs, "higher_is_better": higher or {"acc": True}}
     named = {f"patch,{name}": found for name in filters}
@@ -183,7 +184,7 @@ def test_each_filter_has_its_own_rows(tmp_path):
 
 def test_other_metrics_have_columns_and_what_should_be_low_is_never_right(tmp_path):
     views = [{"kind": "blind", "scores": {"wer": 0.9, "acc": 0.25}, "items": {}}]
-    spec = WrapSpec("toy", "blind", (), Options())
+    spec = WrapSpec("toy", KINDS["blind"], (), Options())
     found = {"records": 1, "higher_is_better": {"acc": True, "wer": False}}
     config = {"lmms_patch": {**described(spec)["lmms_patch"], "metric": "wer"}}
     path = write_files(

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.present.report.figures import canvas
 from tests.making.reports import undrawn
 from tests.places import ROOT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from lmms_patch.app import api
 from lmms_patch.app.commands.common import examples
 from lmms_patch.errors import OptionError
 
+SCHEMAS = "schemas"
+
 
 @examples(
     "# which there are",
@@ -19,21 +22,24 @@ from lmms_patch.errors import OptionError
     "lmms-patch config rci_suite_lite --output rci_suite_lite.yaml",
     "# the rules of a gate, to start your own from",
     "lmms-patch config model-regression",
+    "# the JSON schema of the object in each line of a sample log; 'config schemas' lists the others",
+    "lmms-patch config schemas/patch > patch.schema.json",
 )
 def command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Of one file, such as rci_suite_lite or gates/magic; their list if left out."
+            metavar="NAME",
+            help="Of one file, such as rci_suite_lite, gates/magic or schemas/patch; their list if left out.",
         ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")
     ] = None,
 ) -> None:
-    """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, and profiles of benchmarks."""
+    """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, profiles of benchmarks, JSON schemas."""
     if output is None:
-        print(listing() if name is None else api.config(name), end="\n" if name is None else "")
+        print(listing() if name is None else schemas() if name == SCHEMAS else api.config(name), end="")
     elif name is None:
         raise OptionError(
             "--output: name the file to copy, such as 'lmms-patch config rci_suite_lite --output rci_suite_lite.yaml'"
@@ -44,12 +50,21 @@ def command(
 
 
 def listing() -> str:
-    """Return one line per file: its name, and its first line."""
-    files = api.config()
-    width = max(map(len, files))
-    return "\n".join(
-        f"{name:<{width}}  {text.splitlines()[0].removeprefix('#').strip()}" for name, text in files.items()
+    """Return one line per file: its name, and its first line; and a line for the schemas, which are made when they are asked for."""
+    first = {name: text.splitlines()[0].removeprefix("#").strip() for name, text in api.config().items()}
+    return _lines(
+        {**first, SCHEMAS: f"JSON schemas of the files that lmms-patch reads and writes; 'config {SCHEMAS}' lists them"}
     )
+
+
+def schemas() -> str:
+    """Return one line per schema: its name and description."""
+    return _lines({f"{SCHEMAS}/{name}": one["description"] for name, one in api.schema().items()})
+
+
+def _lines(told: Mapping[str, str]) -> str:
+    width = max(map(len, told))
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in told.items())
 
 
 def copy(name: str, output: Path) -> None:

@@ -35,7 +35,8 @@ def command(
         str | None, typer.Option("--model", metavar="NAME", help="Check this adapter of lmms-eval, from its code.")
     ] = None,
     form: Annotated[
-        Literal["text", "json"], typer.Option("--format", help="Lines to read, or JSON (lmms-patch schema doctor).")
+        Literal["text", "json"],
+        typer.Option("--format", help="Lines to read, or JSON (lmms-patch config schemas/doctor)."),
     ] = "text",
 ) -> int:
     """Check the installation, the machine, and a run: a line for each thing, with what to type where it is not ok.

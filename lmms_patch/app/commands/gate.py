@@ -49,7 +49,8 @@ def command(
         Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch schema gate).")
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch config schemas/gate)."),
     ] = None,
     junit: Annotated[
         Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")

@@ -1,4 +1,4 @@
-"""``lmms-patch tasks`` and ``lmms-patch coverage``."""
+"""``lmms-patch tasks``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import typer
 from lmms_patch import files
 from lmms_patch.app import api
 from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples, looking, say
-from lmms_patch.ask.spec import KINDS, parse
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
+from lmms_patch.errors import OptionError
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
     from lmms_patch.runs.costs import Cost
 
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
+_NOT_WITH_ALL = ("PATTERN", "--as", "--include-path", "--run")
 _TALLY = {
     "wraps": "wrap",
     "judge": "wrap with allow_judge",
@@ -40,6 +43,8 @@ _TALLY = {
     "lmms-patch tasks videomme --as trci4",
     "# how long that takes, by what a finished run took",
     "lmms-patch tasks mosaic --run out/demo",
+    "# every task of the installed lmms-eval, counted; the list with the reasons",
+    "lmms-patch tasks --all --write coverage.md",
 )
 def command(
     pattern: Annotated[
@@ -66,10 +71,23 @@ def command(
             help="A finished run, whose time and tokens are the price; the newest in out, if left out.",
         ),
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Count which of all tasks of the installed lmms-eval wrap, under _rci3.")
+    ] = False,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="FILE", help="With --all: write the whole list as Markdown.")
+    ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
     """List what can be wrapped, what cannot and why, and what it costs."""
+    if every:
+        if given := [name for name, one in zip(_NOT_WITH_ALL, (pattern, kind, include_path, run), strict=True) if one]:
+            raise OptionError(f"--all takes no {given[0]}: it counts the tasks of lmms-eval itself")
+        count(write, quiet, verbose)
+        return
+    if write is not None:
+        raise OptionError(f"--write is of the whole list; type 'lmms-patch tasks --all --write {write}'")
     with looking("reading the tasks of lmms-eval", quiet or verbose) as watch:
         catalogue = api.tasks(pattern, kind, include_path=include_path, run=run, quiet=not verbose, watch=watch)
     say("\n".join(lines(catalogue)))
@@ -100,7 +118,7 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
         return [*out, f"{tally(catalogue.entries)}. {told}"]
     spec = parse(f"x_{catalogue.kind}")
-    kind = None if spec is None else KINDS[spec.kind]
+    kind = None if spec is None else spec.kind
     by_doc = "once, and once more per box of its own"
     if spec is not None and kind is not None and kind.turns:
         by_doc = f"{'once' if (views := len(views_of(spec))) == 1 else f'{views}x'} in each order of its options"
@@ -175,11 +193,10 @@ def _in_time(catalogue: api.Catalogue) -> list[str]:
 
     None where they are priced so already.
     """
-    from lmms_patch.ask.spec import KINDS
     from lmms_patch.harness.names.catalog import spec_of_suffix
 
     shown = [e.name for e in catalogue.entries if e.in_time[0] in ("wraps", "judge")]
-    if not shown or KINDS[spec_of_suffix(catalogue.kind).kind].needs_video:
+    if not shown or spec_of_suffix(catalogue.kind).kind.needs_video:
         return []
     one = len(shown) == 1
     suffixes = [f"_{kind.written}" for kind in KINDS.values() if kind.needs_video]
@@ -194,20 +211,8 @@ def tally(entries: Iterable[Entry]) -> str:
     return ", ".join(f"{n} {_TALLY[verdict]}" for verdict, n in counts(entries).items())
 
 
-@examples(
-    "# count them",
-    "lmms-patch coverage",
-    "# the whole list, with the reasons",
-    "lmms-patch coverage --write coverage.md",
-)
-def coverage_command(
-    write: Annotated[
-        Path | None, typer.Option("--write", metavar="FILE", help="Write the whole list as Markdown.")
-    ] = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
-    """Count which tasks of the installed lmms-eval wrap."""
+def count(write: Path | None, quiet: bool, verbose: bool) -> None:
+    """Count which of all tasks of the installed lmms-eval wrap, and write their list where one is wanted."""
     with looking("reading all tasks of lmms-eval", quiet or verbose) as watch:
         entries = api.coverage(quiet=not verbose, watch=watch)
     say(f"{len(entries)} tasks: {tally(entries)}.")

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.asking.settings import REFERENCES
 from lmms_patch.runs.run import Result, find
@@ -21,10 +21,10 @@ from lmms_patch.stats.resample import Array
 from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
-    from lmms_patch.harness.wrap.task import WrappedTask
+    from lmms_patch.harness.wrap.session import Session
 
 
-def earlier_scores(task: WrappedTask) -> Array | None:
+def earlier_scores(session: Session, evaluated: Sequence[int]) -> Array | None:
     """Read the scores of earlier runs on the same docs, from the folders of ``LMMS_PATCH_REFERENCES``.
 
     None if no run fits.
@@ -35,56 +35,56 @@ def earlier_scores(task: WrappedTask) -> Array | None:
     Returns:
         Shape (runs, evaluated docs, views), nan where a run gives no score.
     """
-    plan, named = task.references.plan, os.environ.get(REFERENCES, "")
+    plan, named = session.golds.plan, os.environ.get(REFERENCES, "")
     folders = [Path(name).expanduser() for name in named.split(os.pathsep) if name.strip()]
     if plan is None or not folders:
         return None
     found: list[Result] = []
     for folder in folders:
         try:
-            found += [one for run in find([folder]) for one in run.results if _fits(one, task, plan.digests["docs"])]
+            found += [one for run in find([folder]) for one in run.results if _fits(one, session, plan.digests["docs"])]
         except (PatchError, OSError) as error:
-            log().warning(f"{task.spec.name}: no earlier run is taken from {folder}: {line(error)}")
+            log().warning(f"{session.spec.name}: no earlier run is taken from {folder}: {line(error)}")
     kept: list[Array] = []
     for one in sorted(found, key=lambda one: one.run.date, reverse=True):
-        scores = _scores(one, task)
+        scores = _scores(one, session, evaluated)
         if scores is not None and len(kept) < MOST_OF_EARLIER:
             kept.append(scores)
-            log().info(f"{task.spec.name}: predicts from an earlier run of {line(one.run.model)} ({one.run.path})")
+            log().info(f"{session.spec.name}: predicts from an earlier run of {line(one.run.model)} ({one.run.path})")
     if not kept:
         log().warning(
-            f"{task.spec.name}: {REFERENCES} holds no whole run of {task.spec.base} on these docs in these grids; asked without"
+            f"{session.spec.name}: {REFERENCES} holds no whole run of {session.spec.base} on these docs in these grids; asked without"
         )
     return np.stack(kept) if kept else None
 
 
-def _fits(one: Result, task: WrappedTask, docs: str) -> bool:
+def _fits(one: Result, session: Session, docs: str) -> bool:
     """Return whether an earlier result is of the same docs, cut in the same way into the same grids, and of the same metric."""
     made = one.details.get("made") or {}
     described: Any = one.described
     same = (
-        described["base"] == task.spec.base
-        and described["metric"] == task.primary
-        and set(task.spec.grids) <= set(described["grids"])
+        described["base"] == session.spec.base
+        and described["metric"] == session.primary
+        and set(session.spec.grids) <= set(described["grids"])
     )
-    alike = one.kind.index and one.kind.view == KINDS[task.spec.kind].view
+    alike = one.kind.index and one.kind.view == session.spec.kind.view
     return bool(same and alike and made.get("docs") == docs)
 
 
-def _scores(one: Result, task: WrappedTask) -> Array | None:
+def _scores(one: Result, session: Session, evaluated: Sequence[int]) -> Array | None:
     """Return an earlier run's scores, shape (evaluated docs, views).
 
     None where it left views out, or its log cannot be read.
     """
-    place = {doc_id: i for i, doc_id in enumerate(task.evaluated)}
-    at = {(view.n, view.cell): number for number, view in enumerate(task.table.views)}
+    place = {doc_id: i for i, doc_id in enumerate(evaluated)}
+    at = {(view.n, view.cell): number for number, view in enumerate(session.table.views)}
     out = np.full((len(place), len(at)), math.nan)
     try:
         for record in one.records():
             if record.asked is not None:
                 return None
             for view in record.views:
-                score = view.scores.get(task.primary)
+                score = view.scores.get(session.primary)
                 if (
                     record.doc_id in place
                     and score is not None
@@ -92,6 +92,6 @@ def _scores(one: Result, task: WrappedTask) -> Array | None:
                 ):
                     out[place[record.doc_id], number] = score
     except (PatchError, OSError) as error:
-        log().warning(f"{task.spec.name}: the earlier run {one.run.path} is not used: {line(error)}")
+        log().warning(f"{session.spec.name}: the earlier run {one.run.path} is not used: {line(error)}")
         return None
     return out

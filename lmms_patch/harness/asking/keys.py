@@ -24,6 +24,7 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
+    from lmms_patch.harness.wrap.docs import VariantDocs
     from lmms_patch.harness.wrap.task import WrappedTask
 
 _OF_THE_MODEL = "model model_args gen_kwargs system_instruction apply_chat_template fewshot_as_multiturn num_fewshot force_simple seed launcher_args"
@@ -92,12 +93,16 @@ class Digests:
 
     def __init__(self, task: WrappedTask) -> None:
         self._task = task
-        self._table = task.table
         self._known: dict[int, str] = {}
         self._failed = False
         config = _ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))
         self.settings = _digest([config, *map(effects.code_of, _showing(task.table.base))]).hex()
         self._raw = _undecoded(task.table.rows)
+
+    @property
+    def _table(self) -> VariantDocs:
+        """The docs of the task: another table where it is found that nothing can be left out (``WrappedTask``)."""
+        return self._task.table
 
     def of_view(self, view: int) -> tuple[str, str]:
         """Return the digest of what is shown in a view, and the view in words.

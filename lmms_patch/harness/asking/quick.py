@@ -8,6 +8,7 @@ comes to the same decisions.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -17,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.references import unit_of
-from lmms_patch.ask.spec import KINDS, WrapSpec
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.earlier import earlier_scores
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.names.effects import effects
+from lmms_patch.harness.wrap.state import AskPlan
 from lmms_patch.harness.wrap.swap import stable_keys
 from lmms_patch.runs.record import Asked
 from lmms_patch.runs.scoring import Scalar
@@ -36,7 +38,8 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-    from lmms_patch.harness.wrap.task import WrappedTask
+    from lmms_patch.harness.wrap.recorder import Recorder
+    from lmms_patch.harness.wrap.session import Session
 
 Place = tuple[str, int, int]
 View = tuple[int, int]
@@ -58,28 +61,28 @@ def pilot_of(wanted: int | None, docs: int) -> int:
     return min(docs, min(300, max(100, docs // 10)) if wanted is None else wanted)
 
 
-def form_of(task: WrappedTask) -> Form | None:
+def form_of(session: Session, docs: Sequence[int]) -> Form | None:
     """Return the form of the primary metric's aggregation, found before any model is asked.
 
     None where it has no known form.
 
     It is tried on uninformed answers: on golds, on others, and on both together.
     """
-    metric, declared = task.primary, (task.spec.options.aggregation or {}).get(task.primary)
-    function = task.aggregations.native[metric]
+    metric, declared = session.primary, (session.spec.options.aggregation or {}).get(session.primary)
+    function = session.metrics.native[metric]
     if declared:
         return forms.FORMS[declared]
     if compat.has_stderr(function):
         return forms.MEAN
     if effects(function):
         return None
-    items = task.references.items(task.evaluated[:_TRIED])
+    items = session.references.items(docs[:_TRIED])
     checks: list[tuple[Picked, float | None]] = []
     for some in (items["gold"], items["other"], items["gold"][::2] + items["other"][1::2], items["other"][::3]):
         scores = np.array([math.nan if score is None else score for _, score in some], float)
         if some and np.isfinite(scores).all():
             try:
-                value = task.aggregations.again[metric]([item for item, _ in some])
+                value = session.metrics.again[metric]([item for item, _ in some])
             except Exception:
                 return None
             checks.append(
@@ -92,48 +95,50 @@ def form_of(task: WrappedTask) -> Form | None:
     return next((form for form in MEANS if varied and forms.fits(form, checks)), None)
 
 
-def why_not(task: WrappedTask, *, predict_only: bool) -> str:
-    """Say why a task cannot be asked in part, as far as is known before any model is asked; "" where it can."""
-    options = task.spec.options
-    if predict_only:
-        return f"--predict_only scores nothing, and '{'quick' if options.quick else 'exit'}' goes by scores"
-    if len(task.filters) > 1:
-        return f"{task.spec.base} scores each answer in {len(task.filters)} ways (filters), so none decides"
-    if not task.aggregations.higher.get(task.primary, True):
-        return f"lower {task.primary} is better, so it has no index"
-    if task.references.plan is None:
-        return "its docs cannot be read for golds and clusters, so nothing can be left out"
-    form = task.aggregations.form = form_of(task)
+def plan(session: Session, docs: Sequence[int]) -> tuple[AskPlan, str]:
+    """Return a plan before anything is asked, and why a task cannot be asked in part, as far as is known; "" where it can.
+
+    Args:
+        session: the parts of the task.
+        docs: the ids of the docs that are evaluated.
+    """
+    options, base = session.spec.options, session.spec.base
+    if session.predict_only:
+        return AskPlan(), f"--predict_only scores nothing, and '{'quick' if options.quick else 'exit'}' goes by scores"
+    if len(session.filters) > 1:
+        return AskPlan(), f"{base} scores each answer in {len(session.filters)} ways (filters), so none decides"
+    if not session.metrics.higher.get(session.primary, True):
+        return AskPlan(), f"lower {session.primary} is better, so it has no index"
+    if session.golds.plan is None:
+        return AskPlan(), "its docs cannot be read for golds and clusters, so nothing can be left out"
+    form = form_of(session, docs)
     if form is None or (options.quick and form not in MEANS):
         told = "no mean of docs' scores" if form is None else f"a {form.name}, no mean of docs' scores"
         so = "estimated from a part of the docs" if options.quick else "known to stay the same without some cells"
-        return f"{task.primary} is {told}, so it cannot be {so}"
-    return ""
+        return AskPlan(form), f"{session.primary} is {told}, so it cannot be {so}"
+    return AskPlan(form), ""
 
 
-def check(task: WrappedTask, why: str) -> str:
+def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -> str:
     """Check that a task can be asked in part; say in one line what it will cost.
 
     Args:
-        task: the task.
-        why: what ``why_not`` says of it.
+        session: the parts of the task.
+        evaluated: the ids of the docs that are evaluated.
+        plan: what is known of it.
+        why: why it cannot be asked so; "" where it can.
 
     Raises:
         CannotWrapError, OptionError: it cannot; one line that says why, and what to type.
     """
-    options, name = task.spec.options, task.spec.name
+    spec = session.spec
+    options, name = spec.options, spec.name
     if why:
-        whole = (
-            name.removesuffix("_quick")
-            if options.quick
-            else WrapSpec(task.spec.base, task.spec.kind, task.spec.grids).name
-        )
-        part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{task.spec.kind}, base: {task.spec.base}, exit: true}}"
-        raise CannotWrapError(
-            f"{name}: {why}; type --tasks {whole}{part if options.quick and task.aggregations.form else ''}"
-        )
-    docs, views = len(task.evaluated), 1 + sum(cells_of(task.spec))
-    pilot, null = pilot_of(options.pilot, docs), len(task.null_docs) * views
+        whole = name.removesuffix("_quick") if options.quick else WrapSpec(spec.base, spec.kind, spec.grids).name
+        part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{spec.kind.name}, base: {spec.base}, exit: true}}"
+        raise CannotWrapError(f"{name}: {why}; type --tasks {whole}{part if options.quick and plan.form else ''}")
+    docs, views = len(evaluated), 1 + sum(cells_of(spec))
+    pilot, null = pilot_of(options.pilot, docs), session.on_wrong_images(evaluated) * views
     full = docs * views
     if pilot < min(docs, LEAST_PILOT):
         raise OptionError(
@@ -144,31 +149,33 @@ def check(task: WrappedTask, why: str) -> str:
             f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
             f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
         )
-    sizes = Counter(map(unit_of, task.references.docs))
+    sizes = Counter(map(unit_of, session.golds.docs))
     worth = effective_clusters(list(sizes.values()))
     if options.quick and options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
         raise OptionError(
             f"{name}: {len(sizes):,} clusters of docs, by their sizes worth {worth:.1f}, are too few for the interval of 'target: population'; "
             "type target: benchmark (LMMS_PATCH_TARGET=benchmark)"
         )
-    return f"{name}: {told_before(task, full, null)}"
+    return f"{name}: {told_before(spec, docs, full, null)}"
 
 
-def told_before(task: WrappedTask, full: int, null: int) -> str:
+def told_before(spec: WrapSpec, docs: int, full: int, null: int) -> str:
     """Say what a run will cost, before any answer is known."""
-    options = task.spec.options
+    options = spec.options
     beside = f"; {null:,} more on wrong images" if null else ""
     if not options.quick:
-        return f"a full pass is {full:,} calls{beside}; {KINDS[task.spec.kind].words.parts} that cannot change a number are left out"
-    low, high = expected_calls(len(task.evaluated), task.spec, options)
-    until = f"until the 95 % interval of {task.spec.kind.upper()} is ± {options.precision:g} or less"
+        return (
+            f"a full pass is {full:,} calls{beside}; {spec.kind.words.parts} that cannot change a number are left out"
+        )
+    low, high = expected_calls(docs, spec, options)
+    until = f"until the 95 % interval of {spec.kind.name.upper()} is ± {options.precision:g} or less"
     most = "" if options.budget is None else f", at most {options.budget:,} calls"
     return f"a full pass is {full:,} calls{beside}; asked {until}{most}: most often {low:,} to {high:,} calls"
 
 
 def cells_of(spec: WrapSpec) -> tuple[int, ...]:
     """Return how many cells, or segments of a clip, each grid of a task has."""
-    return tuple(map(KINDS[spec.kind].cells, spec.grids))
+    return tuple(map(spec.kind.cells, spec.grids))
 
 
 def expected_calls(docs: int, spec: WrapSpec, options: Any) -> tuple[int, int]:
@@ -192,21 +199,28 @@ class Quick:
     """The asking of one wrapped task, on one rank.
 
     Args:
-        task: the task, with its requests.
+        session: the parts of the task.
+        recorder: scores answers while the model is asked.
+        evaluated: the docs of all ranks.
         requests: this rank's requests of the task.
         ranks: this process, and how many share the run.
-        cli: the host's command-line arguments.
     """
 
-    def __init__(self, task: WrappedTask, requests: Iterable[Instance], ranks: Ranks, cli: Any) -> None:
-        self._task, self._ranks = task, ranks
-        if task.args is None:
-            task.args = cli
+    def __init__(
+        self,
+        session: Session,
+        recorder: Recorder,
+        evaluated: Sequence[int],
+        requests: Iterable[Instance],
+        ranks: Ranks,
+    ) -> None:
+        self._session, self._recorder, self._evaluated, self._ranks = session, recorder, evaluated, ranks
+        self._spec, self.plan = session.spec, session.state.plan
         self._requests: dict[int, dict[int, list[Instance]]] = {}
         for request in requests:
             self._requests.setdefault(int(request.doc_id), {}).setdefault(request.metadata["view"], []).append(request)
         self._answered: dict[int, set[int]] = {}
-        self._own = len(task.table.views)
+        self._own = len(session.table.views)
         self._scale = 1.0
         self._asking: Asking | None = None
         self.told = ""
@@ -217,7 +231,7 @@ class Quick:
     def rounds(self) -> Generator[list[Instance], Mapping[Place, Any], None]:
         """Yield the requests of each round; wants to be sent their answers.
 
-        Afterwards the task knows how it was asked.
+        Afterwards ``plan`` says how the task was asked.
         """
         turns, wanted = None, None
         if self._ranks.first:
@@ -242,14 +256,15 @@ class Quick:
             wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
         told = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
         asked = {doc_id: Asked(**how) for doc_id, how in told.items()}
-        self._task.leave_out(asked, {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests})
+        numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
+        self.plan = dataclasses.replace(self.plan, asked=asked, numbers=numbers)
 
     # --- the design -------------------------------------------------------------------------------
 
     def _design(self) -> Asking:
         """Return the design, from what is known of the docs before any is asked."""
-        task, options = self._task, self._task.spec.options
-        docs, keys = task.references.docs, stable_keys(task.rows(), options.key)
+        session, spec, options = self._session, self._spec, self._spec.options
+        docs, keys = session.golds.docs, stable_keys(session.rows.plain(), options.key)
         units = [unit_of(doc) if doc.cluster is not None else keys[doc.doc_id] for doc in docs]
         names = {
             unit: i
@@ -257,18 +272,16 @@ class Quick:
         }
         clusters = np.array([names[unit] for unit in units], np.intp)
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
-        scored = [task.references.marks(doc.doc_id) for doc in docs]
+        scored = [session.references.marks(doc.doc_id) for doc in docs]
         marks = np.array(
             [score if score is not None and score > 0 else math.nan for score in scored], float
         )  # a gold that earns nothing shows nothing
         known = marks[np.isfinite(marks)]
-        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(
-            task.aggregations.form.name if task.aggregations.form else "", 1.0
-        )
+        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(self.plan.form.name if self.plan.form else "", 1.0)
         stated = float(options.scale or per_doc) / per_doc
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
-        cells = cells_of(task.spec)
-        earlier = earlier_scores(task) if options.reference == "auto" else None
+        cells = cells_of(spec)
+        earlier = earlier_scores(session, self._evaluated) if options.reference == "auto" else None
         design = Docs(
             np.argsort(clusters, kind="stable"),
             u,
@@ -278,9 +291,9 @@ class Quick:
             pilot_of(options.pilot, len(docs)),
             None if earlier is None else earlier / self._scale,
             self._kinds(),
-            tuple(KINDS[task.spec.kind].shape(n) for n in task.spec.grids),
+            tuple(spec.kind.shape(n) for n in spec.grids),
         )
-        null = len(task.null_docs) * self._own
+        null = session.on_wrong_images(self._evaluated) * self._own
         budget = None if options.budget is None else max(0, options.budget - null)
         asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
         self.planned = design.pilot * design.views + null
@@ -288,9 +301,9 @@ class Quick:
 
     def _kinds(self) -> NDArray[np.intp]:
         """Return the kind of question of each evaluated doc (its stratum), as numbers, the most frequent kind first."""
-        plan = self._task.references.plan
+        plan = self._session.golds.plan
         assert plan is not None
-        names = [plan.strata[doc_id] for doc_id in self._task.evaluated]
+        names = [plan.strata[doc_id] for doc_id in self._evaluated]
         often = sorted(Counter(names).items(), key=lambda one: (-one[1], one[0]))
         place = {name: i for i, (name, _) in enumerate(often)}
         return np.array([place[name] for name in names], np.intp)
@@ -299,7 +312,7 @@ class Quick:
         """Return what the design wants, by doc id and number of the view."""
         if wanted is None:
             return None
-        evaluated = self._task.evaluated
+        evaluated = self._evaluated
         return [(evaluated[doc], int(view)) for doc, view in zip(*wanted, strict=True)]
 
     def _on_wrong_images(self) -> list[View]:
@@ -309,7 +322,7 @@ class Quick:
     def _note(self) -> None:
         """Note how far the asking is, for the progress line."""
         assert self._asking is not None
-        name, options = self._task.spec.name, self._task.spec.options
+        name, options = self._spec.name, self._spec.options
         if self._asking.looks and not self.told:
             if not self._asking.exits:
                 log().warning(
@@ -318,18 +331,18 @@ class Quick:
             if options.quick and self._asking.too_many_lost:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
-        self.planned = self._asking.expected_calls() + len(self._task.null_docs) * self._own
-        stem = self._task.spec.kind.upper()
+        self.planned = self._asking.expected_calls() + self._session.on_wrong_images(self._evaluated) * self._own
+        stem = self._spec.kind.name.upper()
         self.told = ", ".join(
-            f"{stem}{n} {_shown(look)}" for n, look in zip(self._task.spec.grids, self._asking.looks, strict=False)
+            f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, self._asking.looks, strict=False)
         )
 
     def _as_records(self, asking: Asking) -> dict[int, dict[str, Any]]:
         """Return how each doc was asked, as its record says it, by doc id."""
         out: dict[int, dict[str, Any]] = {}
-        for i, doc_id in enumerate(self._task.evaluated):
+        for i, doc_id in enumerate(self._evaluated):
             sure = bool(asking.p[i].min() == 1)
-            grids = [str(n) for n in self._task.spec.grids]
+            grids = [str(n) for n in self._spec.grids]
             guesses: dict[str, Any] = (
                 {}
                 if sure
@@ -341,7 +354,7 @@ class Quick:
                 }
             )
             out[doc_id] = {
-                "metric": self._task.primary,
+                "metric": self._session.primary,
                 "block": int(asking.block[i]),
                 "steps": int(asking.steps[i]),
                 "unasked": int(asking.docs.views - asking.asked[i].sum()),
@@ -362,14 +375,14 @@ class Quick:
                 answer = answers.get((request.task_name, int(request.doc_id), request.idx))
                 own.resps, own.filtered_resps = [evaluator.unwrap_generation_output(answer)[0]], {}
                 copies.setdefault((doc_id, view), []).append(own)
-        self._task.filter_now([one for ones in copies.values() for one in ones])
+        self._recorder.filter_now([one for ones in copies.values() for one in ones])
         by_doc: dict[int, dict[int, list[Any]]] = {}
         for (doc_id, view), ones in copies.items():
             by_doc.setdefault(doc_id, {})[view] = [next(iter(one.filtered_resps.values())) for one in ones]
         out: dict[View, Scalar] = {}
         for doc_id, of_doc in by_doc.items():
             self._answered.setdefault(doc_id, set()).update(of_doc)
-            out |= {(doc_id, view): score for view, score in self._task.score_now(doc_id, of_doc).items()}
+            out |= {(doc_id, view): score for view, score in self._recorder.score_now(doc_id, of_doc).items()}
         return out
 
 

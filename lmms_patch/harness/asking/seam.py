@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.errors import OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
 from lmms_patch.harness.asking.portions import Portions
-from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.video import watch
-from lmms_patch.harness.wrap.task import WrappedTask, was_shown
+from lmms_patch.harness.wrap.session import was_shown
+from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.written import TOOK, add_errors
 from lmms_patch.text import log
 
@@ -123,7 +122,7 @@ def _by_name(tasks: Any) -> dict[str, Any]:
 
 def _is_ours(task: Any) -> bool:
     """Return whether a task is asked in portions: a wrapped one, but for ``_tst``, whose model answers all docs at once and keeps its own folds."""
-    return isinstance(task, WrappedTask) and not KINDS[task.spec.kind].folds
+    return isinstance(task, WrappedTask) and not task.spec.kind.folds
 
 
 class Asker:
@@ -176,7 +175,7 @@ class Asker:
         """
         asked = [name for name in sorted(self._tasks) if self._tasks[name].request_type == kind]
         less = [name for name in asked if self._tasks[name].spec.leaves_out]
-        bare = [name for name in asked if not KINDS[self._tasks[name].spec.kind].needs_image]
+        bare = [name for name in asked if not self._tasks[name].spec.kind.needs_image]
 
         def places(names: Collection[str]) -> list[int]:
             return [place for place, request in enumerate(requests) if request.task_name in names]
@@ -202,7 +201,9 @@ class Asker:
             )
             return self._in_portions(model, kind, requests)
         own = {_place(request): request for request in reversed(requests)}
-        asking, answers = Quick(task, reversed(own.values()), ranks, self._cli), dict[Place, Any]()
+        if task.args is None:
+            task.args = self._cli
+        asking, answers = task.quick(list(reversed(own.values())), ranks), dict[Place, Any]()
         with _bar(ranks, 1, 0, task.spec.name) as bar:
             rounds = asking.rounds()
             wanted: Sequence[Instance] | None = next(rounds, None)
@@ -216,6 +217,7 @@ class Asker:
                     wanted = None
                 bar.total = max(bar.n, -(-asking.planned // ranks.world))
                 bar.set_postfix_str(asking.told)
+        task.take(asking.plan)
         return [answers.get(_place(request), "") for request in requests]
 
     def _in_portions(
@@ -322,9 +324,7 @@ class Asker:
             ask: calls the model.
             answered: requests with the answers that came in batches.
         """
-        counts = {
-            name: task.spec.options.probe for name, task in self._tasks.items() if KINDS[task.spec.kind].needs_image
-        }
+        counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
         usable = (
             place
             for place, (_, answer) in answered.items()

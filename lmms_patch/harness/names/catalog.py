@@ -15,7 +15,8 @@ from typing import Any
 from loguru import logger
 
 from lmms_patch import resources
-from lmms_patch.ask.spec import KINDS, SUFFIXES, WrapSpec, parse
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import configs
@@ -127,9 +128,9 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     row = manager.task_index[name]
     leaves = list(configs.leaves(manager, name))
     verdict, reason = _verdict(leaves, spec.of(name))
-    if KINDS[spec.kind].own_boxes and verdict == "wraps":
+    if spec.kind.own_boxes and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
-    if KINDS[spec.kind].turns and verdict == "wraps":
+    if spec.kind.turns and verdict == "wraps":
         verdict, reason = "data", "its docs must have options (docs/rotate.md)"
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
@@ -169,7 +170,7 @@ def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | 
 def _null(facts: configs.Facts, spec: WrapSpec) -> int:
     """Return how many docs of a task are asked on a wrong image, at most."""
     try:
-        return configs.options_over(facts.metadata, spec, facts.name).null if KINDS[spec.kind].takes_null else 0
+        return configs.options_over(facts.metadata, spec, facts.name).null if spec.kind.takes_null else 0
     except PatchError:
         return 0
 
@@ -203,7 +204,7 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
     if facts.judge and not allowed:
         return "judge", f"its scorer calls a judge or the network ({facts.judge}); needs allow_judge: true"
     if facts.python:
-        return ("data" if KINDS[spec.kind].needs_video else "wraps"), "a Python class: checked when it is loaded"
+        return ("data" if spec.kind.needs_video else "wraps"), "a Python class: checked when it is loaded"
     if doubt := configs.doubt(facts, spec):
         return "data", doubt
     return "wraps", ""
@@ -290,7 +291,7 @@ def coverage_page(listed: list[Entry]) -> str:
         "Cells are cut from images and from every frame of a video. Segments (`_trci`) and frames are cut from videos only.",
         "What a task shows is read from the code of its `doc_to_visual`. A run trusts its first doc more than this page.",
         "",
-        "`lmms-patch coverage --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
+        "`lmms-patch tasks --all --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
         "",
         f"| verdict | tasks, `_rci3` | tasks, `_{_IN_TIME}` |",
         "|---|---|---|",

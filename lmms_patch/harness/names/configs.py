@@ -19,7 +19,8 @@ from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
 from lmms_patch.ask import profiles
-from lmms_patch.ask.spec import KINDS, SUFFIXES, Options, WrapSpec, from_file
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import Options, WrapSpec, from_file
 from lmms_patch.ask.views import asked_per_doc, views_of
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
@@ -153,13 +154,13 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return None
     if facts.output_type not in OUTPUT_TYPES:
         return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
-    if not facts.shows and not KINDS[spec.kind].folds:
+    if not facts.shows and not spec.kind.folds:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
-    if facts.empty and not KINDS[spec.kind].folds:
+    if facts.empty and not spec.kind.folds:
         return "it shows no image: its doc_to_visual always returns nothing"
     if facts.shown.certain and (unfit := unfit_media(facts, spec)):
         return unfit
-    if KINDS[spec.kind].view in ("cell", "shuffle", "region") and any(
+    if spec.kind.view in ("cell", "shuffle", "region") and any(
         fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()
     ):
         return "its answer is a box or a point in the image, and a cell has other coordinates"
@@ -179,13 +180,13 @@ _UNFIT = {
 
 def fitting(spec: WrapSpec) -> frozenset[str]:
     """Return the media that a kind can cut."""
-    kind = KINDS[spec.kind]
+    kind = spec.kind
     return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
 
 
 def unfit_media(facts: Facts, spec: WrapSpec) -> str:
     """Say why what a task most likely shows cannot be cut in this way; "" where it can, or where that is not known."""
-    if not KINDS[spec.kind].needs_image or facts.shown.media & (fitting(spec) | {"unknown"}):
+    if not spec.kind.needs_image or facts.shown.media & (fitting(spec) | {"unknown"}):
         return ""
     return next(reason for medium, reason in _UNFIT.items() if medium in facts.shown.media)
 
@@ -202,7 +203,7 @@ _SPOKEN = {
 
 def doubt(facts: Facts, spec: WrapSpec) -> str:
     """Say why only the data can tell whether a task can be wrapped in this way; "" where its config tells enough."""
-    kind, media = KINDS[spec.kind], facts.shown.media
+    kind, media = spec.kind, facts.shown.media
     if not kind.needs_image or media <= fitting(spec):
         return ""
     if media == {"unknown"}:
@@ -234,7 +235,7 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
             raise OptionError(f"{where}: must be a mapping of options, not {inline!r}")
         options = options.over(Options.from_mapping(inline, where))
     profile = profiles.of(name) or Options()
-    if KINDS[spec.kind].exits and not options.quick and "exit" not in profile.given:
+    if spec.kind.exits and not options.quick and "exit" not in profile.given:
         profile = profile.model_copy(update={"exit": True})
     return with_environment(options.filled_by(profile))
 
@@ -244,14 +245,14 @@ def judge_refusal(spec: WrapSpec, judge: str) -> str:
     views = len(views_of(spec))
     by_doc = (
         f"{'once' if views == 1 else f'{views} times'} per doc and order of its options"
-        if KINDS[spec.kind].turns
+        if spec.kind.turns
         else "once per doc and box"
     )
     times = by_doc if (often := asked_per_doc(spec)) is None else f"{often} times per doc"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
-        f"{{task: my_{spec.suffix}, class: !function lmms_patch.Wrap, base: {spec.base}, kind: {spec.kind}, "
+        f"{{task: my_{spec.suffix}, class: !function lmms_patch.Wrap, base: {spec.base}, kind: {spec.kind.name}, "
         f"grids: {list(spec.grids)}, allow_judge: true}}"
     )
 
@@ -346,7 +347,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
         CannotWrapError: one line that names the task and the reason.
         OptionError: the disk for clips is not said as a number.
     """
-    if KINDS[spec.kind].needs_video:
+    if spec.kind.needs_video:
         from lmms_patch.harness.video.cache import limit  # takes NumPy to import
 
         limit()
@@ -359,12 +360,12 @@ def check(manager: Any, spec: WrapSpec) -> None:
                 else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
             )
             every = (
-                KINDS[k] for k in SUFFIXES if not KINDS[k].own_boxes
+                kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes
             )  # no config says whether docs carry boxes, or options
             may = [
                 kind
                 for kind in every
-                if _may(facts, WrapSpec("x", kind.name, () if kind.folds else kind.default_grids or (3,)))
+                if _may(facts, WrapSpec("x", kind, () if kind.folds else kind.default_grids or (3,)))
             ]
             ways, turned = (", ".join(kind.name for kind in may if kind.turns == turns) for turns in (False, True))
             more = f"; possible for it: {ways}{f' (of docs with options also {turned})' * bool(turned)}" if ways else ""
@@ -384,7 +385,7 @@ def check_model(spec: WrapSpec, model: str | None) -> None:
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.
     """
-    if model is None or KINDS[spec.kind].folds == (model in TEXT_ONLY_MODELS):
+    if model is None or spec.kind.folds == (model in TEXT_ONLY_MODELS):
         return
     if model in TEXT_ONLY_MODELS:
         raise CannotWrapError(

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from lmms_patch import resources
-from lmms_patch.ask.spec import KINDS, SUFFIXES, WrapSpec, parse
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import UnknownNameError, nearest
 from lmms_patch.harness.names import configs
 
@@ -92,7 +93,7 @@ def _suffixes_like(tail: str) -> list[str]:
     (['rci3'], ['pcri'], ['shuffle3'], [])
     """
     letters, number = re.sub(r"[^a-z]", "", tail), next(iter(re.findall(r"\d+", tail)), "")
-    special = {kind for kind in SUFFIXES if KINDS[kind].needs_video or KINDS[kind].every_order}
+    special = {kind.name for kind in KINDS.values() if kind.needs_video or kind.every_order}
     known = [kind for kind in SUFFIXES if kind not in special or letters.startswith(kind[0])]
     return [
         f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, known)

@@ -105,6 +105,10 @@ class Watch:
     _expected: dict[str, Expected] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
+    def hear(self) -> None:
+        """Note that a written view has a sound."""
+        self.heard = True
+
     def expect(self, path: str, expected: Expected) -> None:
         """Note that a file is handed to the adapter."""
         with self._lock:

@@ -12,19 +12,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from lmms_patch.ask.references import Plan
-from lmms_patch.ask.spec import KINDS, Key, WrapSpec, end
+from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.harness.names.effects import client_of, effects
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import (
-    Again,
     Aggregation,
     Draws,
     call_native,
@@ -33,14 +32,20 @@ from lmms_patch.harness.wrap.calls import (
     one_line,
     with_signature_of,
 )
+from lmms_patch.harness.wrap.docs import VariantDocs
+from lmms_patch.harness.wrap.golds import Golds
+from lmms_patch.harness.wrap.metrics import Metrics
+from lmms_patch.harness.wrap.references import References
+from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.statistics import Details, Estimates, Native, details
+from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import listed
 from lmms_patch.runs.numbers import none_used
 from lmms_patch.runs.record import Record, View, in_set, in_worst_order
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats.forms import MEAN, Form, is_whole
+from lmms_patch.stats.forms import MEAN, is_whole
 from lmms_patch.text import log
 from lmms_patch.tst.results import ROWS
 
@@ -105,43 +110,33 @@ class Aggregations:
 
     Args:
         spec: what was asked.
-        native: the base task's aggregations by metric.
-        higher: whether higher is better, by metric.
-        primary: the metric that the index is built on.
-        args: gives the harness's command-line arguments, which some native aggregations ask for.
-        plan: gives the plan of the task's references.
-        about_tst: gives what a text-only diagnostic found out about the task as a whole.
-        golds: gives where golds come from (``References.golds_from``).
-        frames_read: gives which frames of clips the model's adapter read (``video.watch.Watch.record``).
-        kept: gives how many answers an earlier process of the same command gave.
+        metrics: the base task's metrics.
+        state: what is known of the run.
+        golds: what is known of the docs.
+        references: where golds come from.
+        table: the docs, for the frames of clips that the model's adapter read.
+        text_only: what a text-only diagnostic found out about the task as a whole; None of other kinds.
     """
 
     def __init__(
         self,
         spec: WrapSpec,
-        native: dict[str, Aggregation],
-        higher: dict[str, bool],
-        primary: str,
-        args: Callable[[], Any],
-        plan: Callable[[], Plan | None] = lambda: None,
-        about_tst: Callable[[], Mapping[str, Any]] = dict,
-        golds: Callable[[], tuple[str, str]] = lambda: ("", ""),
-        frames_read: Callable[[], Mapping[str, Any] | None] = lambda: None,
-        kept: Callable[[], int] = int,
+        metrics: Metrics,
+        state: RunState,
+        golds: Golds,
+        references: References,
+        table: VariantDocs,
+        text_only: TextOnly | None,
     ) -> None:
-        self._about_tst, self._golds, self._frames_read, self._kept = about_tst, golds, frames_read, kept
-        self.spec, self.native, self.higher, self.primary, self._args, self._plan = (
-            spec,
-            native,
-            higher,
-            primary,
-            args,
-            plan,
+        self.spec, self.metrics, self._state, self._golds, self._references = spec, metrics, state, golds, references
+        self._table, self._text_only = table, text_only
+        self.native, self.higher, self.primary, self.again = (
+            metrics.native,
+            metrics.higher,
+            metrics.primary,
+            metrics.again,
         )
-        self.again = {metric: Again(function, args) for metric, function in native.items()}
-        """The aggregation of each metric, to be called once more without a trace."""
-        self.form: Form | None = None
-        """The form of the primary metric's aggregation, where it had to be known before the model was asked (``asking.quick``)."""
+        self.over_cells = metrics.over_cells
         self._run = _Run()
 
     def functions(self) -> dict[str, Aggregation]:
@@ -167,11 +162,7 @@ class Aggregations:
 
     @property
     def _kind(self) -> Any:
-        return KINDS[self.spec.kind]
-
-    def over_cells(self, metric: str, key: Key) -> str:
-        """Name the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
-        return f"{metric}_{'mpp' if self._kind.keeps_best else 'drop'}{end(key)}"
+        return self.spec.kind
 
     @functools.cached_property
     def derived(self) -> tuple[str, ...]:
@@ -211,19 +202,18 @@ class Aggregations:
             self._report_excluded()
             self._report_native()
         try:
-            plan = self._plan()
             self._run.details = details(
                 self.spec,
                 self._run.records,
                 self.primary,
                 self.higher,
                 self._native(),
-                plan,
-                self._about_tst(),
-                self._golds(),
-                self.form,
-                self._frames_read(),
-                self._kept(),
+                self._golds.plan,
+                {} if self._text_only is None else self._text_only.about(),
+                self._references.golds_from(),
+                self._state.plan.form,
+                self._table.watch.record(),
+                self._state.kept,
             )
         except Exception as error:
             fail_at_exit(
@@ -317,7 +307,13 @@ class Aggregations:
 
         The best cells are known for the primary metric alone, because its scores decided which cells were asked.
         """
-        form = self.form if metric == self.primary else MEAN if compat.has_stderr(self.native[metric]) else None
+        form = (
+            self._state.plan.form
+            if metric == self.primary
+            else MEAN
+            if compat.has_stderr(self.native[metric])
+            else None
+        )
         if form is None or self._unscored():
             return None, None
         table = Table(self._run.records, metric, higher=self.higher.get(metric, True))
@@ -410,7 +406,7 @@ class Aggregations:
         if not items:
             return None
         try:
-            return call_native(self.native[metric], copied(items), self._args())
+            return call_native(self.native[metric], copied(items), self._state.args)
         except Exception as error:
             self._run.told.add((metric, type(error)))
             fail_at_exit(f"{self.spec.name}: the aggregation of {metric} failed: {one_line(error)}")

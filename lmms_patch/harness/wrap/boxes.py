@@ -11,8 +11,9 @@ from typing import Any
 from tqdm import tqdm
 
 from lmms_patch.ask.boxes import DocBoxes, hide, read
+from lmms_patch.ask.kinds import REGIONS
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS, REGIONS, WrapSpec
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import Region, Size, View
 from lmms_patch.errors import CannotWrapError
 
@@ -32,7 +33,7 @@ class BoxTable:
 
     def __init__(self, spec: WrapSpec, rows: Callable[[], Any]) -> None:
         self._spec, self._rows = spec, rows
-        self._hides = KINDS[spec.kind].hides
+        self._hides = spec.kind.hides
         self._lock = threading.Lock()
         self._known: list[DocBoxes] | None = None
 

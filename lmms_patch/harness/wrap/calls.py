@@ -18,6 +18,7 @@ from loguru import logger
 
 from lmms_patch.harness.names.effects import effects
 from lmms_patch.harness.wrap.memory import Memory
+from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.text import line
 
 Aggregation = Callable[[list[Any]], Any]
@@ -113,11 +114,11 @@ class Again:
 
     Args:
         native: the aggregation, before its first call.
-        args: gives the harness's command-line arguments when called.
+        state: holds the harness's command-line arguments.
     """
 
-    def __init__(self, native: Aggregation, args: Callable[[], Any]) -> None:
-        self.native, self._args, self._memory = native, args, Memory(native)
+    def __init__(self, native: Aggregation, state: RunState) -> None:
+        self.native, self._state, self._memory = native, state, Memory(native)
 
     def __call__(self, items: list[Any], draws: Draws | None = None) -> Any:
         """Return M of some items.
@@ -126,7 +127,7 @@ class Again:
             items: the native items; they are not changed.
             draws: the state at which the random generators start; None leaves them where they are.
         """
-        with _aside(self._args(), self.native) as args, self._memory.fresh(), drawing_from(draws):
+        with _aside(self._state.args, self.native) as args, self._memory.fresh(), drawing_from(draws):
             return call_native(self.native, copied(items), args)
 
     def of_one(self, item: Any) -> Any:

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from PIL import Image
 
 from lmms_patch.ask.boxes import misfit
+from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.spec import KINDS, Key
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import Hidden, Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
@@ -37,6 +37,7 @@ from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
+from lmms_patch.harness.wrap.text_only import TextOnly
 
 CACHED_DOCS = 8
 """How many docs are kept decoded. The views of a doc arrive together, so a batch touches few docs."""
@@ -228,9 +229,14 @@ class VariantDocs:
         base: Base,
         views: Sequence[View],
         cutting: Cutting,
+        *,
         prompt: Callable[[Any], str] | None = None,
         boxes: BoxTable | None = None,
         plain: Callable[[], Any] | None = None,
+        wrong: Callable[[Callable[[int], Look | None]], WrongImages] | None = None,
+        orders: OrderTable | None = None,
+        pointing: Callable[[int], str] | None = None,
+        text_only: TextOnly | None = None,
     ) -> None:
         """Make the table; nothing is read yet.
 
@@ -243,21 +249,22 @@ class VariantDocs:
             that.
             boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
+            wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
+                is asked on a wrong image.
+            orders: the orders of docs' options; None where docs are asked in their own order alone.
+            pointing: gives what in a doc's question points into the clip's own time, "" where nothing does; None where
+                segments are not asked.
+            text_only: the docs as a text-only diagnostic sees them; None where images are shown.
         """
         self._prompt, self._boxes, self._plain = prompt, boxes, plain
-        self.wrong: WrongImages | None = None
-        """Says whose images replace a doc's own; None where no doc is asked on a wrong image."""
-        self.orders: OrderTable | None = None
-        """The orders of docs' options; None where docs are asked in their own order alone."""
+        self.wrong = None if wrong is None else wrong(self.look)
+        self.orders, self.pointing, self.text_only = orders, pointing, text_only
         self._prints: dict[int, tuple[str, ...]] = {}
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         self._twice = (*self.views, *swapped(self.views))
-        self.text_only: Any = None
         self._sizes: dict[int, tuple[Size, ...]] = {}
         self._sights: dict[int, str] = {}
         self._clips: dict[int, tuple[tuple[int, float], ...]] = {}
-        self.pointing: Callable[[int], str] | None = None
-        """Gives what in a doc's question points into the clip's own time, "" where nothing does; None where segments are not asked."""
         self.sampling = Sampling()
         """Which frames of a video the model takes."""
         self.batch = 1
@@ -274,6 +281,15 @@ class VariantDocs:
         self._stand_ins: dict[tuple[int, bool], str] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
+
+    def take_frames(self, sampling: Sampling, adapter: str) -> None:
+        """Make clips of the frames that a model takes, and watch which it reads.
+
+        Args:
+            sampling: the frames.
+            adapter: the model's class, with its module.
+        """
+        self.sampling, self.watch = sampling, Watch(adapter=adapter)
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of one doc in request order: its own, then the same on a wrong image where it is asked on one."""
@@ -475,7 +491,8 @@ class VariantDocs:
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))
-        self.watch.heard |= clip.sound is not None and frames > 1  # a still is silent
+        if clip.sound is not None and frames > 1:  # a still is silent
+            self.watch.hear()
         return path
 
     def forget_clips(self) -> None:
@@ -659,12 +676,14 @@ class VariantDocs:
         return self.base.doc_to_visual, media.replace_in_visuals
 
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
-        """Say why a doc cannot be used on an n×n grid, or for a set of boxes; None where it can."""
-        if isinstance(n, str):
-            return self._why_no_box(doc_id, n)
+        """Say why a doc cannot be used on an n×n grid, for a set of boxes, or for the view beside its image; None where it can."""
+        if n in REGIONS:
+            return self._why_no_box(doc_id, str(n))
         sizes = self.sizes(doc_id)
         if not sizes or doc_id in self._problems:
             return self._problems.get(doc_id, "no image")
+        if isinstance(n, str):
+            return None
         if words := self.pointing(doc_id) if self.pointing is not None else "":
             return f"{POINTS}: {words}"
         if any(view.kind in _IN_TIME for view in self.views):

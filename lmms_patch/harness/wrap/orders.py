@@ -17,8 +17,8 @@ from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.filters import LazyRow
-from lmms_patch.harness.wrap.references import References
-from lmms_patch.harness.wrap.scorer import own_stream
+from lmms_patch.harness.wrap.golds import Golds
+from lmms_patch.harness.wrap.scorer import Scorer, own_stream
 
 _MANY = 500
 """Finding the orders of more docs than this shows a progress bar."""
@@ -36,7 +36,9 @@ class OrderTable:
         base: the native task.
         rows: gives the docs, without media where the base can.
         with_media: gives the docs with media.
-        references: what is known of docs' golds and options.
+        golds: what is known of docs' golds and options.
+        scorer: the native scorer.
+        primary: the metric by which it is tried whether the scorer follows.
         judged: whether the scorer calls a judge or the network; it is then not called to see whether it follows.
         messages: whether the model is told a doc by messages that the base makes itself, so that these are what it must
             be compared by.
@@ -48,18 +50,15 @@ class OrderTable:
         base: Any,
         rows: Callable[[], Any],
         with_media: Callable[[], Any],
-        references: References,
+        golds: Golds,
+        scorer: Scorer,
+        primary: str,
         *,
         messages: bool,
         judged: bool,
     ) -> None:
-        self._spec, self._base, self._rows, self._with_media, self._references = (
-            spec,
-            base,
-            rows,
-            with_media,
-            references,
-        )
+        self._spec, self._base, self._rows, self._with_media = spec, base, rows, with_media
+        self._golds, self._scorer, self._primary = golds, scorer, primary
         self._messages, self._judged = messages, judged
         self._known: dict[int, Orders] = {}
         self._lock = threading.RLock()
@@ -75,7 +74,7 @@ class OrderTable:
             return self._known[doc_id]
 
     def _find(self, doc_id: int) -> Orders:
-        plan = self._references.plan
+        plan = self._golds.plan
         answer = None if plan is None else plan.answers.get(doc_id)
         if answer is None:
             return Orders(fault="its gold and its options cannot be read")
@@ -88,14 +87,14 @@ class OrderTable:
             with own_stream(
                 f"{doc_id}/orders/score"
             ):  # whatever a scorer draws for one answer, it draws for all: no order is better by luck
-                return self._references.scalar_on(row, said, count)
+                return self._scorer.score_plainly(row, self._golds.as_results(said, count)).get(self._primary)
 
         prompt = self._said if self._messages else self._base.doc_to_text
         base = Base(
             prompt,
             target,
             None if self._judged else score,
-            self._base.doc_to_choice if self._references.by_index else None,
+            self._base.doc_to_choice if self._golds.by_index else None,
         )
         with own_stream(f"{doc_id}/orders"):
             return orders(self._row(doc_id), base, answer, options.choices)
@@ -147,7 +146,7 @@ class OrderTable:
                 f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt"
             )
         out[0] = out[0].removesuffix(prompt) + moved
-        if self._references.by_index:
+        if self._golds.by_index:
             row = self._row(doc_id)
             before, after = (self._base.doc_to_choice(one)[choice] for one in (row, self.as_shown(row, doc_id, turn)))
             if not str(out[1]).endswith(str(before)):

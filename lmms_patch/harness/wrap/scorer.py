@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from lmms_patch.ask.spec import KINDS, Key, WrapSpec
+from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
-from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
+from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.runs.record import TURNS
 from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell, decisive
 from lmms_patch.runs.scoring import Scalar, scalar
@@ -28,21 +29,21 @@ _T = TypeVar("_T")
 class Scorer:
     """The native scorer of a task, for views and for answers that no model gave. Holds nothing of a doc."""
 
-    def __init__(self, spec: WrapSpec, base: Any, aggregations: Aggregations) -> None:
+    def __init__(
+        self, spec: WrapSpec, base: Any, metrics: Metrics, captions: Callable[[Any], Scalar] | None = None
+    ) -> None:
         """Make the scorer; nothing is scored yet.
 
         Args:
             spec: what was asked.
             base: the native task.
-            aggregations: the aggregations of the wrapped task.
+            metrics: the metrics of the native task.
+            captions: gives the scalar of a caption item, where the option ``scorer`` names one.
         """
-        self._spec, self._base, self._aggregations = spec, base, aggregations
+        self._spec, self._base, self._metrics, self._captions = spec, base, metrics, captions
         self.draws = False
         """Whether the scorer has drawn a random number so far."""
-        self._keeps_best = KINDS[spec.kind].keeps_best
-        self.caption_score: Callable[[Any], Scalar] | None = None
-        self.as_shown: Callable[[Any, View], Any] = lambda doc, view: doc
-        """Gives a doc as a view shows it: with its options in another order."""
+        self._keeps_best = spec.kind.keeps_best
         named = spec.options.score
         self._keys = [
             key
@@ -56,6 +57,7 @@ class Scorer:
         views: Sequence[View],
         answers: Sequence[Sequence[Any]],
         *,
+        shown: Sequence[Any] = (),
         from_first: bool = True,
         **kwargs: Any,
     ) -> list[ScoredView]:
@@ -65,23 +67,24 @@ class Scorer:
             doc: the row, with its ``doc_id``.
             views: the views, in request order.
             answers: of each view, its filtered answers (one, or one per choice).
+            shown: the row as each view shows it: with its options in another order. Empty: as it is.
             from_first: whether the doc's first view is the first of them.
             kwargs: handed on to the native scorer.
         """
-        plan = list(zip(views, answers, strict=True))
+        plan = list(zip(shown or [doc] * len(views), views, answers, strict=True))
         own = 1 if from_first else 0
 
         def first() -> list[ScoredView]:
-            return [self._score_one(doc, view, got, kwargs, first=True) for view, got in plan[:own]]
+            return [self._score_one(row, view, got, kwargs, first=True) for row, view, got in plan[:own]]
 
         def plainly() -> list[ScoredView]:
             out, known = first(), {}
             if out:
-                known[_told(*plan[0])] = out[0]
-            return out + [self._score_once(doc, view, got, kwargs, known) for view, got in plan[own:]]
+                known[_told(*plan[0][1:])] = out[0]
+            return out + [self._score_once(row, view, got, kwargs, known) for row, view, got in plan[own:]]
 
         def seeded() -> list[ScoredView]:
-            return first() + [self._in_own_stream(doc, view, got, kwargs) for view, got in plan[own:]]
+            return first() + [self._in_own_stream(doc.doc_id, row, view, got, kwargs) for row, view, got in plan[own:]]
 
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             return self._without_draws(plainly, seeded)
@@ -115,14 +118,14 @@ class Scorer:
             return ScoredView(view, error=none[0].why)
         if failed and (not first or None in map(native_answer, got)):
             return ScoredView(view, failed=failed)
-        scored = self._score_view(
-            _fresh(self.as_shown(doc, view)), view, [native_answer(answer) for answer in got], kwargs
-        )
+        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
         return ScoredView(view, scored.items, failed=failed) if failed else scored
 
-    def _in_own_stream(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+    def _in_own_stream(
+        self, doc_id: int, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> ScoredView:
         """Score one view with a random stream of its own."""
-        with own_stream(f"{doc.doc_id}/{view}{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"):
+        with own_stream(f"{doc_id}/{view}{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"):
             return self._score_one(doc, view, got, kwargs)
 
     def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
@@ -177,7 +180,7 @@ class Scorer:
             items = self._native_scorer()(doc, answers, **kwargs)
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
-            native, primary = self._aggregations.native, self._aggregations.primary
+            native, primary = self._metrics.native, self._metrics.primary
             items = {
                 m: item for m, item in items.items() if m in native and (item is not None or m != primary)
             }  # no aggregation takes None
@@ -198,16 +201,16 @@ class Scorer:
         """Return the scalar of each item, and the metric whose scalar had to be M of its one item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
         primary = self.primary_among(items)
-        if self.caption_score is not None and primary == self._aggregations.primary:
-            return {**out, primary: self.caption_score(items[primary])}, None
+        if self._captions is not None and primary == self._metrics.primary:
+            return {**out, primary: self._captions(items[primary])}, None
         if (
             primary is None
             or out[primary] is not None
-            or not (self._spec.sets or KINDS[self._spec.kind].turns)
+            or not (self._spec.sets or self._spec.kind.turns)
             or self.says_unscored(items[primary])
         ):
             return out, None
-        out[primary] = scalar(items[primary], self._keys, self._aggregations.again[primary].of_one)
+        out[primary] = scalar(items[primary], self._keys, self._metrics.again[primary].of_one)
         return out, primary
 
     def says_unscored(self, item: Any) -> bool:
@@ -218,8 +221,8 @@ class Scorer:
 
     def primary_among(self, items: Mapping[str, Any]) -> str | None:
         """Return the primary metric; for a doc without it, the first metric that the doc has (MME's two halves)."""
-        primary = self._aggregations.primary
-        return primary if primary in items else next((m for m in self._aggregations.native if m in items), None)
+        primary = self._metrics.primary
+        return primary if primary in items else next((m for m in self._metrics.native if m in items), None)
 
     def best(self, scored: Sequence[ScoredView], key: Key, metric: str | None) -> int | None:
         """Return the index of the best cell or box for a metric.
@@ -228,13 +231,13 @@ class Scorer:
         """
         if metric is None:
             return None
-        higher = self._aggregations.higher.get(metric, True)
+        higher = self._metrics.higher.get(metric, True)
         return best_cell(
             scored,
             key,
             metric,
             higher if self._keeps_best else not higher,
-            every_order=KINDS[self._spec.kind].every_order,
+            every_order=self._spec.kind.every_order,
         )
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
@@ -248,12 +251,12 @@ class Scorer:
 
         Of a doc whose options cannot be moved there are none then.
         """
-        if not KINDS[self._spec.kind].every_order:
+        if not self._spec.kind.every_order:
             return dict(record.views[0].items)
         full = [one for one in record.views if one.view.set is None]
         if TURNS in record.excluded:
             return {}
-        places = {m: decisive(full, m, self._aggregations.higher.get(m, True))[0] for m in full[0].items}
+        places = {m: decisive(full, m, self._metrics.higher.get(m, True))[0] for m in full[0].items}
         primary = self.primary_among(full[0].items)
         if primary is not None:  # a metric without scalars follows the primary metric's choice
             places |= {m: places[primary] for m in places if full[0].scores.get(m) is None}
@@ -266,11 +269,11 @@ class Scorer:
         """
         out: dict[str, Any] = {}
         for key in self._spec.sets:
-            for m in self._aggregations.native if key not in record.excluded else ():
+            for m in self._metrics.native if key not in record.excluded else ():
                 place = self.best(record.views, key, m)
                 place = record.best.get(key) if place is None else place
                 if place is not None and m in record.views[place].items:
-                    out[self._aggregations.over_cells(m, key)] = record.views[place].items[m]
+                    out[self._metrics.over_cells(m, key)] = record.views[place].items[m]
         return out
 
 

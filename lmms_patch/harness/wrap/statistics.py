@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.references import Plan, shown
-from lmms_patch.ask.spec import KINDS, Key, Options, WrapSpec
+from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import failures
@@ -173,9 +174,9 @@ def details(
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
     if table.sampled and form is not None:
         native = Estimates(table, form, records)
-    name = KINDS[spec.kind].prefix
+    name = spec.kind.prefix
     found = analyse(table, native, settings, spec.sets if name else ())
-    flat = columns(found, KINDS[spec.kind])
+    flat = columns(found, spec.kind)
     planned = (
         {}
         if plan is None
@@ -202,7 +203,7 @@ def details(
     out = Details(
         {"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})}
     )
-    told, mind = sentences(found, KINDS[spec.kind])
+    told, mind = sentences(found, spec.kind)
     if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     tested = stress(records, seed=settings.seed)

@@ -19,8 +19,9 @@ from lmms_patch.ask.boxes import within
 from lmms_patch.ask.references import Doc
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness.wrap.golds import Golds
+from lmms_patch.harness.wrap.golds import field as field_of
 from lmms_patch.harness.wrap.references import References
-from lmms_patch.harness.wrap.references import field as field_of
 from lmms_patch.harness.wrap.scorer import own_stream
 from lmms_patch.runs.numbers import FOLDS, Null, to_json
 from lmms_patch.runs.scoring import Scalar
@@ -81,12 +82,15 @@ class TextOnly:
     Args:
         spec: what was asked.
         base: the native task.
-        references: gives golds, options and prompts of the docs.
+        golds: gives golds, options and prompts of the docs.
+        references: scores answers that no model gave.
         rows: gives the docs without media, by doc id.
     """
 
-    def __init__(self, spec: WrapSpec, base: Any, references: References, rows: Callable[[], Any]) -> None:
-        self.spec, self._base, self._references, self._rows = spec, base, references, rows
+    def __init__(
+        self, spec: WrapSpec, base: Any, golds: Golds, references: References, rows: Callable[[], Any]
+    ) -> None:
+        self.spec, self._base, self._golds, self._references, self._rows = spec, base, golds, references, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
         self.found: Found | None = None
@@ -99,13 +103,13 @@ class TextOnly:
         Raises:
             CannotWrapError: the docs cannot be read, or none has a gold.
         """
-        plan, spec = self._references.plan, self.spec
+        plan, spec = self._golds.plan, self.spec
         if plan is None:
             raise CannotWrapError(
                 f"{spec.name}: the prompts or golds of {spec.base} cannot be read (see the warning above)"
             )
         extra, rows = _features_function(spec), self._rows()
-        out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._references.docs]
+        out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._golds.docs]
         beside = contexts([item.prompt for item in out], [item.question for item in out])
         out = [dataclasses.replace(item, context=context) for item, context in zip(out, beside, strict=True)]
         if not any(item.golds for item in out):

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from lmms_patch.ask.kinds import KINDS, Words
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import KINDS, Words
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.board.memory import NO_NOTES, BoardNotes, BoardResult, BoardRun, Identity, date_order
 from lmms_patch.present.board.store import Store

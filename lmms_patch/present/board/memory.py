@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.present.formats import KindName
 from lmms_patch.runs import reading
 from lmms_patch.runs.typed import Digest

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from lmms_patch import __version__
+from lmms_patch.ask.kinds import end
 from lmms_patch.ask.references import digest
 from lmms_patch.present.board.board import Board, Entry
 from lmms_patch.present.report import magic_words
@@ -155,6 +156,13 @@ def _wanted(entry: Entry) -> list[tuple[str, str, str]]:
         return [
             ("fip", metric, f"{metric}, full image"),
             ("rotate_every", "rotate_every", f"{metric}, right in every order of the options"),
+        ]
+    if result.asked.has_points and not result.asked.curve:
+        told = " boxes hidden" * result.asked.hides
+        points = [(f"{result.kind}{end(key)}", f"{result.asked.called(key)}{told}") for key in result.asked.points(())]
+        return [
+            ("fip", metric, f"{metric}, full image"),
+            *((name, f"{metric}_{name}", f"{metric}, {words}") for name, words in points),
         ]
     own = (f"{result.kind}{n}" if result.asked.curve else "score", f"{metric}_{shown}", f"{metric}, {shown} view")
     return (

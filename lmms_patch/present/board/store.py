@@ -1,4 +1,4 @@
-"""What a board remembers of the runs that it has read: ``leaderboard.json``, schema 1 (``lmms-patch schema leaderboard``).
+"""What a board remembers of the runs that it has read: ``leaderboard.json``, schema 1 (``lmms-patch config schemas/leaderboard``).
 
 A run is known by the SHA-256 of its results file; where the file lies, its size and its time only save reading its log
 again. The file has a digest of each run's numbers, and ``update`` compares the numbers with the run's files where they

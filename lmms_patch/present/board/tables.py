@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, Kind
+from lmms_patch.ask.kinds import KINDS, RCI, Kind
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
@@ -233,7 +233,7 @@ def _magic_columns(group: Group) -> tuple[Column, ...]:
 
 def _other_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a kind without an index: its numbers."""
-    kind, own = KINDS[group.kind], list(of_numbers(group).values())
+    kind, own = group.entries[0].result.asked, list(of_numbers(group).values())
     if kind.folds:
         own = [
             Column("diagnostic", "Diagnostic"),
@@ -290,7 +290,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
         "filter": clean(result.filter),
         "metric": clean(result.metric),
         "type": clean(result.type) or None,
-        "fip": entry.number("fip") if group.has_index or KINDS[group.kind].full else None,
+        "fip": entry.number("fip") if group.has_index or result.asked.full else None,
         "chance": result.numbers.get("chance"),
         "docs": result.docs,
         "runs": entry.runs,
@@ -567,7 +567,7 @@ def group_sheets(board: Board) -> list[Sheet]:
 
 def heading(kind: str) -> str:
     """Return the heading of the tables of a kind (``Group.kind``)."""
-    return KINDS["rci" if kind == "index" else kind].heading
+    return (RCI if kind == "index" else KINDS[kind]).heading
 
 
 def markdown_text(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lmms_patch.ask.spec import KINDS, OF_CLIPS, OF_IMAGES, Words, shape
+from lmms_patch.ask.kinds import LOWRES, OF_CLIPS, OF_IMAGES, Words, shape
 from lmms_patch.ask.views import cell_box, window_box
 from lmms_patch.runs.need import NEEDS, UNKNOWN, Found, by_image, without_image
 from lmms_patch.stats.resample import cluster_numbers
@@ -439,7 +439,7 @@ def _name(view: View) -> str:
     if view.kind == "frames":
         return f"{view.n} frame{'s' * (view.n != 1)}"
     if view.kind == "lowres" and view.n is not None:
-        return KINDS["lowres"].words.grid(view.n)
+        return LOWRES.words.grid(view.n)
     return _NAMED.get(view.kind, view.kind or "view")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_patch.ask.spec import OF_IMAGES, Kind, Words
+from lmms_patch.ask.kinds import OF_IMAGES, Kind, Words
 from lmms_patch.present.report.data import Entry, Shares
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of
 from lmms_patch.present.report.points import corrected as luck_corrected

@@ -200,7 +200,7 @@ def _tables(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return ``report.json``: schema 1, what made it, the results and the tables (``lmms-patch schema report``)."""
+    """Return ``report.json``: schema 1, what made it, the results and the tables (``lmms-patch config schemas/report``)."""
     return {
         "schema": 1,
         "title": report.title,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from lmms_patch.ask.spec import Kind, Words
+from lmms_patch.ask.kinds import Kind, Words
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import reading

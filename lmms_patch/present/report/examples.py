@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS
 from lmms_patch.present.report.data import CellAnswer, Example
 from lmms_patch.runs import logs
 from lmms_patch.runs.logs import Line
@@ -103,7 +102,7 @@ def rule_of(line: Line, metric: str) -> str | None:
         return "any cell"
     if not good:
         return "global only" if right[0] else "unanswered"
-    if not KINDS[record.kind].every_order and _like_guesses(
+    if not record.task_kind.every_order and _like_guesses(
         answers, right, cells
     ):  # letters of several orders do not tell the same
         return "luck-like"
@@ -126,7 +125,7 @@ def _counted(record: Record, line: Line, metric: str) -> tuple[list[View], list[
     Where each was asked in every order of the options, in its worst order, which it counts as.
     """
     answers = answers_of(line)
-    if not KINDS[record.kind].every_order:
+    if not record.task_kind.every_order:
         return record.views, answers
     places = worst_orders(record.views, lambda view: (view.n, view.cell), lambda view: view.scores.get(metric))
     told = [

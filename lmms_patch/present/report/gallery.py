@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import OF_IMAGES, Words
+from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present.report.data import CellAnswer, Example
 from lmms_patch.text import clean
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import OF_IMAGES, Words
+from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
 from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, once

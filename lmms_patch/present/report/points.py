@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lmms_patch.ask.spec import OF_CLIPS, OF_IMAGES, Words
+from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Words
 from lmms_patch.present.ranking import means_by_corrected
 from lmms_patch.present.report.data import Entry
 from lmms_patch.runs import reading

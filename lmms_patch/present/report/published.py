@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lmms_patch.ask.spec import MAX_GRID, MIN_GRID
+from lmms_patch.ask.kinds import MAX_GRID, MIN_GRID
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report.points import TYPES, Point
 from lmms_patch.runs import reading

@@ -6,7 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from lmms_patch.ask.spec import Words
+from lmms_patch.ask.kinds import Words
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted
 from lmms_patch.present.sheets import Cell, Column, Sheet, column_of, levels_in, used
@@ -240,7 +240,7 @@ def in_each(words: Iterable[Words], sentence: str) -> str:
     """Return a sentence in the words of each medium, once where they are the same.
 
     >>> from lmms_patch.ask.spec import KINDS
-    >>> in_each([KINDS["rci"].words, KINDS["trci"].words, KINDS["pcri"].words], "one cell")
+    >>> in_each([OF_IMAGES, OF_CLIPS, OF_IMAGES], "one cell")
     'one cell / one segment'
     """
     return " / ".join(dict.fromkeys(one.say(sentence) for one in words))

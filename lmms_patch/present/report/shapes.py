@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.spec import Kind, Words
+from lmms_patch.ask.kinds import Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, case, names
 from lmms_patch.present.report.data import Entry, Indexed, Part, Report

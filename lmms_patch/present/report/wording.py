@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from lmms_patch.ask.spec import OF_CLIPS
+from lmms_patch.ask.kinds import OF_CLIPS
 from lmms_patch.present import sheets
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import BANDS, band

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
-from lmms_patch.ask.spec import ANY_INDEX, KINDS, of_index
+from lmms_patch.ask.kinds import ANY_INDEX, KINDS, RCI, TRCI, of_index
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
@@ -117,7 +117,7 @@ def _by(task: Task) -> str:
     sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
     name = task.compared.metric if number.name in _SCORES else number.name
     where = KINDS[task.compared.kind].where
-    beside = "" if where in (KINDS["rci"].where, KINDS["trci"].where) else f" {where}"
+    beside = "" if where in (RCI.where, TRCI.where) else f" {where}"
     return f"{clean(name)}{beside} {sides}, B - A = {shown(one.estimate, _SIGNED)}"
 
 

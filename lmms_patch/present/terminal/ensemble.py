@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_patch.ask.spec import of_index
+from lmms_patch.ask.kinds import of_index
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, number
 from lmms_patch.present.terminal.folding import fold

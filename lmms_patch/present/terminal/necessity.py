@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lmms_patch.ask.spec import Words, by_medium
+from lmms_patch.ask.kinds import Words, by_medium
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell
 from lmms_patch.present.terminal.folding import fold

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from lmms_patch import text
-from lmms_patch.ask.spec import KINDS, OF_CLIPS, OF_IMAGES, REGIONS, Key, Kind, Words, by_medium, end, of_index
+from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, RCI, REGIONS, Key, Kind, Words, by_medium, end, of_index
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
 from lmms_patch.present.terminal import necessity
@@ -80,12 +80,9 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     parts = [_fitted(some, width) for _, some in of_grids] if shown else [_fitted([], width)]
     parts += [_shown_table(without).to_text(width)] if without else []
     parts += [_order_table(turned).to_text(width), _place_table(turned).to_text(width)] if turned else []
-    for kind in dict.fromkeys(s.result.kind.name for s in points):
-        parts.append(
-            (_loss_table if KINDS[kind].full else _curve_table)(
-                [s for s in points if s.result.kind.name == kind]
-            ).to_text(width)
-        )
+    for kind in dict.fromkeys(s.result.kind for s in points):
+        of_kind = [s for s in points if s.result.kind == kind]
+        parts.append((_loss_table if kind.full else _curve_table)(of_kind).to_text(width))
     hidden = [s for s in points if s.result.kind.hides]
     parts += [_hidden_table(hidden).to_text(width)] if hidden else []
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
@@ -182,7 +179,7 @@ def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
 
 def _heads(shown: Sequence[Labelled]) -> tuple[Words, str]:
     """Return the words of the tasks of a table, which are all of one medium, and what its index is called."""
-    kind = shown[0].result.kind if shown else KINDS["rci"]
+    kind = shown[0].result.kind if shown else RCI
     return (OF_CLIPS if kind.needs_video else OF_IMAGES), _name(kind)
 
 
@@ -292,11 +289,10 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
             full = number(reading.full_of_the_same(measures, kind, end(key)))
             docs = score.n if score else 0
             left_out = s.result.analysis.n_docs - docs if s.result.analysis else 0
-            at = kind.words.size(key) if isinstance(key, int) else key
             rows.append(
                 [
                     s.label,
-                    at,
+                    kind.called(key),
                     f"{docs}{f' ({left_out} left out)' * bool(left_out)}",
                     _value(s, "chance"),
                     full,
@@ -412,7 +408,7 @@ def _difference_table(shown: Sequence[Labelled]) -> Sheet:
 def _grid_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task with its grids side by side."""
     grids = sorted({n for s in shown for n in s.result.indexed})
-    kind = next((s.result.kind for s in shown if s.result.kind.index), KINDS["rci"])
+    kind = next((s.result.kind for s in shown if s.result.kind.index), RCI)
     hidden = sorted({n for s in shown for n in s.result.grids if s.result.kind.name == "occlude"})
     columns: Columns = [
         ("task", _label),

@@ -438,7 +438,7 @@ def test_switching_every_option_on_changes_nothing(name, tmp_path):
     spec = from_file(found)
     wanted = api_init._takes(spec)
     assert spec.name == f"my_{name}"
-    assert (spec.options.quick, spec.kind) == (name.endswith("quick"), found["kind"])
+    assert (spec.options.quick, spec.kind.name) == (name.endswith("quick"), found["kind"])
     assert set(found) - {"task", "base", "kind", "grids", "folds"} <= wanted | {"quick"}
     if name == "mosaic_local_rci3":
         assert (spec.options.cluster, spec.options.category, spec.options.null) == ("group", "category", 60), (

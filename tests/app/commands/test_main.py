@@ -78,7 +78,7 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
     ("words", "says"),
     [
         (["shw"], "no command 'shw'; did you mean show? type 'lmms-patch --help'"),
-        (["zzzz"], "no command 'zzzz'; allowed: demo, doctor, init, "),
+        (["zzzz"], "no command 'zzzz'; allowed: demo, doctor, tasks, "),
         (["--folds"], "no option --folds; type 'lmms-patch --help'"),
         (["--verson"], "no option --verson; did you mean --version?"),
         (["show"], "OUT is missing; type 'lmms-patch show OUT', or 'lmms-patch show --help' for examples"),
@@ -107,9 +107,10 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
         (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s, delta or locality, not 'luck'"),
         (["prune", "x", "--budget", "many"], "--budget must be a number, not 'many'"),
         (["tst"], "TASK is missing; type 'lmms-patch tst TASK'"),
-        (["schema", "pach"], "no schema 'pach'; did you mean patch?"),
+        (["config", "schemas/pach"], "no schema 'pach'; did you mean patch?"),
         (["tasks", "--kind", "x"], "no option --kind"),
-        (["coverage", "x"], "got unexpected extra argument"),
+        (["tasks", "--all", "x"], "--all takes no PATTERN: it counts the tasks of lmms-eval itself"),
+        (["tasks", "--write", "x.md"], "--write is of the whole list; type 'lmms-patch tasks --all --write x.md'"),
         (
             ["magic"],
             "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'",
@@ -179,7 +180,7 @@ def test_an_error_of_ours_is_one_line_that_says_where_to_report_it(monkeypatch, 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_output_that_cannot_be_written_is_one_line():
-    code = "import sys; from lmms_patch.app.cli import main; sys.exit(main(['schema', 'patch']))"
+    code = "import sys; from lmms_patch.app.cli import main; sys.exit(main(['config', 'schemas/patch']))"
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "lmms-patch: output: No space left on device\n")
@@ -193,8 +194,8 @@ def test_a_command_may_have_a_status_of_its_own(monkeypatch, returned, status):
     def command() -> int | None:
         return returned
 
-    monkeypatch.setattr("lmms_patch.app.commands.schema.command", command)
-    assert main(["schema"]) == status
+    monkeypatch.setattr("lmms_patch.app.commands.config.command", command)
+    assert main(["config"]) == status
 
 
 def test_interrupted_is_one_line(monkeypatch, capsys):
@@ -208,7 +209,7 @@ def test_interrupted_is_one_line(monkeypatch, capsys):
 
 def test_a_reader_that_is_gone_is_no_error():
     """Its stdout is closed before it prints: neither a traceback nor Python's own complaint at the end."""
-    code = "import sys, time; from lmms_patch.app.cli import main; time.sleep(1); sys.exit(main(['schema', 'patch']))"
+    code = "import sys, time; from lmms_patch.app.cli import main; time.sleep(1); sys.exit(main(['config', 'schemas/patch']))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
         done.stdout.close()
         assert done.stderr.read() == b""
@@ -224,9 +225,28 @@ def helped(capsys, *words):
 
 
 def test_the_help_lists_every_command_with_its_whole_line(capsys):
-    printed = " ".join(helped(capsys).split())
+    """Ten commands that most people need, the others below them."""
+    first, more = helped(capsys).partition("\nMore:\n")[::2]
     for name, listed in COMMANDS.items():
-        assert f"{name} {listed.help}" in printed
+        assert f"{name} {listed.help}" in " ".join((more if listed.more else first).split())
+    assert sum(not listed.more for listed in COMMANDS.values()) == 10
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["schema"], "config schemas"),
+        (["schema", "patch"], "config schemas/patch"),
+        (["coverage", "--help"], "tasks --all"),
+    ],
+)
+def test_old_spellings_work_and_say_the_new_one(capsys, old, new):
+    assert main(new.split() + old[1:] * (old[0] == "coverage")) == 0
+    wanted = capsys.readouterr().out
+    assert main(old) == 0
+    printed = capsys.readouterr()
+    assert printed.out == wanted
+    assert printed.err == f"lmms-patch: '{old[0]}' is now '{new}'; the old spelling goes with the next version\n"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from lmms_patch.app import api, schemas
 from lmms_patch.app.cli import main
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec
 from lmms_patch.rci import recompute
 from lmms_patch.runs.results import objects_text
@@ -236,7 +237,7 @@ def test_options_and_kinds_are_those_of_the_program():
     assert (
         sorted(SUFFIXES) == found["properties"]["kind"]["enum"] == schemas.load("patch")["properties"]["kind"]["enum"]
     )
-    Draft202012Validator(options).validate(WrapSpec("x", "rci", (3,)).described()["options"])
+    Draft202012Validator(options).validate(WrapSpec("x", KINDS["rci"], (3,)).described()["options"])
     assert set(options["required"]) == set(Options.names()) - set(Options.LATE)
 
 
@@ -262,20 +263,21 @@ def test_every_key_of_a_run_is_described_or_says_itself():
 
 
 def test_the_list_has_one_line_each(capsys):
-    assert main(["schema"]) == 0
+    assert main(["config", "schemas"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == schemas.names()
+    assert [line.split()[0] for line in lines] == [f"schemas/{name}" for name in schemas.names()]
     assert set(OWN) <= set(schemas.names())
-    assert all(line.endswith(schemas.load(line.split()[0])["description"]) for line in lines)
+    for line, name in zip(lines, schemas.names(), strict=True):
+        assert line.endswith(schemas.load(name)["description"])
 
 
 @pytest.mark.parametrize("name", schemas.names())
 def test_one_is_printed_as_json(capsys, name):
-    assert main(["schema", name]) == 0
+    assert main(["config", f"schemas/{name}"]) == 0
     assert json.loads(capsys.readouterr().out) == schemas.load(name)
 
 
 def test_an_unknown_one_is_one_line(capsys):
-    assert main(["schema", "zzz"]) == 2
+    assert main(["config", "schemas/zzz"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("lmms-patch: no schema 'zzz'; allowed: analysis, ")

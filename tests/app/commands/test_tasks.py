@@ -139,11 +139,11 @@ def covered(monkeypatch):
 
 
 def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
-    assert main(["coverage"]) == 0
+    assert main(["tasks", "--all"]) == 0
     counted = "3 tasks: 1 wrap, 1 wrap with allow_judge, 0 are decided by the first doc, 1 do not wrap.\n"
     assert capsys.readouterr().out == counted
     page = tmp_path / "page.md"
-    assert main(["coverage", "--write", str(page)]) == 0
+    assert main(["tasks", "--all", "--write", str(page)]) == 0
     assert capsys.readouterr().out == f"{counted}written: {page}\n"
     assert "| all | 3 | 3 |" in page.read_text()
 
@@ -156,7 +156,7 @@ def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(covered, monke
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    assert main(["coverage", *words]) == 0
+    assert main(["tasks", "--all", *words]) == 0
     shown = terminal.getvalue()
     assert ("reading all tasks of lmms-eval" in shown) is bar
     assert ("3/3" in shown) is bar
@@ -167,6 +167,6 @@ def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(covered, monke
 
 def test_a_page_that_cannot_be_written_is_one_line(covered, tmp_path, capsys):
     (tmp_path / "no").touch()
-    assert main(["coverage", "--write", str(tmp_path / "no" / "page.md")]) == 2
+    assert main(["tasks", "--all", "--write", str(tmp_path / "no" / "page.md")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "cannot be written: Not a directory" in line

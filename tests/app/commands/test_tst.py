@@ -125,7 +125,7 @@ def test_options_of_the_task_are_written_into_a_task_file(tmp_path, arguments, g
     assert first == "class: !function lmms_patch.Wrap"
     config = yaml.safe_load("\n".join(rest))
     spec = from_file(config)
-    assert (spec.base, spec.kind, spec.folds, spec.name) == ("gqa", "tst", 4, "gqa_tst4")
+    assert (spec.base, spec.kind.name, spec.folds, spec.name) == ("gqa", "tst", 4, "gqa_tst4")
     assert spec.of("member").name == "member_tst4"
     assert spec.options == Options(**given)
     assert spec.options.given == frozenset(given)

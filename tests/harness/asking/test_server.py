@@ -71,7 +71,7 @@ def test_the_same_command_goes_on_where_the_server_died(tmp_path):
         metadata={"lmms_patch": options},
         generation_kwargs={"max_new_tokens": 4, "temperature": 0},
     )
-    warm.run(["lmms-patch", "schema"], os.environ)  # its process is forked before this one has threads
+    warm.run(["lmms-patch", "config"], os.environ)  # its process is forked before this one has threads
     server = JudgeServer(Dying(10**9))
     with server:
         lmms_eval(tmp_path, server.url, "whole")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lmms_patch.ask.spec import KINDS, WrapSpec
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import plugin
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.configs import Facts
@@ -183,7 +184,7 @@ def facts(media, certain=False, **more):
 
 
 def spec(kind):
-    return WrapSpec("toy", kind, KINDS[kind].default_grids or (4,))
+    return WrapSpec("toy", KINDS[kind], KINDS[kind].default_grids or (4,))
 
 
 @pytest.mark.parametrize("kind", [*TIME, *CELLS])
@@ -211,9 +212,9 @@ def test_only_what_is_certain_is_refused_before_the_data(kind):
 @pytest.mark.parametrize("kind", ["blind", "tst"])
 def test_what_shows_nothing_takes_all_media(kind):
     for media in ("clip", "image", "sound", "unknown"):
-        assert configs.why_not(facts(media, True), WrapSpec("toy", kind)) is None
-        assert not configs.unfit_media(facts(media, True), WrapSpec("toy", kind))
-        assert not configs.doubt(facts(media), WrapSpec("toy", kind))
+        assert configs.why_not(facts(media, True), WrapSpec("toy", KINDS[kind])) is None
+        assert not configs.unfit_media(facts(media, True), WrapSpec("toy", KINDS[kind]))
+        assert not configs.doubt(facts(media), WrapSpec("toy", KINDS[kind]))
 
 
 @pytest.mark.parametrize(
@@ -255,5 +256,5 @@ def test_videos_are_left_out_only_where_nothing_is_shown(monkeypatch, kind):
         return {}
 
     manager = Manager()
-    plugin._load_wrapped(manager, native, spec(kind) if kind != "tst" else WrapSpec("toy", kind), {})
+    plugin._load_wrapped(manager, native, spec(kind) if kind != "tst" else WrapSpec("toy", KINDS[kind]), {})
     assert loaded == [({"dataset_kwargs": {}}, True) if kind in ("blind", "blindguess", "tst") else (None, False)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec, parse
 from lmms_patch.errors import OptionError
 from tests.harness.toys import Model, metrics, run, write_task
@@ -101,4 +102,4 @@ def test_windows_are_always_asked_whole():
     """Early exit would leave out the windows of docs that a cell answers, and these tell luck from knowledge."""
     with pytest.raises(OptionError, match="rci, pcri"):
         parse("marks_shift3_quick")
-    assert not WrapSpec("marks", "shift", (3,), options=Options(exit=True)).leaves_out
+    assert not WrapSpec("marks", KINDS["shift"], (3,), options=Options(exit=True)).leaves_out

@@ -7,7 +7,7 @@ from PIL import Image
 
 from lmms_patch.ask.timeline import POINTS
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.wrap.task import WrappedTask
+from lmms_patch.harness.wrap.requests import Requests
 from tests.harness import toys
 from tests.harness.adapters import per_request
 from tests.harness.cinema import SHAPES, Watching, WatchingChat, frames_of, said, write, write_videos
@@ -223,7 +223,7 @@ def test_segments_of_questions_that_point_are_not_asked_and_no_number_changes(tm
     found = []
     for spares in (True, False):
         if not spares:
-            monkeypatch.setattr(WrappedTask, "_spares_segments", lambda *_: False)
+            monkeypatch.setattr(Requests, "spares_segments", lambda *_: False)
         model = Seeing(per_request)
         results = run(model, tmp_path, ["toy_trci4"])
         samples = results["samples"]["toy_trci4"]

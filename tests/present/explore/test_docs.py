@@ -9,6 +9,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import RecordError
 from lmms_patch.present.explore import explorer as explorer_module
@@ -221,7 +222,7 @@ def test_a_category_is_known_by_its_name_in_both_runs(tmp_path, loaded):
 
 def write_blind(docs):
     """The blind task of ``toy``, as ``write_files`` takes it."""
-    spec = WrapSpec("toy", "blind")
+    spec = WrapSpec("toy", KINDS["blind"])
     view = {"kind": "blind", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
     found = [{"schema": 2, "task": spec.name, "base": "toy", "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "views": [view], "best": {},
               "excluded": {}} for doc in range(docs)]  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.text import Text
 from scipy import stats
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.present.ranking import folded_mean, mean_index, mean_size, standard_error
 from lmms_patch.present.report import across, benchmarks, figures, models, published

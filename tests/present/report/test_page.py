@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.ask.spec import KINDS
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.present.findings import Finding
 from lmms_patch.present.report import across, gallery, markup, page, run_sheets, shapes, wording
 from lmms_patch.present.report.data import Part, Report

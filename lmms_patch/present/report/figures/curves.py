@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.ask.spec import KINDS, by_medium
+from lmms_patch.ask.kinds import Kind, Words, by_medium
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, lettering
@@ -71,9 +71,9 @@ class _Chart:
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the curves of scores, one figure per kind and scale, and the curves of indices, one per medium."""
-    for name in once(entry.kind.name for entry in entries if entry.kind.curve):
-        for scale, some, end in scales(entry for entry in entries if entry.kind.name == name):
-            yield from _of_scores(name, some, scale, f"curve-{name}{end}")
+    for kind in once(entry.kind for entry in entries if entry.kind.curve):
+        for scale, some, end in scales(entry for entry in entries if entry.kind == kind):
+            yield from _of_scores(kind, some, scale, f"curve-{kind.name}{end}")
     for scale, some, end in scales(entry for entry in entries if entry.kind.turns):
         yield from _of_orders(some, scale, f"curve-orders{end}")
     for words, some in by_medium(
@@ -82,9 +82,9 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
         yield from _of_indices(some, "curve-time" if words.instead else "curve-grids")
 
 
-def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sketch]:
+def _of_scores(kind: Kind, entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sketch]:
     """Yield the figure of scores of one kind, over the reduction or the number of frames."""
-    kind, curves, sizes = KINDS[name], [], set[int]()
+    curves, sizes = [], set[int]()
     for entry in entries:
         known = {
             int(n): one
@@ -93,13 +93,15 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
         sizes |= set(known)
         full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
         same = (
-            {_tick(name, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known}
+            {_tick(kind.words, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known}
             if kind.full
             else {}
         )
         beside = {tick: value for tick, value in same.items() if value is not None}
-        curves.append(Curve(entry, _defined({**full, **{_tick(name, n): one for n, one in known.items()}}), beside))
-    ticks = [*([FULL] if kind.full else []), *(_tick(name, n) for n in sorted(sizes))]
+        curves.append(
+            Curve(entry, _defined({**full, **{_tick(kind.words, n): one for n, one in known.items()}}), beside)
+        )
+    ticks = [*([FULL] if kind.full else []), *(_tick(kind.words, n) for n in sorted(sizes))]
     what = "the score with less detail" if kind.words.sized else "the score on few frames"
     rule = (
         "1/k: each block of k × k pixels is averaged, and the image is shown at its own size. "
@@ -110,7 +112,11 @@ def _of_scores(name: str, entries: Sequence[Entry], scale: str, file: str) -> It
         else ""
     )
     yield from _sketch(
-        _Chart(curves, ticks, _AXES[name], f"score, {scale}", False, int(kind.full)), file, _TITLES[name], what, rule
+        _Chart(curves, ticks, _AXES[kind.name], f"score, {scale}", False, int(kind.full)),
+        file,
+        _TITLES[kind.name],
+        what,
+        rule,
     )
 
 
@@ -155,8 +161,7 @@ def _p_of_places(entries: Sequence[Entry]) -> str:
     return f" ({listed(told, 6)})" if told else ""
 
 
-def _tick(name: str, n: int) -> str:
-    words = KINDS[name].words
+def _tick(words: Words, n: int) -> str:
     return words.size(n) if words.sized else str(n)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import Words
+from lmms_patch.ask.kinds import Words
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, lettering

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.spec import Kind
+from lmms_patch.ask.kinds import Kind
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.benchmarks import readable
@@ -70,7 +70,7 @@ def place(i: int, n: int, kind: Kind) -> str:
     """Return where a cell is, in words: from 1, from the top left; or which segment it is.
 
     >>> from lmms_patch.ask.spec import KINDS
-    >>> place(2, 3, KINDS["rci"]), place(2, 3, KINDS["trci"])
+    >>> place(2, 3, RCI), place(2, 3, TRCI)
     ('row 1, column 3', 'segment 3')
     """
     columns = kind.shape(n)[1]

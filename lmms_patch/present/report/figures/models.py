@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import OF_IMAGES, Words
+from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present import palette
 from lmms_patch.present.ranking import Group
 from lmms_patch.present.report import models as tables

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import Words, by_medium
+from lmms_patch.ask.kinds import Words, by_medium
 from lmms_patch.present import palette
 from lmms_patch.present.report import wording
 from lmms_patch.present.report.data import Entry

@@ -11,22 +11,48 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmms_patch.ask.kinds import Key, Kind
 from lmms_patch.rci.draws import Draws
-from lmms_patch.rci.region_sets import drawn
-from lmms_patch.runs import failures
-from lmms_patch.runs.numbers import Placed, Turned
+from lmms_patch.rci.kinds.part import warned
+from lmms_patch.rci.kinds.regions import drawn
+from lmms_patch.runs import failures, reading
+from lmms_patch.runs.numbers import Analysis, Grid, Placed, Turned
 from lmms_patch.runs.record import TURNS, Record
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats import spatial
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Estimate, Seed, generator
 
+if TYPE_CHECKING:
+    from lmms_patch.rci.analysis import Task
+
 _UNSCORED = "an answer has no score"
+
+
+class _Orders:
+    """The part of kinds that ask docs in every order of their options."""
+
+    def of(self, kind: Kind) -> bool:
+        return kind.turns
+
+    def sets(self, task: Task) -> dict[str, list[Chosen]]:
+        return turn_sets(task.table.in_orders, task.form, task.settings.seed)
+
+    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        logged = task.table.logged
+        refused = failures.too_many(logged, TURNS) if task.failed else ""
+        answered = [record for record in logged if not failures.unanswered(record)]
+        orders = turned(task.table.in_orders, answered, task.draws, refused)
+        why = f"no score in every order of the options: {refused}" if refused else ""
+        return warned(dataclasses.replace(found, turned=orders), why, *reading.not_turned(orders.left_out))
+
+
+ORDERS = _Orders()
 
 
 def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Chosen]]:

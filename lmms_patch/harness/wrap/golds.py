@@ -1,0 +1,258 @@
+"""What is known of the docs of one task before any is answered: prompts, golds, options, clusters, and the plan made of them.
+
+The plan is made from the docs alone, so it is the same on every rank.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tqdm import tqdm
+
+from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.boxes import within
+from lmms_patch.ask.captions import CiderD, tokenize
+from lmms_patch.ask.references import Doc, Plan, plan, questions
+from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch.errors import OptionError
+from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.runs.scoring import Scalar, plain
+from lmms_patch.stats.forms import is_whole
+from lmms_patch.text import log
+
+_MANY = 5_000
+"""Reading more docs than this shows a progress bar."""
+
+
+class Golds:
+    """The docs of one wrapped task, as far as they are known without a scorer.
+
+    Args:
+        spec: what was asked.
+        base: the native task.
+        rows: gives the docs as the host hands them to scorers, by doc id.
+        primary: the metric for which donors' answers are scored.
+        silent: whether the scorer calls a judge or the network. It is then never called for references.
+    """
+
+    def __init__(self, spec: WrapSpec, base: Any, rows: Callable[[], Any], primary: str, *, silent: bool) -> None:
+        self._spec, self._base, self._rows, self._primary, self._silent = spec, base, rows, primary, silent
+        self.docs: list[Doc] = []
+        """The evaluated docs; empty until the plan is made."""
+        self._ids: Sequence[int] | None = None
+        self._known: dict[int, Asked] = {}
+        self._plan: Plan | None = None
+        self._failed = False
+        self._lock = threading.RLock()
+
+    def evaluate(self, doc_ids: Sequence[int]) -> None:
+        """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
+        with self._lock:
+            self._ids, self._plan, self._failed = list(doc_ids), None, False
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None where the docs cannot be read for one. A warning then says why."""
+        with self._lock:
+            if self._plan is None and not self._failed:
+                try:
+                    self._plan = self._make()
+                except Exception as error:
+                    self._failed = True
+                    log().warning(
+                        f"{self._spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}"
+                    )
+            return self._plan
+
+    def _make(self) -> Plan:
+        """Make the plan from the evaluated docs."""
+        options, kind = self._spec.options, self._spec.kind
+        self.docs = self.read(self._ids)
+        made = plan(
+            self.docs,
+            declared=options.format,
+            clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
+            lend=kind.takes_null
+            and not options.null
+            and not self._silent
+            and not self._spec.leaves_out
+            and not kind.turns,
+            exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
+            seed=options.seed,
+        )
+        return dataclasses.replace(made, all_docs=len(self._rows()))
+
+    def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
+        """Read the docs as a plan needs them.
+
+        Args:
+            doc_ids: which docs; None stands for all of the split.
+        """
+        rows, options = self._rows(), self._spec.options
+        ids = list(range(len(rows))) if doc_ids is None else doc_ids
+        read = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
+        asked = [self._asked(i, row) for i, row in zip(ids, read, strict=True)]
+        texts = questions([one.prompt for one in asked], [row.get("question") for row in read])
+        return [
+            Doc(
+                i,
+                one,
+                text,
+                field(row, options.cluster),
+                field(row, options.group or options.cluster),
+                field(row, options.stratum),
+            )
+            for i, row, one, text in zip(ids, read, asked, texts, strict=True)
+        ]
+
+    def _asked(self, doc_id: int, row: Any) -> Asked:
+        """Return what a doc asks.
+
+        It is kept: prompt templates are slow, and docs are read for wrong images, for references and for folds.
+        """
+        if doc_id not in self._known:
+            self._known[doc_id] = self._read(row)
+        return self._known[doc_id]
+
+    def _read(self, row: Any) -> Asked:
+        """Read what a doc asks: its prompt, gold and options."""
+        options, base = self._spec.options, self._base
+        try:
+            prompt = base.doc_to_text(row)
+        except Exception:
+            prompt = (
+                ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
+            )
+        target = within(row, options.gold) if options.gold else base.doc_to_target(row)
+        choices = (
+            base.doc_to_choice(row) if self.by_index else within(row, options.choices) if options.choices else None
+        )
+        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self.by_index)
+
+    @property
+    def by_index(self) -> bool:
+        """Whether answers are places among the options: those of log-likelihood tasks."""
+        return (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
+
+    def as_results(self, text: str, options: int) -> list[Any]:
+        """Return an answer in the form that the scorer takes.
+
+        That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the
+        answer.
+        """
+        if not self.by_index:
+            return [text]
+        return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
+
+
+class CaptionScore:
+    """The CIDEr-D of one caption item. Document frequencies come from the references of all evaluated docs.
+
+    We use our own tokens (``captions.tokenize``); the corpus metrics use the official tokenizer.
+
+    Args:
+        golds: what is known of the task's docs.
+    """
+
+    def __init__(self, golds: Golds) -> None:
+        self._golds = golds
+
+    @functools.cached_property
+    def _corpus(self) -> CiderD:
+        made = self._golds.plan
+        if made is None:
+            raise ValueError("the references of the captions cannot be read")
+        return CiderD([_tokenized(answer.golds) for answer in made.answers.values()])
+
+    def __call__(self, item: Any) -> Scalar:
+        golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
+        return self._corpus.score(_tokenized([item["pred"]])[0], _tokenized(golds))
+
+
+def _tokenized(texts: Sequence[str]) -> list[str]:
+    return [_tokens(text) for text in texts]
+
+
+@functools.lru_cache(maxsize=200_000)
+def _tokens(text: str) -> str:
+    return " ".join(tokenize(text))
+
+
+def field(row: Any, names: str | list[str] | None) -> Any:
+    """Return the value of a doc's field, or the values of several fields as one key.
+
+    None where the doc lacks one, or none is named.
+
+    A value that is not a plain number or text stands as its JSON.
+    """
+    if names is None:
+        return None
+    values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
+    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan becomes None
+    if None in known:
+        return None
+    simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]
+    return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
+
+
+def texts_of(choices: Any) -> tuple[str, ...] | None:
+    """Return the texts of options; None where ``choices`` holds no options.
+
+    Options are a list, the values of a mapping, or the text of either; an empty text means no options.
+
+    >>> texts_of(["a cat", "a dog"]) == texts_of({"A": "a cat", "B": "a dog"}) == texts_of('["a cat", "a dog"]') == ("a cat", "a dog")
+    True
+    """
+    if isinstance(choices, str):
+        if not choices.strip():
+            return ()
+        try:
+            choices = ast.literal_eval(choices)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    if isinstance(choices, Mapping):
+        choices = list(choices.values())
+    return tuple(str(choice) for choice in choices) if isinstance(choices, (list, tuple)) else None
+
+
+def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
+    """Check that a doc has the fields that the options name.
+
+    Raises:
+        OptionError: a task file names a field that is missing. Of a field that a profile names, a warning says that it
+            is not used.
+    """
+    for option in ("cluster", "group", "category", "stratum", "choices", "gold", "key"):
+        named = getattr(spec.options, option)
+        for name in [named] if isinstance(named, str) else named or []:
+            if name in row or ("." in name and within(row, name) is not None):
+                if option != "choices" or (value := within(row, name)) is None or texts_of(value) is not None:
+                    continue
+                raise OptionError(
+                    f"option choices names the field {name!r}, which holds {type(value).__name__}, not a list of option texts"
+                )
+            problem = f"option {option} names the field {name!r}, which its docs do not have"
+            if option in spec.options.given:
+                raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")
+            log().warning(f"{spec.name}: {problem}; it is not used")
+
+
+def fields(row: Any, options: Options) -> dict[str, Any]:
+    """Return the values of the fields that the options name, by option.
+
+    Of ``merged`` the name of what the doc's category counts in, if any.
+    """
+    named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
+    out = {name: field(row, names) for name, names in named.items() if names}
+    into = next(
+        (name for name, several in (options.merged or {}).items() if str(out.get("category")) in map(str, several)),
+        None,
+    )
+    out |= {} if into is None else {"merged": into}
+    return out | ({"choices": within(row, options.choices)} if options.choices else {})

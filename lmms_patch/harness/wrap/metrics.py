@@ -1,0 +1,39 @@
+"""The native metrics of a wrapped task, and the names of ours over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lmms_patch.ask.kinds import Key, end
+from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.harness.wrap.calls import Again, Aggregation
+from lmms_patch.harness.wrap.state import RunState
+
+
+class Metrics:
+    """The metrics of the base task.
+
+    Args:
+        spec: what was asked.
+        native: the base task's aggregations by metric.
+        higher: whether higher is better, by metric.
+        primary: the metric that the index is built on.
+        state: holds the host's arguments, which some aggregations ask for.
+    """
+
+    def __init__(
+        self,
+        spec: WrapSpec,
+        native: Mapping[str, Aggregation],
+        higher: Mapping[str, bool],
+        primary: str,
+        state: RunState,
+    ) -> None:
+        self.native, self.higher, self.primary = native, higher, primary
+        self.again = {metric: Again(function, state) for metric, function in native.items()}
+        """The aggregation of each metric, to be called once more without a trace."""
+        self._stem = "mpp" if spec.kind.keeps_best else "drop"
+
+    def over_cells(self, metric: str, key: Key) -> str:
+        """Name the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
+        return f"{metric}_{self._stem}{end(key)}"

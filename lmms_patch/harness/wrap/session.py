@@ -1,0 +1,210 @@
+"""The parts of one wrapped task. They are made whole, in the order in which they need each other; other options make a new session."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.ask.views import views_of
+from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness.names.effects import calls_judge
+from lmms_patch.harness.wrap.aggregate import Aggregations
+from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.docs import Cutting, TaggedDocs, VariantDocs
+from lmms_patch.harness.wrap.golds import CaptionScore, Golds
+from lmms_patch.harness.wrap.in_time import InTime
+from lmms_patch.harness.wrap.late import late
+from lmms_patch.harness.wrap.metrics import Metrics
+from lmms_patch.harness.wrap.orders import OrderTable
+from lmms_patch.harness.wrap.references import References
+from lmms_patch.harness.wrap.scorer import Scorer
+from lmms_patch.harness.wrap.state import RunState
+from lmms_patch.harness.wrap.swap import WrongImages
+from lmms_patch.harness.wrap.text_only import TextOnly
+
+_tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
+"""The table of the last wrapped task of each name, which is that of the current run."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The docs of a base task in the forms that there are.
+
+    Attributes:
+        base: the base task.
+        state: says whether the host scores with media.
+    """
+
+    base: Any
+    state: RunState
+
+    def with_media(self) -> Any:
+        """Return the docs with their media."""
+        return self.base.eval_docs
+
+    def plain(self) -> Any:
+        """Return the docs, without media where the base can."""
+        return getattr(self.base, "eval_docs_no_media", self.base.eval_docs)
+
+    def scored(self) -> Any:
+        """Return the docs in the form that the host hands to scorers."""
+        with_media = getattr(self.state.args, "process_with_media", False) or not hasattr(
+            self.base, "eval_docs_no_media"
+        )
+        return late(self.base.eval_docs if with_media else self.base.eval_docs_no_media)
+
+
+class Session:
+    """All parts of a wrapped task.
+
+    Attributes:
+        about_metric: how the primary metric was chosen, where that is worth a line.
+        metrics: the base task's metrics.
+        golds: what is known of the docs.
+        in_time: what questions say of time; None where clips are not cut in time.
+        scorer: the native scorer.
+        orders: the orders of docs' options; None where docs are asked in their own order alone.
+        references: uninformed answers, scored.
+        text_only: the docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds.
+        boxes: the docs' own boxes; None for kinds without.
+        table: all views of all docs.
+        aggregations: the aggregations of the task.
+    """
+
+    def __init__(self, base: Any, spec: WrapSpec, state: RunState, *, predict_only: bool = False) -> None:
+        """Make the parts; nothing of the task's data is read yet.
+
+        Args:
+            base: the native task.
+            spec: what was asked, with all options filled in.
+            state: what is known of the run.
+            predict_only: whether answers are kept only, and nothing is scored.
+
+        Raises:
+            CannotWrapError: the base reports no metric, or a ``_tst`` task one whose lower values are better.
+            OptionError: the option ``metric`` names none of the base's metrics.
+        """
+        self.base, self.spec, self.state, self.predict_only = base, spec, state, predict_only
+        kind, options = spec.kind, spec.options
+        native, higher = dict(base.aggregation()), dict(base.higher_is_better())
+        primary, self.about_metric = _primary(spec, list(native), predict_only)
+        self.rows, judged = Rows(base, state), calls_judge(base) is not None
+        self.metrics = Metrics(spec, native, higher, primary, state)
+        self.golds = Golds(spec, base, self.rows.scored, primary, silent=judged)
+        self.in_time = InTime(spec, self.golds, self.rows.plain) if kind.needs_video else None
+        captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
+        self.scorer = Scorer(spec, base, self.metrics, captions)
+        chat = hasattr(base, "doc_to_messages")
+        config = base.config
+        own_messages = (
+            callable(getattr(config, "doc_to_messages", None)) or getattr(config, "doc_to_visual", None) is None
+        )
+        self.orders = (
+            OrderTable(
+                spec,
+                base,
+                self.rows.plain,
+                self.rows.with_media,
+                self.golds,
+                self.scorer,
+                primary,
+                messages=chat and own_messages,
+                judged=judged,
+            )
+            if kind.turns
+            else None
+        )
+        in_orders = self.orders if kind.every_order else None
+        self.references = References(
+            spec, base, self.rows.scored, self.golds, self.scorer, primary, in_orders, silent=judged
+        )
+        if kind.folds and higher.get(primary) is False:
+            told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
+            raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
+        self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
+        self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
+        swaps = kind.swapped or (kind.takes_null and options.null)
+        self.table = VariantDocs(
+            base.eval_docs,
+            base,
+            views_of(spec),
+            Cutting(
+                options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last"
+            ),
+            prompt=None if own_messages else base.doc_to_text,
+            boxes=self.boxes,
+            plain=self.rows.plain,
+            wrong=functools.partial(WrongImages, spec, self.rows.plain, self.golds.read) if swaps else None,
+            orders=self.orders,
+            pointing=self.in_time.pointing if self.in_time is not None and kind.view == "segment" else None,
+            text_only=self.text_only,
+        )
+        _tables[spec.name] = self.table
+        self.aggregations = Aggregations(
+            spec, self.metrics, state, self.golds, self.references, self.table, self.text_only
+        )
+
+    @property
+    def primary(self) -> str:
+        """The metric that the index is built on."""
+        return self.metrics.primary
+
+    @property
+    def docs(self) -> TaggedDocs:
+        """The docs, each with its number; their images are decoded when they are looked at."""
+        return TaggedDocs(self.base.eval_docs, self.rows.plain)
+
+    @property
+    def filters(self) -> Sequence[Any]:
+        """The base's filter pipelines."""
+        return list(self.base._filters or ())
+
+    @property
+    def subtitled(self) -> int:
+        """How many docs' prompts hold the subtitles of the whole clip, where parts of clips are asked."""
+        return 0 if self.in_time is None else self.in_time.subtitled
+
+    def evaluate(self, doc_ids: Sequence[int]) -> None:
+        """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
+        self.golds.evaluate(doc_ids)
+        if self.table.wrong is not None:
+            self.table.wrong.evaluate(doc_ids)
+
+    def on_wrong_images(self, doc_ids: Sequence[int]) -> int:
+        """Count the docs that are also asked on another doc's image."""
+        if self.table.wrong is None:
+            return 0
+        return sum(self.table.wrong_image_of(doc_id) is not None for doc_id in doc_ids)
+
+
+def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str, str]:
+    """Return the metric that the index is built on, and the line that says how it was chosen: the option's, else the only one, else the first.
+
+    Raises:
+        CannotWrapError: there is no metric.
+        OptionError: a task file names a metric that is not there.
+    """
+    wanted, about = spec.options.metric, ""
+    if not native:
+        raise CannotWrapError(f"{spec.name}: {spec.base} reports no metric")
+    if wanted is not None and not predict_only:
+        if wanted not in native and "metric" in spec.options.given:
+            raise OptionError(f"{spec.name}: {spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
+        if wanted in native:
+            return wanted, ""
+        about = f"its profile's metric {wanted!r} is not there; "
+    if len(native) > 1 and spec.sets:
+        about += (
+            f"{len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
+        )
+    return native[0], about.removesuffix("; ")
+
+
+def was_shown(task: str, doc_id: int) -> bool:
+    """Return whether a wrapped task could show all images of a doc, as far as it was asked; True for other tasks."""
+    table = _tables.get(task)
+    return table is None or not table.has_stand_in(doc_id)

@@ -1,0 +1,75 @@
+"""How much falls on the lines of the grid: what windows between the cells answer that no cell answers.
+
+RCI depends on where the lines fall, which the RCI paper names as its limitation (https://arxiv.org/abs/2509.23673).
+Windows as large as a cell, moved by half its sides, have no line where the cells have theirs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmms_patch.ask.kinds import Key, Kind, windows
+from lmms_patch.ask.views import between
+from lmms_patch.runs.numbers import Analysis, Grid, Lines
+from lmms_patch.runs.tables import Chosen
+from lmms_patch.stats import forms, luck
+from lmms_patch.stats.resample import Estimate, cluster_numbers
+
+if TYPE_CHECKING:
+    from lmms_patch.rci.analysis import Task
+
+NO_WRONG = "no doc was asked on a wrong image (option null), so luck is not known"
+NO_SHARE = "shares of docs need a metric that is a mean of docs' scores, of which higher is better"
+
+
+class _Windows:
+    """The part of kinds that also show windows between the cells."""
+
+    def of(self, kind: Kind) -> bool:
+        return kind.shifted
+
+    def sets(self, task: Task) -> dict[str, list[Chosen]]:
+        return {str(windows(n)): [_best(task, n)] for n in task.used if isinstance(n, int)}
+
+    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        return dataclasses.replace(found, lines={n: _lines(task, n, grid) for n, grid in found.grids.items()})
+
+
+WINDOWS = _Windows()
+
+
+def _best(task: Task, n: int) -> Chosen:
+    """Return the best of the cells and windows of each doc, where each of them has a score."""
+    whole = task.table.scored(windows(n)) == len(between(n)) + task.table.kind.cells(n)
+    return task.table.best(windows(n)).where(task.used[n] & whole)
+
+
+def _lines(task: Task, n: int, grid: Grid) -> Lines:
+    """Return the numbers of the windows between the cells of one grid."""
+    table, s = task.table, task.settings
+    used = np.isfinite(_best(task, n).scores)
+    mpp = task.draws.estimate(str(windows(n)), None, used) if used.any() else task.nothing(grid.reason)
+    why = grid.reason or ("" if grid.adj is None else grid.adj.estimate.reason)
+    if not why and (task.form is None or not task.form.plain or not table.higher):
+        why = NO_SHARE
+    found = [
+        table.measured_scores(key, forms.MEAN, used, with_full=with_full)
+        for with_full in (False, True)
+        for key in ((n, windows(n)) if not why else ())
+    ]
+    scores = [one for one in found if one is not None]
+    clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
+    how: dict[str, Any] = {"draws": s.draws, "level": s.level, "seed": s.seed}
+    if len(scores) == 4:  # of so many more tries luck may leave nothing to measure
+        scale = s.scale or float(np.max(table.marks[used]))
+        why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
+    if why or len(scores) < 4:
+        docs = int(used.sum())
+        nothing = Estimate(None, None, None, None, docs, docs, 0, mpp.level, why or NO_WRONG)
+        return Lines(mpp, nothing, nothing)
+    cells, both, *with_full = scores
+    return Lines(mpp, *luck.on_lines(cells, both, (with_full[0], with_full[1]), clusters, **how))

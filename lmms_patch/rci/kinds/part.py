@@ -1,0 +1,54 @@
+"""What a part of an analysis must give: from the records of a task of its kinds to numbers beside FIP and the indices."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from lmms_patch.ask.kinds import Key, Kind
+from lmms_patch.runs.numbers import Analysis, Grid
+from lmms_patch.runs.tables import Chosen, Table
+
+if TYPE_CHECKING:
+    from lmms_patch.rci.analysis import Task
+
+
+class Part(Protocol):
+    """A part of an analysis."""
+
+    def of(self, kind: Kind) -> bool:
+        """Return whether tasks of a kind have the part."""
+
+    def sets(self, task: Task) -> Mapping[str, list[Chosen]]:
+        """Return sets of items by name, of which M is computed on each bootstrap draw (``Draws``)."""
+
+    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        """Return an analysis with the part's numbers, and what to mind of them.
+
+        Args:
+            task: the analysis in progress.
+            found: the numbers that every task has, and those of earlier parts.
+            by_set: the numbers of each set of views.
+        """
+
+
+def warned(found: Analysis, *warnings: str) -> Analysis:
+    """Return an analysis with more warnings; empty ones are left out."""
+    return dataclasses.replace(found, warnings=(*found.warnings, *filter(None, warnings)))
+
+
+def left_out(table: Table, key: Key, excluded: int, otherwise: str) -> dict[str, int]:
+    """Return why docs are not used for a set of boxes, and how many.
+
+    Args:
+        table: the records.
+        key: the set.
+        excluded: how many docs are not used.
+        otherwise: why those are not of which the record does not say it.
+    """
+    reasons = Counter(why.partition(":")[0] for record in table.records if (why := record.excluded.get(str(key))))
+    if other := excluded - sum(reasons.values()):
+        reasons[otherwise] += other
+    return dict(reasons)

@@ -1,0 +1,72 @@
+"""The score at each point of a curve, or with boxes hidden or beside the full image, and how far the full image is above it (``Kind.points``)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmms_patch.ask.kinds import Key, Kind, end
+from lmms_patch.rci.draws import minus
+from lmms_patch.rci.kinds.part import warned
+from lmms_patch.runs.numbers import Analysis, Grid, none_used
+from lmms_patch.runs.tables import Chosen
+from lmms_patch.stats.resample import Estimate
+
+if TYPE_CHECKING:
+    from lmms_patch.rci.analysis import Task
+
+
+class _Points:
+    """The part of kinds with points."""
+
+    def of(self, kind: Kind) -> bool:
+        return kind.has_points
+
+    def sets(self, task: Task) -> dict[str, list[Chosen]]:
+        kind, out = task.table.kind, {}
+        for key, chosen in task.table.points.items():
+            out[f"{kind.name}{end(key)}"] = [chosen]
+            if kind.full:
+                out[f"{kind.name}{end(key)}_full"] = [task.table.full.where(np.isfinite(chosen.scores))]
+        return out
+
+    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        kind, points = task.table.kind, task.table.points
+        found = dataclasses.replace(
+            found,
+            curve={key: _score(task, key) for key in points} or None,
+            drops={key: _score(task, key, drop=True) for key in points} if kind.full and points else None,
+        )
+        by_reason: dict[str, list[str]] = {}
+        for key in points if kind.curve else ():
+            by_reason.setdefault(task.too_many[key], []).append(f"{kind.name}{end(key)}")
+        return warned(found, *(f"no {', '.join(names)}: {why}" for why, names in by_reason.items() if why))
+
+
+POINTS = _Points()
+
+
+def _score(task: Task, key: Key, *, drop: bool = False) -> Estimate:
+    """Return M at one point with its interval, over the docs that are used for it.
+
+    Args:
+        task: the analysis in progress.
+        key: the point (``Kind.points``).
+        drop: return M on the full image less that, over the same docs and paired by doc.
+    """
+    kind = task.table.kind
+    used = np.isfinite(task.table.points[key].scores)
+    if not used.any():
+        of_grid = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
+        return task.nothing(none_used(key) if isinstance(key, str) else of_grid)
+    if why := task.too_many.get(key):
+        return task.nothing(why)
+    own = f"{kind.name}{end(key)}"
+    return (
+        task.draws.estimate_of(minus, (f"{own}_full", own), None, used)
+        if drop
+        else task.draws.estimate(own, None, used)
+    )
