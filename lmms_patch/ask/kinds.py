@@ -180,6 +180,8 @@ class Kind:
         beside: what one more view shows beside the full image, as tables call it: ``without colour``. Its score is a number
             of its own (``<name>``), and so is how far the full image is above it (``drop``). Empty: there is none.
         curve: whether each number has one view, and a score of its own (``<name><n>``): together they make a curve.
+        captions: whether the model first describes the image, and the view beside the full image has the description
+            in the image's place.
         shifted: whether windows of a cell's size that lie half a cell beside the cells are asked after them.
         exits: whether a doc's cells are asked only until one is right (``Options.exit``) where nobody says otherwise.
         sizes: the least and the largest number after the suffix.
@@ -208,6 +210,7 @@ class Kind:
     turns: bool = False
     beside: str = ""
     curve: bool = False
+    captions: bool = False
     shifted: bool = False
     exits: bool = False
     sizes: tuple[int, int] = (MIN_GRID, MAX_GRID)
@@ -385,6 +388,15 @@ KINDS: dict[str, Kind] = {
             heading="No image at all, told to guess",
             shows="no image, told to guess",
             where="without the image, told to guess",
+        ),
+        Kind(
+            "caption",
+            "full image, and the model's own description in its place: what of the image survives in words",
+            full=True,
+            view="caption",
+            beside="its caption",
+            captions=True,
+            heading="A caption in place of the image",
         ),
         Kind(
             "blank",

@@ -31,6 +31,8 @@ ASKING = ("exit", "quick", "precision", "budget", "target", "pilot", "reference"
 """The options that decide how much is asked; none of them changes a view."""
 UNWRITTEN = ("null", "probe", *ASKING)
 """The options that a results file does not hold: they change no view, and the harness's response cache goes by what it holds."""
+DESCRIBING = ("caption_prompt", "caption_tokens", "captions")
+"""The options of ``caption``; no other kind writes them."""
 Fields = Annotated[_Text | Annotated[list[_Text], Field(min_length=1)], must("the name of a field, or a list of names")]
 """One field of a doc, or several that count together."""
 Form = Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]
@@ -58,7 +60,7 @@ def _no_category_twice(merged: dict[str, list[str | int]]) -> dict[str, list[str
 class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
-    LATE: ClassVar[tuple[str, ...]] = (*UNWRITTEN, "frames", "timeline", "merged")
+    LATE: ClassVar[tuple[str, ...]] = (*UNWRITTEN, "frames", "timeline", "merged", *DESCRIBING)
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     metric: Name | None = None
@@ -158,6 +160,12 @@ class Options(BaseModel):
     """Of ``regions`` and ``hidden``: how four numbers name a box: left, top, right, bottom; or left, top, width, height (COCO)."""
     box_image: Literal["first", "last"] = "first"
     """Of ``regions`` and ``hidden``: which of the images shown the boxes lie on."""
+    caption_prompt: Name = "Describe this image."
+    """Of ``caption``: what the model is asked for the description."""
+    caption_tokens: Annotated[int, Field(ge=1, le=10**4), must("a whole number of at least 1, and at most 10000")] = 128
+    """Of ``caption``: the most tokens of a description."""
+    captions: Name | None = None
+    """Of ``caption``: the folder of a finished ``_caption`` run whose descriptions are taken, such as those of a stronger model."""
     frames: Annotated[int, Field(ge=1, le=10**4), must("a whole number of at least 1, and at most 10000")] | None = None
     """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
     timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
@@ -313,13 +321,10 @@ class WrapSpec:
     def described(self) -> dict[str, Any]:
         """Return the spec in plain JSON types, with everything that changes a view."""
         folds = {"folds": self.folds} if self.folds else {}
-        return {
-            "base": self.base,
-            "kind": self.kind.name,
-            "grids": list(self.grids),
-            **folds,
-            "options": self.options.described(),
-        }
+        options = self.options.described()
+        for name in () if self.kind.captions else DESCRIBING:
+            del options[name]
+        return {"base": self.base, "kind": self.kind.name, "grids": list(self.grids), **folds, "options": options}
 
 
 def check_grids(row: Kind, grids: tuple[int, ...], name: str) -> tuple[int, ...]:

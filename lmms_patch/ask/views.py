@@ -24,6 +24,8 @@ Box = tuple[int, int, int, int]
 
 GREY = (128, 128, 128)
 
+TEXTS = ("blind", "caption")
+"""The kinds of views without an image."""
 CELLS = ("cell", "occlude", "segment")
 """The kinds of views that are of one cell of a grid."""
 PIXELS = 1
@@ -38,7 +40,7 @@ class View:
 
     Attributes:
         kind: ``full``, ``cell``, ``window`` (a cell moved by half its sides), ``occlude``, ``blind``, ``blank``,
-            ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time
+            ``caption``, ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time
             ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
         n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell. Of a window it counts half cells.
@@ -48,7 +50,8 @@ class View:
         turn: by how many places the doc's options are moved (``ask.orders``); 0 where they stand as the doc has them.
         gold: the place of the gold among the options that are shown, from 1; 0 where the doc is not asked in several
         orders.
-        adds: a line after the prompt (``Kind.adds``), of a blind view.
+        adds: of a blind view, a line after the prompt (``Kind.adds``); of a ``caption`` view, the description that
+            stands before it.
     """
 
     kind: str
@@ -153,6 +156,10 @@ class Hidden(View):
         return REGIONS[0] if self.relevant else REGIONS[1]
 
 
+DESCRIBE = View("describe")
+"""The full image with a request to describe it; its answer is no answer to the doc's question, and is not scored."""
+
+
 def views_of(spec: WrapSpec) -> tuple[View, ...]:
     """Return all views of a doc in request order; the full image comes first where it is asked.
 
@@ -178,7 +185,7 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
                 views += between(n)
         else:
             views.append(View(kind.view, n, adds=kind.adds))
-    return tuple(views)
+    return (*views, DESCRIBE) if kind.captions and not spec.options.captions else tuple(views)
 
 
 def pixels(spec: WrapSpec) -> int:

@@ -65,6 +65,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         unfinished: the answer was cut by the token limit, as far as the adapter or an open thinking tag tells; it is
         scored as it is
         said: of wrong_image only: the answer, short; equal for equal answers
+        caption: of a caption view: the description that stood in place of the image
         names: the place of the answer among the doc's options, from 1; 0: it is none of them (unread); absent where the
             doc has none, where options are moved, and in older files
         misread: the answer has full marks, though read by itself it would not name the gold: wrong answers may be
@@ -98,6 +99,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     failed: str | None = None
     unfinished: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
     said: str | None = None
+    caption: str | None = None
     names: Annotated[int, Meta(ge=0, le=MOST_OPTIONS)] | None = None
     misread: Annotated[bool, Meta(extra_json_schema={"const": True})] = False
 

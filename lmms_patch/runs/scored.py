@@ -259,6 +259,8 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
             "col": view.col,
             **({"boxes": boxes} if view.kind != "segment" else {}),
         }
+    if view.kind == "caption":
+        out["caption"] = view.adds
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
     if isinstance(view, Hidden):

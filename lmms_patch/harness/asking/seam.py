@@ -180,9 +180,11 @@ class Asker:
         def places(names: Collection[str]) -> list[int]:
             return [place for place, request in enumerate(requests) if request.task_name in names]
 
+        told = [name for name in asked if self._tasks[name].spec.kind.captions]
         others = [place for place, request in enumerate(requests) if request.task_name not in self._tasks]
         parts: list[tuple[Callable[..., list[Any]], list[int]]] = [(self._without_images, places(bare))] if bare else []
-        parts += [(self._ask, others), (self._in_portions, places(self._tasks.keys() - {*less, *bare}))]
+        parts += [(self._ask, others), (self._in_portions, places(self._tasks.keys() - {*less, *bare, *told}))]
+        parts += [(functools.partial(self._described, self._tasks[name]), places([name])) for name in told]
         return parts + [(functools.partial(self._less, self._tasks[name]), places([name])) for name in less]
 
     def _ask(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
@@ -219,6 +221,30 @@ class Asker:
                 bar.set_postfix_str(asking.told)
         task.take(asking.plan)
         return [answers.get(_place(request), "") for request in requests]
+
+    def _described(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        """Ask a task first for descriptions of images, then its questions: with the images, and with the descriptions in their place.
+
+        Where a call for a description failed, its answer stands for the one that could not be asked.
+        """
+        describing = task.describing({int(request.doc_id) for request in requests})
+        spare = requests[:1]
+        said = dict(
+            zip(
+                (one.doc_id for one in describing), self._in_portions(model, kind, describing, None, spare), strict=True
+            )
+        )
+        texts = {doc_id: compat.text_of(answer) for doc_id, answer in said.items()}
+        failed = {doc_id for doc_id, text in texts.items() if compat.failure(text, self._adapter)}
+        task.describe(requests, {doc_id: text.strip() for doc_id, text in texts.items() if doc_id not in failed})
+        first = [place for place, request in enumerate(requests) if request.metadata["view"] == 0]
+        rest = [place for place in range(len(requests)) if place not in set(first)]
+        able = [place for place in rest if requests[place].doc_id not in failed]
+        answers = {place: said.get(requests[place].doc_id) for place in rest}
+        answers |= dict(zip(first, self._in_portions(model, kind, [requests[place] for place in first]), strict=True))
+        asked = self._without_images(model, kind, [requests[place] for place in able])
+        answers |= dict(zip(able, asked, strict=True))
+        return [answers[place] for place in range(len(requests))]
 
     def _in_portions(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import functools
 import threading
 from collections import OrderedDict
@@ -22,7 +23,7 @@ from lmms_patch.ask.boxes import misfit
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.timeline import POINTS
-from lmms_patch.ask.views import Hidden, Region, Size, View, cut, is_usable, swapped
+from lmms_patch.ask.views import DESCRIBE, TEXTS, Hidden, Region, Size, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError, RecordError
 from lmms_patch.harness.compat import LONGEST_FAILURE
@@ -237,6 +238,7 @@ class VariantDocs:
         orders: OrderTable | None = None,
         pointing: Callable[[int], str] | None = None,
         text_only: TextOnly | None = None,
+        describe: str = "",
     ) -> None:
         """Make the table; nothing is read yet.
 
@@ -255,7 +257,11 @@ class VariantDocs:
             pointing: gives what in a doc's question points into the clip's own time, "" where nothing does; None where
                 segments are not asked.
             text_only: the docs as a text-only diagnostic sees them; None where images are shown.
+            describe: what a model is asked for a description of a doc's images.
         """
+        self._describe = describe
+        self.captions: dict[int, str] = {}
+        """By doc id, the description that stands in place of the doc's images."""
         self._prompt, self._boxes, self._plain = prompt, boxes, plain
         self.wrong = None if wrong is None else wrong(self.look)
         self.orders, self.pointing, self.text_only = orders, pointing, text_only
@@ -306,6 +312,9 @@ class VariantDocs:
         """
         if self.orders is not None:
             return self.orders.views_of(doc_id, self.views)
+        if doc_id in self.captions:
+            said = self.captions[doc_id]
+            return tuple(dataclasses.replace(one, adds=said) if one.kind == "caption" else one for one in self.views)
         if self._boxes is None or not self._boxes.boxes(doc_id):
             return self.views
         if doc_id not in self._own:  # decided once: a file that vanishes later must not change what is asked
@@ -394,7 +403,7 @@ class VariantDocs:
         view = self.views_of(doc.doc_id)[doc.view]
         return (
             []
-            if view.kind == "blind"
+            if view.kind in TEXTS
             else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
         )
 
@@ -406,10 +415,13 @@ class VariantDocs:
         """
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
-        if view.kind == "blind" and self._prompt is not None:
-            text = media.blind_prompt(self._prompt(dict(self.row(doc.doc_id))), view.adds)
+        if view.kind in TEXTS and self._prompt is not None:
+            text = media.blind_prompt(self._prompt(dict(self.row(doc.doc_id))), view)
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
-        return self._render(doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages)
+        found: list[dict[str, Any]] = self._render(
+            doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages
+        )
+        return media.to_describe(found, self._describe) if view == DESCRIBE else found
 
     def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
         """Return what the base shows of a doc, with its images replaced by those of a view.
@@ -420,8 +432,8 @@ class VariantDocs:
             show: ``doc_to_visual`` or ``doc_to_messages`` of the base.
             walk: the function of ``media`` that replaces the images in what ``show`` returns.
         """
-        if view.kind == "blind":
-            return media.with_line(self._blind(doc_id, show), view.adds)
+        if view.kind in TEXTS:
+            return media.with_text(self._blind(doc_id, show), view)
         payload, images = self._shown(doc_id, show, walk)
         if self.orders is not None and view.turn and show != self.base.doc_to_visual and doc_id not in self._unreadable:
             payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))
@@ -446,7 +458,7 @@ class VariantDocs:
         def replace(medium: Any, index: int) -> Any:
             shown = images[index] if other is None else other[index]
             whole = (
-                view.kind == "full"
+                view.kind in ("full", "describe")
                 or not usable
                 or (only is not None and index != only)
                 or (in_time and not isinstance(shown, Clip))

@@ -18,6 +18,7 @@ from typing import Any
 
 from PIL import Image
 
+from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 
 
@@ -149,30 +150,52 @@ def without_media(payload: Any) -> list[Any]:
     return out
 
 
+CAPTION = "Description of the image: "
+
+
 def without_placeholders(text: str) -> str:
     """Return a prompt without ``<image>`` marks, since adapters would look for as many images."""
     return text.replace("<image>\n", "").replace("<image>", "")
 
 
-def blind_prompt(text: str, line: str) -> str:
-    """Return the prompt of a view without image, with the line that its kind adds."""
-    return without_placeholders(text) + (f"\n{line}" if line else "")
+def blind_prompt(text: str, view: View) -> str:
+    """Return the prompt of a view without image, with the text that the view adds."""
+    text = without_placeholders(text)
+    if not view.adds:
+        return text
+    return f"{CAPTION}{view.adds}\n{text}" if view.kind == "caption" else f"{text}\n{view.adds}"
 
 
-def with_line(messages: list[Any], line: str) -> list[Any]:
-    """Return chat messages with a line after the user's last words.
+def with_text(messages: list[Any], view: View) -> list[Any]:
+    """Return chat messages without media, with the text that the view adds: a line after the user's last words, or a caption before them.
 
-    Visuals, and messages of no user, stay as they are.
+    Messages of no user stay as they are.
     """
     last = max(
         (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
         default=None,
     )
-    if not line or last is None:
+    if not view.adds or last is None:
         return messages
     content = messages[last].get("content")
-    more = f"{content}\n{line}" if isinstance(content, str) else [*content, {"type": "text", "text": line}]
+    if isinstance(content, str):
+        more: Any = blind_prompt(content, view)
+    else:
+        part = {"type": "text", "text": f"{CAPTION}{view.adds}" if view.kind == "caption" else view.adds}
+        more = [part, *content] if view.kind == "caption" else [*content, part]
     return [*messages[:last], {**messages[last], "content": more}, *messages[last + 1 :]]
+
+
+def to_describe(messages: list[Any], prompt: str) -> list[Any]:
+    """Return one chat message with the media of some messages, in their order, and a request to describe them."""
+    parts = [
+        part
+        for message in messages
+        if isinstance(content := message.get("content"), (list, tuple))
+        for part in content
+        if isinstance(part, Mapping) and part.get("type") != "text"
+    ]
+    return [{"role": "user", "content": [*parts, {"type": "text", "text": prompt}]}]
 
 
 @dataclass(frozen=True)

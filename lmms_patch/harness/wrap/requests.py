@@ -8,6 +8,7 @@ from typing import Any
 
 from lmms_eval.api.instance import Instance
 
+from lmms_patch.ask.views import DESCRIBE, TEXTS
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap.media import blind_prompt
 from lmms_patch.harness.wrap.session import Session
@@ -36,7 +37,7 @@ class Requests:
         return (
             [number for number, view in enumerate(views) if not view.n]
             if self.spares_segments(doc_id)
-            else range(len(views))
+            else range(len(views) - (DESCRIBE in views))
         )
 
     def spares_segments(self, doc_id: int) -> bool:
@@ -66,6 +67,11 @@ class Requests:
             for choice, one in enumerate(native)
         ]
 
+    def describing(self, native: Sequence[Instance], shown: Callable[..., Any], place: int) -> Instance:
+        """Return the request for a description of a doc's images; arguments as of ``clones``."""
+        number = self._table.views_of(native[0].doc_id).index(DESCRIBE)
+        return self._clone(native[0], number, 0, 1, shown, place)
+
     def _clone(
         self, native: Instance, view: int, choice: int, choices: int, shown: Callable[..., Any], place: int
     ) -> Instance:
@@ -81,8 +87,15 @@ class Requests:
             arguments = self._table.orders.asked(doc_id, shows.turn, arguments, choice)
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [_copied(a) if isinstance(a, dict) else a for a in arguments]
-        if shows.kind == "blind" and isinstance(arguments[0], str):
-            arguments[0] = blind_prompt(arguments[0], shows.adds)
+        if shows.kind in TEXTS and isinstance(arguments[0], str):
+            arguments[0] = blind_prompt(arguments[0], shows)
+        if shows == DESCRIBE:
+            told = self._spec.options
+            arguments[0] = told.caption_prompt
+            arguments = [
+                {**one, "max_new_tokens": told.caption_tokens, "until": []} if isinstance(one, dict) else one
+                for one in arguments
+            ]
         metadata = {
             **native.metadata,
             "doc_id": doc_id,

@@ -142,6 +142,7 @@ class Session:
             orders=self.orders,
             pointing=self.in_time.pointing if self.in_time is not None and kind.view == "segment" else None,
             text_only=self.text_only,
+            describe=options.caption_prompt,
         )
         _tables[spec.name] = self.table
         self.aggregations = Aggregations(

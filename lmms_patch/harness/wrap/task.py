@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -11,7 +11,7 @@ from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
 from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
-from lmms_patch.ask.views import pixels
+from lmms_patch.ask.views import DESCRIBE, pixels
 from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
@@ -19,8 +19,10 @@ from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, option
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
+from lmms_patch.harness.wrap.captions import taken
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
+from lmms_patch.harness.wrap.media import blind_prompt
 from lmms_patch.harness.wrap.preflight import Preflight
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
@@ -62,6 +64,7 @@ class WrappedTask(Delegate):
         self._check_base()
         self._rename()
         self._instances: list[Instance] | None = None
+        self._describing: list[Instance] = []
         self.evaluated: list[int] = []
         self._state = RunState()
         self._told_of_frames = set[str]()
@@ -89,6 +92,10 @@ class WrappedTask(Delegate):
             raise CannotWrapError(
                 f"{self.spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {self._base.model_name} cannot give any; "
                 "use a model with a simple adapter, or --force_simple where the model has one"
+            )
+        if self.spec.kind.captions and self.request_type == "loglikelihood" and not self.spec.options.captions:
+            raise CannotWrapError(
+                f"{self.spec.name}: {name} asks for log-likelihoods, so it writes no description; take those of a run with option 'captions'"
             )
         if (self._base.config.repeats or 1) > 1:
             raise CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}")
@@ -241,8 +248,12 @@ class WrappedTask(Delegate):
                 self._check_asking()
             if self.text_only is not None:
                 _ = self.text_only.folds  # docs that cannot be cross-validated are refused before the model answers
+            if self.spec.options.captions and self.spec.kind.captions:
+                self.table.captions.update(taken(self._session, self.evaluated))
             shown, place = (self.doc_to_messages, 1) if self._chat else (self.doc_to_visual, 2)
             self._instances = [one for of_doc in native.values() for one in self._requests.clones(of_doc, shown, place)]
+            if DESCRIBE in self.table.views:
+                self._describing = [self._requests.describing(of_doc, shown, place) for of_doc in native.values()]
         except PatchError as error:
             refuse(error)
         if self.spec.options.allow_judge and calls_judge(self._base):
@@ -286,6 +297,18 @@ class WrappedTask(Delegate):
         self._instances = [
             one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]
         ]
+
+    def describing(self, doc_ids: Collection[int]) -> list[Instance]:
+        """Return the requests for descriptions of some docs' images; none where descriptions are known."""
+        return [one for one in self._describing if one.doc_id in doc_ids and one.doc_id not in self.table.captions]
+
+    def describe(self, requests: Iterable[Instance], captions: Mapping[int, str]) -> None:
+        """Put descriptions in place of the docs' images, in the table and in the requests that are asked without an image."""
+        self.table.captions.update(captions)
+        for one in requests:
+            view = self.table.views_of(one.doc_id)[one.metadata["view"]]
+            if view.kind == "caption" and one.doc_id in captions:
+                one.arguments = (blind_prompt(one.arguments[0], view), *one.arguments[1:])
 
     def note_kept(self, answers: int) -> None:
         """Take note of how many of the task's answers an earlier process gave: whoever could write its journal could have written them."""

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.ask.views import views_of
+from lmms_patch.ask.views import View, views_of
 from lmms_patch.harness.wrap import docs, media
 from lmms_patch.harness.wrap.docs import CACHED_DOCS, Cutting, TaggedDoc, TaggedDocs, VariantDocs, ViewId
 
@@ -430,11 +430,11 @@ def test_messages_of_the_bases_own_get_the_line_after_the_users_last_words(conte
         {"role": "user", "content": "first"},
         {"role": "user", "content": content},
     ]
-    found = media.with_line([*before, {"role": "assistant", "content": "so"}], line)
+    found = media.with_text([*before, {"role": "assistant", "content": "so"}], View("blind", adds=line))
     want = "hi\nguess" if content == "hi" else [*content, {"type": "text", "text": "guess"}]
     assert found == [*before[:2], {"role": "user", "content": want}, {"role": "assistant", "content": "so"}]
-    assert media.with_line(before, "") == before
-    assert media.with_line([], line) == []
+    assert media.with_text(before, View("blind")) == before
+    assert media.with_text([], View("blind", adds=line)) == []
 
 
 def test_a_too_small_image_is_excluded_for_that_grid_only_and_shown_in_full():

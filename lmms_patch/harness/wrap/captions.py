@@ -1,0 +1,49 @@
+"""Descriptions of images that a finished ``_caption`` run holds (option ``captions``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lmms_patch.errors import OptionError, PatchError
+from lmms_patch.runs.run import find
+from lmms_patch.text import line
+
+if TYPE_CHECKING:
+    from lmms_patch.harness.wrap.session import Session
+
+
+def taken(session: Session, evaluated: Sequence[int]) -> dict[int, str]:
+    """Return the descriptions of the docs of a task by doc id, from the newest run of the option's folder on the same docs.
+
+    Raises:
+        OptionError: there is no such run, or it lacks docs; one line that says what to type.
+    """
+    name, folder, plan = session.spec.name, str(session.spec.options.captions), session.golds.plan
+    docs = "" if plan is None else plan.digests["docs"]
+    try:
+        found = [
+            one
+            for run in find([Path(folder).expanduser()])
+            for one in run.results
+            if one.kind.captions
+            and one.base == session.spec.base
+            and (one.details.get("made") or {}).get("docs") == docs
+        ]
+        newest = max(found, key=lambda one: one.run.date, default=None)
+        known = {} if newest is None else {
+            record.doc_id: view.caption
+            for record in newest.records()
+            for view in record.views
+            if view.caption is not None
+        }  # fmt: skip
+    except (PatchError, OSError) as error:
+        raise OptionError(f"{name}: captions {folder}: {line(error)}") from None
+    if lacking := [doc_id for doc_id in evaluated if doc_id not in known]:
+        base = session.spec.base
+        raise OptionError(
+            f"{name}: {folder} holds no description of {len(lacking)} of {len(evaluated)} docs; type first: lmms-eval --tasks {base}_caption "
+            f"--output_path {folder} --log_samples, with the model that describes, and the same --limit"
+        )
+    return known
