@@ -463,7 +463,7 @@ NUMBERS = (
     ),
     _Shown(
         "{kind}{key}",
-        "the metric at that number of frames or reduction, with such boxes hidden, or beside the full image",
+        "the metric at so many frames or that reduction, with such boxes hidden, or on the view beside",
         _points,
         lambda a, k: _of(a.curve, k),
         better=True,

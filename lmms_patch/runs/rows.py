@@ -60,6 +60,8 @@ COLUMNS: dict[str, pa.DataType] = {
     "need": SHARED_TEXT,
 }
 """The columns that every table has; a task with several metrics has ``score.<metric>`` after ``score`` for each metric but the primary."""
+CAPTION = "caption"
+"""A column of ``_caption`` tasks only: the description that stood in place of the image."""
 _NUMBERS = ("swapped", "n", "cell", "row", "col", "region", "relevant", "turn", "gold_at", "unfinished", "names")
 """Columns that are attributes of a view, beside its texts."""
 BATCH = 4096
@@ -82,6 +84,7 @@ def schema_of(result: Result, *, packed: bool = False) -> pa.Schema:
             *((name, COLUMNS[name]) for name in names[:place]),
             *others,
             *((name, COLUMNS[name]) for name in names[place:]),
+            *((CAPTION, pa.string()) for _ in range(result.kind.captions)),
             *(PACKED.items() if packed else ()),
         ]
     )
@@ -209,7 +212,7 @@ def _of_views(schema: pa.Schema, metrics: Sequence[str], views: Sequence[View]) 
     columns = {
         name: pa.array([getattr(view, name) for view in different], schema.field(name).type) for name in _NUMBERS
     }
-    columns |= {name: texts(getattr(view, name) for view in different) for name in ("failed", "error")}
+    columns |= {name: texts(getattr(view, name) for view in different) for name in ("failed", "error", CAPTION)}
     columns["kind"] = pa.array([view.kind for view in different]).dictionary_encode()
     for metric in metrics:
         name = "score" if metric == metrics[0] else _column_of(metric)

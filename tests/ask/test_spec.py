@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID
-from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, from_file, parse
+from lmms_patch.ask.spec import DESCRIBING, SUFFIXES, Options, WrapSpec, from_file, parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 
@@ -223,8 +223,10 @@ def test_a_spec_wins_over_an_inline_profile_only_where_it_says_something():
 def test_every_option_is_described():
     spec = WrapSpec("gqa", KINDS["rci"], (3,), Options(min_cell=28, seed=7, images="first"))
     described = spec.described()
-    assert set(described["options"]) == set(Options.names())
+    assert {*described["options"], *DESCRIBING} == set(Options.names())
     assert described["options"]["min_cell"] == 28
+    of_captions = WrapSpec("gqa", KINDS["caption"]).described()["options"]
+    assert set(of_captions) == set(Options.names())
 
 
 def test_the_json_schema_is_that_of_the_options():

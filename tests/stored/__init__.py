@@ -80,6 +80,7 @@ OF_KINDS = {
     "boxes": ("kind: [hidden], metric: 'drop_*', min: 0.3", "kind: [regions], metric: 'rci_*', min: 0.5"),
     "less": ("kind: [rci], metric: 'rci?', max: 0", "kind: [rci], metric: 'rci?_adj', min: -0.4"),
     "lines": ("kind: [shift], metric: 'on_lines?', max: 0.5", "kind: [shift], metric: 'between?', max: 0.5"),
+    "words": ("kind: [caption], metric: caption, max: 0.5", "kind: [caption], metric: drop, min: 0.1"),
     "curve": ("kind: [rcicurve], metric: 'rci?', max: 0.5",),
     "clips": (
         "kind: [frames], metric: 'frames?', min: 0.5",

@@ -27,9 +27,7 @@ def taken(session: Session, evaluated: Sequence[int]) -> dict[int, str]:
             one
             for run in find([Path(folder).expanduser()])
             for one in run.results
-            if one.kind.captions
-            and one.base == session.spec.base
-            and (one.details.get("made") or {}).get("docs") == docs
+            if one.kind.captions and one.base == session.spec.base and one.made.docs == docs
         ]
         newest = max(found, key=lambda one: one.run.date, default=None)
         known = {} if newest is None else {

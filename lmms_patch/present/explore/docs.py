@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from lmms_patch.ask.kinds import LOWRES, OF_CLIPS, OF_IMAGES, Words, shape
 from lmms_patch.ask.views import cell_box, window_box
 from lmms_patch.runs.need import NEEDS, UNKNOWN, Found, by_image, without_image
+from lmms_patch.runs.rows import CAPTION
+from lmms_patch.runs.run import Result
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.text import block, cut, line
 
@@ -50,6 +52,7 @@ class View(NamedTuple):
     failed: str | None
     error: str | None
     unfinished: bool | None
+    caption: str | None = None
 
 
 class Doc(NamedTuple):
@@ -76,8 +79,10 @@ class Told(NamedTuple):
     answer: str
 
 
-COLUMNS = (*View._fields, *Doc._fields)
-"""The columns of ``runs.samples`` that the explorer reads."""
+def columns_of(result: Result) -> list[str]:
+    """Return the columns that the page needs of a task; only ``_caption`` tasks have captions."""
+    names = [name for name in View._fields if name != CAPTION or result.kind.captions]
+    return [*names, *Doc._fields]
 
 
 class Docs:
@@ -101,7 +106,7 @@ class Docs:
         first = np.r_[True, ids[1:] != ids[:-1]] if len(ids) else np.zeros(0, bool)
         self.starts = np.r_[np.flatnonzero(first), len(ids)]
         self.ids: NDArray[np.int64] = ids[first]
-        self._views = table.select(list(View._fields)).combine_chunks()
+        self._views = table.select([name for name in View._fields if name in table.column_names]).combine_chunks()
         self._docs = table.select(list(Doc._fields)).filter(pa.array(first)).combine_chunks()
         self._n, self._cell, self._score, self._right = (
             _numbers(self._views.column(name)) for name in ("n", "cell", "score", "right")
@@ -389,7 +394,8 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
         view: its columns.
         size: of the image in pixels.
     """
-    out: dict[str, Any] = {
+    caption = {} if view.caption is None else {"caption": _text(view.caption)}
+    out: dict[str, Any] = caption | {
         "unfinished": bool(view.unfinished),
         "answer": _text(view.answer),
         "score": view.score if view.score is not None and np.isfinite(view.score) else None,
@@ -446,6 +452,7 @@ def _name(view: View) -> str:
 _NAMED = {
     "full": "full image",
     "blind": "no image",
+    "caption": "its caption",
     "blank": "blank image",
     "frame": "middle frame",
     "tshuffle": "segments shuffled",

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lmms_patch.errors import PatchError, RecordError
-from lmms_patch.present.explore.docs import COLUMNS, Docs, Seen, digits
+from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
 from lmms_patch.rci import necessity
 from lmms_patch.runs import reading, rows, samples
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
@@ -162,7 +162,7 @@ class Task:
         if side.blind is None:
             return
         try:
-            side.blind_docs = Docs(samples.table(side.blind, COLUMNS))
+            side.blind_docs = Docs(samples.table(side.blind, columns_of(side.blind)))
         except Exception as error:  # as above
             self.note = line(
                 "; ".join(
@@ -457,8 +457,8 @@ def _read(result: Result) -> Iterator[Docs]:
     """Yield the first docs of a task, which the log gives in no time, and then all of them."""
     how = {"swap": result.kind.swapped, "classes": has_classes(result)}
     if result.docs > MANY:
-        yield Docs(pa.Table.from_batches(rows.batches(result, most=FIRST)).select(list(COLUMNS)), **how)
-    yield Docs(samples.table(result, COLUMNS), **how)
+        yield Docs(pa.Table.from_batches(rows.batches(result, most=FIRST)).select(columns_of(result)), **how)
+    yield Docs(samples.table(result, columns_of(result)), **how)
 
 
 def _docs(side: Side) -> Docs:

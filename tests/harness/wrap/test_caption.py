@@ -6,13 +6,16 @@ import pytest
 from PIL import Image
 
 from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness import compat
+from tests.harness.askers import Killed
+from tests.harness.asking.test_seam import asked_in
 from tests.harness.toys import ChatModel, Model, metrics, run, write_task
 
 COLOURS = ["red", "green", "blue", "white"]
 COUNT = 24
 
 
-def answers(prompt, images, seen=None):
+def answers(prompt, images):
     """Describe an image by its colour alone; answer by what is seen, or by what the text says of it."""
     if images:
         colour = COLOURS[[(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)].index(images[0].getpixel((0, 0)))]
@@ -39,9 +42,8 @@ def folder(tmp_path):
 
 
 @pytest.mark.parametrize("adapter", [Model, ChatModel])
-def test_what_a_caption_carries_survives_and_what_it_leaves_out_is_lost(folder, adapter, monkeypatch):
+def test_what_a_caption_carries_survives_and_what_it_leaves_out_is_lost(folder, adapter):
     """By construction: captions name the colour, which half of the docs ask for, and no width, which the others ask for."""
-    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
     model = adapter(answers)
     found = metrics(run(model, "sheets_caption", folder), "sheets_caption")
     assert (found["exact_match"], found["caption"], found["drop"]) == (1.0, 0.5, 0.5)
@@ -51,8 +53,7 @@ def test_what_a_caption_carries_survives_and_what_it_leaves_out_is_lost(folder, 
     assert len(asked) == 3 * COUNT
 
 
-def test_the_record_has_the_description(folder, monkeypatch):
-    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
+def test_the_record_has_the_description(folder):
     results = run(Model(answers), "sheets_caption", folder)
     views = [sample["patch"]["views"] for sample in results["samples"]["sheets_caption"]]
     assert all([view["kind"] for view in of_doc] == ["full", "caption"] for of_doc in views)
@@ -61,7 +62,6 @@ def test_the_record_has_the_description(folder, monkeypatch):
 
 
 def test_a_failed_description_is_a_failed_call_and_no_answer(folder, monkeypatch):
-    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
     failing = {"count": 0}
 
     def some_fail(prompt, images):
@@ -69,8 +69,6 @@ def test_a_failed_description_is_a_failed_call_and_no_answer(folder, monkeypatch
             failing["count"] += 1
             return ""
         return answers(prompt, images)
-
-    from lmms_patch.harness import compat
 
     monkeypatch.setattr(compat, "failure", lambda text, adapter: "empty" if text == "" else "")
     found = metrics(run(Model(some_fail), "sheets_caption", folder), "sheets_caption")
@@ -94,3 +92,28 @@ def test_descriptions_of_a_run_that_is_not_there_are_asked_for_in_one_line(folde
     )
     with pytest.raises(OptionError, match="nowhere"):
         run(Model(answers), "mine", folder)
+
+
+class Dying(Model):
+    """Answers as ``answers`` does, until it has answered so many requests."""
+
+    def __init__(self, lives=10**6):
+        super().__init__(answers)
+        self.lives = lives
+
+    def generate_until(self, requests):
+        if len(self.seen) + len(requests) > self.lives:
+            raise Killed
+        return super().generate_until(requests)
+
+
+def test_a_killed_run_describes_no_image_twice(folder, tmp_path, monkeypatch):
+    """Killed after the descriptions, and before all questions are answered; the numbers are those of an undisturbed run."""
+    monkeypatch.delenv("LMMS_PATCH_JOURNAL")
+    whole = asked_in(tmp_path / "whole", Dying(), folder, "sheets_caption")
+    with pytest.raises(Killed):
+        asked_in(tmp_path / "killed", dying := Dying(COUNT), folder, "sheets_caption")
+    assert {prompt for *_, prompt in dying.seen} == {"Describe this image."}
+    assert asked_in(tmp_path / "killed", survivor := Dying(), folder, "sheets_caption") == whole
+    assert not [prompt for *_, prompt in survivor.seen if prompt == "Describe this image."]
+    assert len(survivor.seen) == 2 * COUNT

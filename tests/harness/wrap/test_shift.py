@@ -60,10 +60,8 @@ def found(tmp_path_factory):
         for i in range(len(NEEDS))
     ]
     write_task(folder, "marks", data, metadata={"version": 0.0})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LMMS_PATCH_JOURNAL", "off")
-        model = Model(reads)
-        results = run(model, ",".join(TASKS), folder)
+    model = Model(reads)
+    results = run(model, ",".join(TASKS), folder)
     return model, {name: metrics(results, f"marks_{name}") for name in ("shift3", "rci3")}
 
 

@@ -592,7 +592,8 @@ function answer(view) {
   if (!view) return make("span", { class: "muted", text: "–" });
   const score = view.score === null || view.score === 0 || view.score === 1 ? "" : ` (scores ${Number(view.score.toPrecision(3))})`;
   const said = view.state === "failed" ? view.why : view.answer;
-  return make("div", { class: "answer" }, sign(view.state, view.unfinished), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")), view.state === "unscored" && view.why ? make("p", { class: "muted", text: view.why }) : null);
+  const told = view.caption === undefined ? "" : make("p", { class: "muted", dir: "auto", text: `Caption: ${view.caption || "(nothing)"}` });
+  return make("div", { class: "answer" }, told, sign(view.state, view.unfinished), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")), view.state === "unscored" && view.why ? make("p", { class: "muted", text: view.why }) : null);
 }
 
 /* Two models may have been asked different views: a row is of the views of one name. */
