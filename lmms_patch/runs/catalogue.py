@@ -463,7 +463,7 @@ NUMBERS = (
     ),
     _Shown(
         "{kind}{key}",
-        "the metric at so many frames or that reduction, with such boxes hidden, or on the view beside",
+        "the metric at so many frames, that reduction, with boxes hidden, or on the view beside",
         _points,
         lambda a, k: _of(a.curve, k),
         better=True,
