@@ -61,7 +61,7 @@ def test_the_installed_host_has_all():
     assert None not in compat.check_host(*compat.HOMES)
 
 
-@pytest.mark.parametrize(("owner", "name"), NEEDED, ids=".".join)
+@pytest.mark.parametrize(("owner", "name"), NEEDED, ids=str)
 @pytest.mark.parametrize(
     ("how", "said"), [("gone", ["is missing"]), ("another first", ["has other parameters"]), ("one more", [])]
 )

@@ -95,9 +95,15 @@ class _Run:
     one_number: dict[str, str] = field(default_factory=dict)
     told: set[tuple[str, type[BaseException]]] = field(default_factory=set)
     """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
-    unscored: bool | None = None
     functions: dict[str, Aggregation] = field(default_factory=dict)
-    details: Details = field(default_factory=Details)
+
+    @functools.cached_property
+    def unscored(self) -> bool:
+        """Whether the first view of some doc has no native item, or no doc has an answer: the native metric would then say nothing."""
+        return any(
+            item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full)
+            for item in self.items
+        ) or bool(self.items and all(map(failures.unanswered, self.records)))
 
     @property
     def records(self) -> list[Record]:
@@ -137,7 +143,7 @@ class Aggregations:
             metrics.again,
         )
         self.over_cells = metrics.over_cells
-        self._run = _Run()
+        self._run, self._details = _Run(), Details()
 
     def functions(self) -> dict[str, Aggregation]:
         """Return all aggregations by the name of their metric.
@@ -145,7 +151,7 @@ class Aggregations:
         The host asks for them several times for each metric and filter.
         """
         if not self._run.functions:
-            self._run.functions = self._made()
+            self._run.functions.update(self._made())
         return self._run.functions
 
     def _made(self) -> dict[str, Aggregation]:
@@ -202,7 +208,7 @@ class Aggregations:
             self._report_excluded()
             self._report_native()
         try:
-            self._run.details = details(
+            self._details = details(
                 self.spec,
                 self._run.records,
                 self.primary,
@@ -219,8 +225,8 @@ class Aggregations:
             fail_at_exit(
                 f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole"
             )
-            self._run.details = Details(records=len(items))
-        return self._run.details
+            self._details = Details(records=len(items))
+        return self._details
 
     def _native(self) -> Native:
         """Return the native aggregation of the primary metric, as the statistics use it."""
@@ -245,7 +251,7 @@ class Aggregations:
         return full, best, reason
 
     def _detail(self, name: str) -> Any:
-        return self._run.details.get(name)
+        return self._details.get(name)
 
     def _report_errors(self) -> None:
         """Report the docs whose scorer or filter failed; the process then ends with status 2."""
@@ -288,7 +294,7 @@ class Aggregations:
                 if failed == len(self._run.items)
                 else f"{self.spec.base} has no score for failed calls"
             )
-            said = f"is null: {why}" if self._unscored() else f"counts {failed} failed calls as wrong answers"
+            said = f"is null: {why}" if self._run.unscored else f"counts {failed} failed calls as wrong answers"
             log().warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
 
     # --- runs that left docs out ----------------------------------------------------------------
@@ -314,7 +320,7 @@ class Aggregations:
             if compat.has_stderr(self.native[metric])
             else None
         )
-        if form is None or self._unscored():
+        if form is None or self._run.unscored:
             return None, None
         table = Table(self._run.records, metric, higher=self.higher.get(metric, True))
         found = Estimates(table, form, self._run.records)
@@ -328,23 +334,11 @@ class Aggregations:
     def _native_function(self, metric: str) -> Aggregation:
         """Return a native metric's aggregation for the host."""
         function = self.native[metric]
-        if self._unscored():
+        if self._run.unscored:
             return with_signature_of(function, lambda items: None)
         if compat.has_stderr(function) and not (self.spec.leaves_out and self.spec.options.quick):
             return function
         return with_signature_of(function, lambda items: self._for_host(metric, items))
-
-    def _unscored(self) -> bool:
-        """Return whether the first view of some doc has no native item, or no doc has an answer.
-
-        The native metric would then say nothing.
-        """
-        if self._run.unscored is None:
-            self._run.unscored = any(
-                item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full)
-                for item in self._run.items
-            ) or bool(self._run.items and all(map(failures.unanswered, self._run.records)))
-        return self._run.unscored
 
     def _own_items(self, metric: str) -> list[Any]:
         """Return a metric's native items of the first view of each doc."""
@@ -370,7 +364,7 @@ class Aggregations:
             return self._estimated(metric)[0]
         if metric not in run.native:
             start = draws()
-            run.native[metric] = None if self._unscored() else self._natively(metric, self._own_items(metric))
+            run.native[metric] = None if self._run.unscored else self._natively(metric, self._own_items(metric))
             run.one_number[metric] = self._asked_again(metric, scalar(run.native[metric]), start)
         return run.native[metric]
 

@@ -10,28 +10,22 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
-from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
-from lmms_patch.ask.views import pixels
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
-from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
-from lmms_patch.harness.names.effects import calls_judge
+from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.preflight import Preflight
+from lmms_patch.harness.wrap.preflight import NO_REPEATS, Preflight, check_base, frames_read, judged
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.harness.wrap.state import AskPlan, RunState
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.runs import reading
-from lmms_patch.runs.record import SCHEMA
 from lmms_patch.text import log
-
-_NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
 class WrappedTask(Delegate):
@@ -59,7 +53,7 @@ class WrappedTask(Delegate):
         self._base = base
         self._chat = hasattr(base, "doc_to_messages")
         self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
-        self._check_base()
+        check_base(base, self.spec)
         self._rename()
         self._instances: list[Instance] | None = None
         self.evaluated: list[int] = []
@@ -75,25 +69,6 @@ class WrappedTask(Delegate):
         self._session, self._requests = session, Requests(session)
         self._recorder = Recorder(session, self._requests)
         self._dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
-
-    # --- what cannot be wrapped ---------------------------------------------------------------
-
-    def _check_base(self) -> None:
-        """Refuse a base whose requests or scorer cannot be asked in views."""
-        name, output_type = self._base.config.task, self._base.OUTPUT_TYPE or self._base.config.output_type
-        if output_type not in OUTPUT_TYPES:
-            raise CannotWrapError(
-                f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
-            )
-        if self._chat and output_type == "multiple_choice":
-            raise CannotWrapError(
-                f"{self.spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {self._base.model_name} cannot give any; "
-                "use a model with a simple adapter, or --force_simple where the model has one"
-            )
-        if (self._base.config.repeats or 1) > 1:
-            raise CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}")
-        if not self.spec.options.allow_judge and (judge := calls_judge(self._base)):
-            raise CannotWrapError(judge_refusal(self.spec, judge))
 
     def _rename(self) -> None:
         """Give the config, which base and wrapper share, the wrapped name."""
@@ -113,31 +88,12 @@ class WrappedTask(Delegate):
     def set_config(self, key: str, value: Any, update: bool = False) -> None:
         """Set a key of the base's config. Refuse ``repeats`` above 1, since the host would take views for repeats."""
         if key == "repeats" and value != 1:
-            refuse(CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}"))
+            refuse(CannotWrapError(f"{self.spec.name}: {NO_REPEATS}"))
         self._base.set_config(key, value, update)
 
     def dump_config(self) -> dict[str, Any]:
-        """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
-
-        The host's response cache goes by this config: a run with a larger ``null`` must find the answers of an earlier
-        run.
-        """
-        described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
-        for name in UNWRITTEN:
-            described["options"].pop(name)
-        if self.table.wrong is not None:
-            described["wrong_images"] = self.table.wrong.digest
-        if self.spec.kind.needs_video or self.table.shows_clips:
-            described["clip"] = {
-                name: value
-                for name, value in dataclasses.asdict(self.table.sampling).items()
-                if name != "reader" or value
-            }
-        if self._session.subtitled:
-            described["subtitles"] = self._session.subtitled
-        run = {} if self.text_only is None else {"run": self.text_only.run_id}
-        boxes = {} if self._session.boxes is None else {"boxes": self._session.boxes.digest}
-        return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
+        """Return the base's config; under ``lmms_patch``, everything that changes a view or the index."""
+        return {**_text_keys(self._base.dump_config()), "lmms_patch": self._session.described()}
 
     def override_metric(self, metric_name: str) -> None:
         """Keep answers only, and score nothing: the host calls this for ``--predict_only``."""
@@ -245,11 +201,8 @@ class WrappedTask(Delegate):
             self._instances = [one for of_doc in native.values() for one in self._requests.clones(of_doc, shown, place)]
         except PatchError as error:
             refuse(error)
-        if self.spec.options.allow_judge and calls_judge(self._base):
-            docs, answers = len(native), sum(map(len, map(self._requests.numbers_of, native)))
-            views = f"x {len(self.table.views)} views" if self._session.boxes is None else "and their boxes"
-            views += ", and their wrong images" if self.spec.kind.takes_null and self.table.wrong is not None else ""
-            log().warning(f"{name}: the judge is called for {docs} docs {views} = {answers} answers")
+        for notice in judged(self._session, self._requests, list(native)):
+            notice.log()
 
     def _check_asking(self) -> None:
         """Log what it costs to leave views out.
@@ -293,16 +246,10 @@ class WrappedTask(Delegate):
 
     def tell_frames_read(self) -> None:
         """Log, each of it once, where the model's adapter reads other frames than the views of a clip hold, or where that cannot be noticed."""
-        read = self.table.watch.record()
-        if read is None:
-            return
-        for about, line in reading.frames({"frames_read": read}).items():
+        for about, notice in frames_read(self._session, new=not self._told_of_frames).items():
             if about not in self._told_of_frames:
-                log().warning(f"{self.spec.name}: {line}")
+                notice.log()
             self._told_of_frames.add(about)
-        if not read["checked"] and not self._told_of_frames:
-            log().info(f"{self.spec.name}: {reading.FRAMES_UNCHECKED}")
-            self._told_of_frames.add("unchecked")
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
