@@ -12,10 +12,10 @@ from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import compat
-from lmms_patch.harness.wrap.aggregate import PatchItem
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
 from lmms_patch.harness.wrap.golds import fields
+from lmms_patch.harness.wrap.ledger import PatchItem
 from lmms_patch.harness.wrap.requests import Requests
 from lmms_patch.harness.wrap.scorer import Unanswered
 from lmms_patch.harness.wrap.session import Session

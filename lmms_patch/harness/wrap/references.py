@@ -269,7 +269,7 @@ class References:
                 own,
                 *(
                     self._scorer.score_answers(row, doc_id, answers, f"order {turn}/{text}")[0]
-                    for turn, row in enumerate(self._in_other_orders(doc_id), 1)
+                    for turn, row in enumerate(self._orders.others(self._rows()[doc_id], doc_id), 1)
                 ),
             ]
             (worst,) = (
@@ -278,12 +278,6 @@ class References:
             )
             out.append(Baseline(text, others, worst.items, worst.scores))
         return out
-
-    def _in_other_orders(self, doc_id: int) -> list[Any]:
-        """Return a doc's row, as scorers take it, with its options in each order but its own; none where they cannot be moved."""
-        assert self._orders is not None
-        row, count = self._rows()[doc_id], len(self._orders.of(doc_id).orders)
-        return [self._orders.as_shown(row, doc_id, turn) for turn in range(1, count)]
 
     def _elsewhere(
         self,

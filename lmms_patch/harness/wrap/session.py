@@ -161,6 +161,11 @@ class Session:
         return TaggedDocs(self.base.eval_docs, self.rows.plain)
 
     @property
+    def request_type(self) -> str:
+        """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
+        return "loglikelihood" if self.golds.by_index else "generate_until"
+
+    @property
     def filters(self) -> Sequence[Any]:
         """The base's filter pipelines."""
         return list(self.base._filters or ())

@@ -54,7 +54,7 @@ class WrappedTask(Delegate):
         self._chat = hasattr(base, "doc_to_messages")
         self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
         check_base(base, self.spec)
-        self._rename()
+        self._config = renamed(compat.own_config(base), self.spec)
         self._instances: list[Instance] | None = None
         self.evaluated: list[int] = []
         self._state = RunState()
@@ -70,14 +70,11 @@ class WrappedTask(Delegate):
         self._recorder = Recorder(session, self._requests)
         self._dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
 
-    def _rename(self) -> None:
-        """Give the config, which base and wrapper share, the wrapped name."""
-        self._config = config = compat.own_config(self._base)
-        config.task = self.spec.name
-        if config.task_alias:
-            config.task_alias = f"{config.task_alias}_{self.spec.suffix}"
-        if self.spec.leaves_out and self.spec.options.quick:
-            config.task_alias = f"{config.task_alias or self.spec.name} (estimates)"
+    def _remake(self, *, predict_only: bool) -> None:
+        """Make all parts anew, for other options; clips stay of the same frames."""
+        session = Session(self._base, self.spec, self._state, predict_only=predict_only)
+        session.table.take_frames(self.table.sampling, self.table.watch.adapter)
+        self._use(session)
 
     # --- settings -----------------------------------------------------------------------------
 
@@ -98,7 +95,7 @@ class WrappedTask(Delegate):
     def override_metric(self, metric_name: str) -> None:
         """Keep answers only, and score nothing: the host calls this for ``--predict_only``."""
         self._base.override_metric(metric_name)
-        self._use(Session(self._base, self.spec, self._state, predict_only=True))
+        self._remake(predict_only=True)
 
     @property
     def args(self) -> Any:
@@ -158,15 +155,6 @@ class WrappedTask(Delegate):
 
     # --- requests -----------------------------------------------------------------------------
 
-    @property
-    def request_type(self) -> str:
-        """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
-        return (
-            "loglikelihood"
-            if (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
-            else "generate_until"
-        )
-
     def show_frames_of(self, model: Any) -> None:
         """Make clips of the frames that a model takes from a video, and note how it hears them."""
         sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
@@ -220,9 +208,7 @@ class WrappedTask(Delegate):
             return
         log().info(f"{self.spec.name}: all {self.spec.kind.words.parts} of each doc are asked: {why}")
         self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
-        before = self.table
-        self._use(Session(self._base, self.spec, self._state, predict_only=self._session.predict_only))
-        self.table.take_frames(before.sampling, before.watch.adapter)
+        self._remake(predict_only=self._session.predict_only)
         self._session.evaluate(self.evaluated)
 
     def quick(self, requests: Sequence[Instance], ranks: Any) -> quick.Quick:
@@ -253,24 +239,18 @@ class WrappedTask(Delegate):
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
-        table, doc = self._owner(doc)
-        return table.visuals(doc)
+        return self._table_of(doc).visuals(doc)
 
     def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
         """Return the messages of a doc's view, whichever wrapped task the doc belongs to."""
-        table, doc = self._owner(doc)
-        return table.messages(doc)
+        return self._table_of(doc).messages(doc)
 
-    def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
-        """Return the table that a doc came from, and the doc. Refuse a doc that an adapter did not fetch by its id."""
-        if not isinstance(doc, TaggedDoc) or doc.table is None:
-            unknown = (
-                "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
-            )
-            refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
-        if doc.table.text_only is not None:
-            refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
-        return doc.table, doc
+    def _table_of(self, doc: Any) -> VariantDocs:
+        """Return the table that a doc came from."""
+        try:
+            return table_of(doc, self.spec, str(getattr(self._base, "model_name", None) or "this model"))
+        except PatchError as error:
+            refuse(error)
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -279,11 +259,6 @@ class WrappedTask(Delegate):
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
         return self._recorder.process_results(doc, results, **kwargs)
-
-    @property
-    def primary(self) -> str:
-        """The metric that the index is built on: the option's, else the only one, else the first."""
-        return self._session.primary
 
     def aggregation(self) -> dict[str, Any]:
         functions = self._session.aggregations.functions()
@@ -298,6 +273,32 @@ class WrappedTask(Delegate):
 
     def __repr__(self) -> str:
         return f"WrappedTask({self.spec.name}: {len(self.table.views)} views{' and the boxes' if self._session.boxes else ''} of {self._base!r})"
+
+
+def renamed(config: Any, spec: WrapSpec) -> Any:
+    """Give a config, which base and wrapper share, the wrapped name."""
+    config.task = spec.name
+    if config.task_alias:
+        config.task_alias = f"{config.task_alias}_{spec.suffix}"
+    if spec.leaves_out and spec.options.quick:
+        config.task_alias = f"{config.task_alias or spec.name} (estimates)"
+    return config
+
+
+def table_of(doc: Any, spec: WrapSpec, model: str) -> VariantDocs:
+    """Return the table that a doc came from, which may be another task's.
+
+    Raises:
+        CannotWrapError: an adapter shows a doc that it did not fetch by its id, or a ``_tst`` task to a model that looks.
+    """
+    if not isinstance(doc, TaggedDoc) or doc.table is None:
+        unknown = (
+            "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+        )
+        raise CannotWrapError(f"{spec.name}: {unknown}")
+    if doc.table.text_only is not None:
+        raise vision_refusal(spec, model)
+    return doc.table
 
 
 def _text_keys(value: Any) -> Any:
