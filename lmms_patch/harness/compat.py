@@ -170,7 +170,7 @@ def versions() -> dict[str, str]:
 
 
 def check_host(*owners: str) -> list[Any]:
-    """Return classes and modules of the host, after a check that they have the functions that we replace and call.
+    """Return classes and modules of the host, checked for the functions we replace and call.
 
     Args:
         owners: keys of ``HOMES``.
@@ -206,7 +206,7 @@ def owner_of(name: str) -> Any:
 
 
 def wanted_of(owner: str) -> dict[str, tuple[str, ...]]:
-    """Return the functions that a class or module of the host must have, with the parameters that each must begin with."""
+    """Return the functions wanted of a class or module of the host, with their first parameters."""
     return PATCHED.get(owner, {}) | CALLED.get(owner, {})
 
 
@@ -285,14 +285,14 @@ def has_stderr(aggregation: Any) -> bool:
 
 
 def own_config(task: Any) -> Any:
-    """Return the config of a task; one that belongs to its class is copied first, so that it may be changed."""
+    """Return the config of a task, free to be changed: the config of a class is copied first."""
     if getattr(type(task), "CONFIG", None) is task.config:
         task._config = copy.copy(task.config)
     return task.config
 
 
 def taken_requests(task: Any) -> list[Any]:
-    """Return the requests that a task has built, and take them from it: they hold the docs."""
+    """Take the requests from a task, and return them: requests hold the docs."""
     requests, task._instances = task._instances or [], None
     return requests
 

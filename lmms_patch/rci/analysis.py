@@ -32,7 +32,7 @@ def analyse(
     *,
     part: bool = False,
 ) -> Analysis:
-    """Compute all numbers of one task.
+    """Compute all numbers of a task.
 
     Args:
         table: its records.

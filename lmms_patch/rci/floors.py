@@ -98,7 +98,7 @@ def unread(work: Work) -> str:
 
 
 def gold_below(work: Work) -> tuple[int, str]:
-    """Return how many docs' golds do not get full marks, and the line that says so."""
+    """Return how many docs' golds do not get full marks, and a line about them."""
     golds = work.table.ceiling
     if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in work.table.asked):
         return 0, ""

@@ -44,7 +44,7 @@ class Grids:
         self._work, self._gates, self._unread = work, gates, unread
 
     def of(self, n: Key, judged: gate.Gate, scale: float) -> Grid:
-        """Compute the numbers of one set of views.
+        """Compute the numbers of a set of views.
 
         Args:
             n: the set.

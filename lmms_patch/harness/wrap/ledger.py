@@ -74,7 +74,7 @@ class NativeCalls:
         """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
 
     def asked_again(self, metric: str, items: list[Any], first: float | None, start: Draws) -> str:
-        """Say why M of other items cannot be trusted; "" where it can.
+        """Say why M of other items cannot be trusted; "" for no reason.
 
         It cannot where a second call with the same items gives another number.
 
@@ -262,7 +262,7 @@ class Ledger:
         return self._best_of[metric, n]
 
     def _used(self, metric: str, name: str) -> list[PatchItem]:
-        """Return the docs that have a chosen cell.
+        """Return the docs with a chosen cell.
 
         Where the metric works on whole clusters, of clusters in which all docs have one.
         """
@@ -315,7 +315,7 @@ class Ledger:
         return f"{metric} of single docs does not make up {metric} of all, so it cannot tell which cell is best; {_SET_SCORE}"
 
     def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
-        """Return the scalar of the cell that a doc keeps."""
+        """Return the scalar of a doc's chosen cell."""
         cells = [view.scores.get(metric) for view in self._counted(item, metric) if in_set(view, n)]
         known = [score for score in cells if score is not None]
         highest = self._metrics.higher.get(metric, True) == self._kind.keeps_best

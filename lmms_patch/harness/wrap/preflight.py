@@ -123,7 +123,7 @@ class Preflight:
             yield Notice(f"{self._spec.name}: {self._session.boxes.counts(list(doc_ids))}")
 
     def _look_at_orders(self, everyone: Sequence[int], doc_ids: Sequence[int]) -> Iterator[Notice]:
-        """Refuse docs whose options cannot be moved. Say how many can, since that decides what the run costs."""
+        """Refuse docs whose options cannot be moved. Say how many can be, for the run's price."""
         if self._table.orders is None:
             return
         if self._session.predict_only:
@@ -165,7 +165,7 @@ class Preflight:
 
 
 def check_base(base: Any, spec: WrapSpec) -> None:
-    """Check that the requests and the scorer of a base can be asked in views.
+    """Check the requests and the scorer of a base: can they be asked in views?
 
     Raises:
         CannotWrapError: they cannot.

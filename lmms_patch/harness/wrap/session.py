@@ -53,7 +53,7 @@ class Rows:
         return getattr(self.base, "eval_docs_no_media", self.base.eval_docs)
 
     def scored(self) -> Any:
-        """Return the docs in the form that the host hands to scorers."""
+        """Return the docs as the host hands them to scorers."""
         with_media = getattr(self.state.args, "process_with_media", False) or not hasattr(
             self.base, "eval_docs_no_media"
         )
@@ -152,7 +152,7 @@ class Session:
 
     @property
     def primary(self) -> str:
-        """The metric that the index is built on."""
+        """The metric of the index."""
         return self.metrics.primary
 
     @property
@@ -176,7 +176,7 @@ class Session:
         return 0 if self.in_time is None else self.in_time.subtitled
 
     def described(self) -> dict[str, Any]:
-        """Return everything that changes a view or the index, in plain JSON types.
+        """Return all settings of views and index, in plain JSON types.
 
         The host's response cache goes by it: a run with a larger ``null`` must find the answers of an earlier run.
         """
@@ -204,7 +204,7 @@ class Session:
             self.table.wrong.evaluate(doc_ids)
 
     def on_wrong_images(self, doc_ids: Sequence[int]) -> int:
-        """Count the docs that are also asked on another doc's image."""
+        """Count the docs with wrong images."""
         if self.table.wrong is None:
             return 0
         return sum(self.table.wrong_image_of(doc_id) is not None for doc_id in doc_ids)

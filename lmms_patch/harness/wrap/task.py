@@ -156,7 +156,7 @@ class WrappedTask(Delegate):
     # --- requests -----------------------------------------------------------------------------
 
     def show_frames_of(self, model: Any) -> None:
-        """Make clips of the frames that a model takes from a video, and note how it hears them."""
+        """Make clips of the frames taken by a model from a video, and note the model's class."""
         sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
         self.table.take_frames(sampling, f"{type(model).__module__}.{type(model).__qualname__}")
 
@@ -216,7 +216,7 @@ class WrappedTask(Delegate):
         return quick.Quick(self._session, self._recorder, self.evaluated, requests, ranks)
 
     def take(self, plan: AskPlan) -> None:
-        """Take note of how docs were asked, and drop the requests that were not.
+        """Note how docs were asked, and drop the requests not made.
 
         A doc without any keeps those of its first view.
         """
@@ -246,7 +246,7 @@ class WrappedTask(Delegate):
         return self._table_of(doc).messages(doc)
 
     def _table_of(self, doc: Any) -> VariantDocs:
-        """Return the table that a doc came from."""
+        """Return a doc's table."""
         try:
             return table_of(doc, self.spec, str(getattr(self._base, "model_name", None) or "this model"))
         except PatchError as error:
@@ -286,7 +286,7 @@ def renamed(config: Any, spec: WrapSpec) -> Any:
 
 
 def table_of(doc: Any, spec: WrapSpec, model: str) -> VariantDocs:
-    """Return the table that a doc came from, which may be another task's.
+    """Return a doc's table, of whichever task.
 
     Raises:
         CannotWrapError: an adapter shows a doc that it did not fetch by its id, or a ``_tst`` task to a model that looks.

@@ -50,7 +50,7 @@ POINTS = _Points()
 
 
 def _score(work: Work, key: Key, *, drop: bool = False) -> Estimate:
-    """Return M at one point with its interval, over the docs that are used for it.
+    """Return M at a point with an interval, over the docs used there.
 
     Args:
         work: the analysis in progress.
