@@ -1,8 +1,8 @@
-"""The versions of lmms-eval that we support, and every name of it that we touch.
+"""Every name of lmms-eval that we touch, and the versions that we know.
 
-Start here when a new version of the host comes out: the tables below say what we replace, what a wrapped task answers
-itself, and what it hands to its base. ``check_host`` compares the first table with the installed host; tests check the
-others.
+Start here when a new version of the host comes out: the tables below say what we replace and call, what a wrapped task
+answers itself, and what it hands to its base. A host that has what the first tables name can be used, whatever its
+version: ``check_host`` compares them with what is imported, ``names.host`` with the host's source. Tests check the others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import functools
 import inspect
 import re
 import weakref
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -22,7 +23,7 @@ from lmms_patch.text import log
 OUTPUT_ONLY = "bypass"
 """The only metric that a task has under ``--predict_only``, where nothing is scored."""
 OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
-"""We know lmms-eval from ``OLDEST`` on, before ``TOO_NEW``; the tests run with ``OLDEST``. ``check_host`` asks another for its functions."""
+"""We know lmms-eval from ``OLDEST`` on, before ``TOO_NEW``; the tests run with ``OLDEST``. Another version is used with a warning."""
 
 _EVALUATE = (
     *(
@@ -67,7 +68,15 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     "ChatMessages": {"encode_image": ("self", "image", "cache", "image_format", "quality")},
     "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
-"""The functions of the host that we replace, by class or module, with the parameters that they must have."""
+"""The functions of the host that we replace, by class or module, with the parameters that they must begin with.
+
+What the host gives beyond these is handed on to the function that we replaced (``plugin._patch``).
+"""
+CALLED: dict[str, dict[str, tuple[str, ...]]] = {
+    "lmms_eval.utils": {"create_iterator": ("raw_iterator", "rank", "world_size", "limit", "offset")},
+    "lmms_eval.api.metrics": {"stderr_for_metric": ("metric", "bootstrap_iters")},
+}
+"""The functions of the host that we call by position, likewise."""
 
 HOMES = {
     "TaskManager": "lmms_eval.tasks",
@@ -76,9 +85,9 @@ HOMES = {
     "WandbLogger": "lmms_eval.loggers.wandb_logger",
     "SwanLabLogger": "lmms_eval.loggers.swanlab_logger",
     "ChatMessages": "lmms_eval.protocol",
-    "lmms_eval.evaluator": "lmms_eval.evaluator",
+    **{module: module for module in ("lmms_eval.evaluator", *CALLED)},
 }
-"""The module of each owner in ``PATCHED``."""
+"""The module of each owner in ``PATCHED`` and ``CALLED``."""
 
 IN_CACHE_KEYS = "task_fingerprint"
 """The parameter of the host's ``compute_cache_key`` without which a run with changed options of a task inside a group gets old answers."""
@@ -160,11 +169,11 @@ def versions() -> dict[str, str]:
     return {"lmms_patch": __version__, "lmms_eval": host_version()}
 
 
-def check_host(*owners: Any) -> None:
-    """Check that the installed host has a supported version, and the functions that we replace.
+def check_host(*owners: str) -> list[Any]:
+    """Return classes and modules of the host, checked for the functions we replace and call.
 
     Args:
-        owners: classes and modules of the host that ``PATCHED`` names.
+        owners: keys of ``HOMES``.
 
     A version that we do not know is used where it has all of them: a snapshot calls itself by an older number than the
     release that it became.
@@ -172,18 +181,44 @@ def check_host(*owners: Any) -> None:
     Raises:
         HostError: one line that names both versions, and what is wrong.
     """
-    said, wrong = version_at_odds(host_version()), []
-    for owner in owners:
-        for name in PATCHED[owner.__name__]:
-            function = getattr(owner, name, None)
-            given = None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
-            wrong += [odd] if (odd := function_at_odds(owner.__name__, name, given)) else []
-    if wrong:
-        raise HostError(
-            f"{works_with()}, not with the installed {host_version()}: {'; '.join(filter(None, [said, *wrong]))}; type: {INSTALL}"
+    found, wrong = {name: owner_of(name) for name in owners}, list[str]()
+    for name, owner in found.items():
+        given = {one: _parameters(owner, one) for one in wanted_of(name)}
+        wrong += (
+            [f"{name} is missing"]
+            if owner is None
+            else filter(None, (function_at_odds(name, *one) for one in given.items()))
         )
-    if said:
+    if wrong:
+        raise at_odds(wrong)
+    if version_at_odds(host_version()):
         _tell_version()
+    return list(found.values())
+
+
+def owner_of(name: str) -> Any:
+    """Return a class or module of the host (``HOMES``); None where there is none of this name."""
+    try:
+        module = import_module(HOMES[name])
+    except ImportError:
+        return None
+    return module if name == HOMES[name] else getattr(module, name, None)
+
+
+def wanted_of(owner: str) -> dict[str, tuple[str, ...]]:
+    """Return the functions wanted of a class or module of the host, with their first parameters."""
+    return PATCHED.get(owner, {}) | CALLED.get(owner, {})
+
+
+def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:
+    function = getattr(owner, name, None)
+    return None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
+
+
+def at_odds(wrong: list[str]) -> HostError:
+    """Return the refusal of a host that lacks what we need: both versions, what is wrong, and what to type."""
+    said = filter(None, [version_at_odds(host_version()), *wrong])
+    return HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(said)}; type: {INSTALL}")
 
 
 @functools.cache
@@ -205,14 +240,16 @@ def version_at_odds(installed: str) -> str:
 
 
 def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
-    """Say why a function of the host is not the one that we replace; "" where it is.
+    """Say why a function of the host is not the one that we replace or call; "" where it is.
+
+    Parameters that are added at its end do no harm.
 
     Args:
-        owner: a class or module that ``PATCHED`` names.
+        owner: a class or module (``HOMES``).
         name: the function.
         parameters: the names of its parameters; None: there is no such function.
     """
-    wanted = PATCHED[owner][name]
+    wanted = wanted_of(owner)[name]
     if parameters is None:
         return f"{owner}.{name} is missing"
     return "" if parameters[: len(wanted)] == wanted else f"{owner}.{name} has other parameters"
@@ -248,14 +285,14 @@ def has_stderr(aggregation: Any) -> bool:
 
 
 def own_config(task: Any) -> Any:
-    """Return the config of a task; one that belongs to its class is copied first, so that it may be changed."""
+    """Return the config of a task, free to be changed: the config of a class is copied first."""
     if getattr(type(task), "CONFIG", None) is task.config:
         task._config = copy.copy(task.config)
     return task.config
 
 
 def taken_requests(task: Any) -> list[Any]:
-    """Return the requests that a task has built, and take them from it: they hold the docs."""
+    """Take the requests from a task, and return them: requests hold the docs."""
     requests, task._instances = task._instances or [], None
     return requests
 

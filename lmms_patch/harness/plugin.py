@@ -112,10 +112,11 @@ def install() -> None:
     from lmms_eval import utils
     from lmms_eval.tasks import TaskManager
 
-    if getattr(TaskManager.match_tasks, _MARK, False):
+    if getattr(getattr(TaskManager, "match_tasks", None), _MARK, False):
         return
     try:
-        compat.check_host(TaskManager, _response_cache())
+        compat.check_host("TaskManager", "ResponseCache")
+        _check_cache()
     except HostError as error:
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
@@ -126,39 +127,40 @@ def install() -> None:
     _patch(TaskManager, "_load_individual_task_or_group", _load)
 
 
-def _response_cache() -> Any:
-    """Return the class of the host's response cache.
+def _check_cache() -> None:
+    """Check that the keys of the host's response cache know all options.
 
     Raises:
-        HostError: the host is too old to have one that can be trusted.
+        HostError: the host is too old.
     """
-    try:
-        from lmms_eval.caching.response_cache import ResponseCache, compute_cache_key
+    from lmms_eval.caching.response_cache import compute_cache_key
 
-        if compat.IN_CACHE_KEYS in inspect.signature(compute_cache_key).parameters:
-            return ResponseCache
-        odd = "its response cache (--use_cache) ignores changed options of tasks inside groups"
-    except ImportError as error:
-        odd = str(error)
-    raise HostError(
-        f"{compat.works_with()}, not with the installed {compat.host_version()}: {odd}; type: {compat.INSTALL}"
-    )
+    if compat.IN_CACHE_KEYS not in inspect.signature(compute_cache_key).parameters:
+        raise compat.at_odds(["its response cache (--use_cache) ignores changed options of tasks inside groups"])
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
     """Replace a function of a class or module by ``replacement(original, ...)``.
 
-    The original stays reachable as ``__wrapped__``.
+    The original stays reachable as ``__wrapped__``. Arguments that the host gives beyond those that we know go to it
+    past the replacement.
 
     A function that we have replaced already stays as it is.
     """
     original = getattr(owner, name, None)
     if original is None or getattr(original, _MARK, False):
         return
+    known = compat.wanted_of(owner.__name__).get(name)
+    more = () if known is None else tuple(inspect.signature(original).parameters)[len(known) :]
 
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        return replacement(original, *args, **kwargs)
+        if not more or known is None:
+            return replacement(original, *args, **kwargs)
+        beyond = dict(zip(more, args[len(known) :], strict=False)) | {
+            key: kwargs.pop(key) for key in more if key in kwargs
+        }
+        return replacement(functools.partial(original, **beyond), *args[: len(known)], **kwargs)
 
     setattr(function, _MARK, True)
     setattr(
@@ -198,11 +200,13 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The
     host compares the names that we return with those that were typed.
     """
-    from lmms_patch.harness.names import configs, lookup
+    from lmms_patch.harness.names import configs, host, lookup
 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
         specs = lookup.expand(manager, asked)
+        if specs and (wrong := host.at_odds()):  # what is imported with the first wrapped task, before a model is
+            raise compat.at_odds(wrong)
         for spec in specs:
             configs.check(manager, spec)
             configs.check_model(spec, getattr(manager, "model_name", None))
@@ -456,13 +460,10 @@ def keep_no_failures() -> None:
     Raises:
         HostError: the installed evaluator lacks a function that we replace.
     """
-    from lmms_eval import evaluator
-    from lmms_eval.caching.response_cache import ResponseCache
-
-    compat.check_host(evaluator)
-    _patch(ResponseCache, "_lookup", _lookup)
-    _patch(ResponseCache, "_store", _store)
-    _patch(ResponseCache, "merge_shards", _merge_shards)
+    evaluator, cache = compat.check_host("lmms_eval.evaluator", "ResponseCache")
+    _patch(cache, "_lookup", _lookup)
+    _patch(cache, "_store", _store)
+    _patch(cache, "merge_shards", _merge_shards)
     _patch(evaluator, "unwrap_generation_output", _unwrap)
 
 
@@ -475,11 +476,9 @@ def ask_in_portions() -> None:
     Raises:
         HostError: the installed evaluator has another ``evaluate``.
     """
-    from lmms_eval import evaluator
-
     from lmms_patch.harness.asking import seam
 
-    compat.check_host(evaluator)
+    (evaluator, *_) = compat.check_host("lmms_eval.evaluator", *compat.CALLED)
     _patch(evaluator, "evaluate", seam.evaluate)
 
 
@@ -493,10 +492,8 @@ def send_each_frame() -> None:
     Raises:
         HostError: the installed host has another ``encode_image``.
     """
-    from lmms_eval.protocol import ChatMessages
-
-    compat.check_host(ChatMessages)
-    _patch(ChatMessages, "encode_image", _encode)
+    (messages,) = compat.check_host("ChatMessages")
+    _patch(messages, "encode_image", _encode)
 
 
 _mended: set[str] = set()
@@ -532,14 +529,11 @@ def write_files() -> None:
         HostError: the installed evaluator lacks a function that we replace.
     """
     from lmms_eval import utils
-    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
-    from lmms_eval.loggers.swanlab_logger import SwanLabLogger
-    from lmms_eval.loggers.wandb_logger import WandbLogger
 
-    compat.check_host(EvaluationTracker, WandbLogger, SwanLabLogger)
-    _patch(EvaluationTracker, "save_results_aggregated", _save_results)
-    _patch(EvaluationTracker, "save_results_samples", _save_samples)
-    for logger in (WandbLogger, SwanLabLogger):
+    tracker, *loggers = compat.check_host("EvaluationTracker", "WandbLogger", "SwanLabLogger")
+    _patch(tracker, "save_results_aggregated", _save_results)
+    _patch(tracker, "save_results_samples", _save_samples)
+    for logger in loggers:
         _patch(logger, "post_init", _to_tracker)
     for name in (
         "__main__",

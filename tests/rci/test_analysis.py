@@ -10,9 +10,11 @@ from lmms_eval.tasks.mme import utils as mme
 from lmms_eval.tasks.pope import utils as pope
 
 from lmms_patch.errors import RecordError
-from lmms_patch.rci.analysis import ASSUMED, NOT_CHECKED, analyse
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.grids import ASSUMED
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.runs.tables import only
 from tests.making.recordings import METRIC, FakeNative, exact, guesses, mean, record, table
 from tests.making.runs import as_records

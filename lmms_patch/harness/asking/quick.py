@@ -120,7 +120,7 @@ def plan(session: Session, docs: Sequence[int]) -> tuple[AskPlan, str]:
 
 
 def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -> str:
-    """Check that a task can be asked in part; say in one line what it will cost.
+    """Check a task that is to be asked in part; say in a line what the run will cost.
 
     Args:
         session: the parts of the task.

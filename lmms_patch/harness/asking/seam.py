@@ -173,7 +173,7 @@ class Asker:
         and none of them gets what the adapter left from a request with an image. Tasks that leave views out are asked
         one after the other. All ranks ask in the same steps, also one that has no doc of such a task.
         """
-        asked = [name for name in sorted(self._tasks) if self._tasks[name].request_type == kind]
+        asked = [name for name in sorted(self._tasks) if self._tasks[name].session.request_type == kind]
         less = [name for name in asked if self._tasks[name].spec.leaves_out]
         bare = [name for name in asked if not self._tasks[name].spec.kind.needs_image]
 

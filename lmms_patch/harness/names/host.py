@@ -1,4 +1,4 @@
-"""The functions of lmms-eval that we replace, read from the source of the installed host: nothing of it is imported, which takes seconds."""
+"""The functions of lmms-eval that we replace and call, read from the source of the installed host: nothing of it is imported, which takes seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lmms_patch.harness.names.adapters import file_of, parsed
 
 
 def at_odds() -> list[str]:
-    """Return what differs between the installed host and the functions that we replace (``compat.PATCHED``), a few words each."""
+    """Return what differs between the installed host and the functions that we replace and call (``compat``), a few words each."""
     said = [
-        compat.function_at_odds(owner, name, _parameters(owner, name, compat.HOMES[owner]))
-        for owner, functions in compat.PATCHED.items()
-        for name in functions
+        compat.function_at_odds(owner, name, _parameters(owner, name, module))
+        for owner, module in compat.HOMES.items()
+        for name in compat.wanted_of(owner)
     ]
     return [one for one in said if one]
 

@@ -58,7 +58,7 @@ class Golds:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan; None where the docs cannot be read for one. A warning then says why."""
+        """The plan; None, with a warning, where the docs cannot be read."""
         with self._lock:
             if self._plan is None and not self._failed:
                 try:
@@ -141,7 +141,7 @@ class Golds:
         return (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
 
     def as_results(self, text: str, options: int) -> list[Any]:
-        """Return an answer in the form that the scorer takes.
+        """Return an answer in the scorer's form.
 
         That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the
         answer.
@@ -222,7 +222,7 @@ def texts_of(choices: Any) -> tuple[str, ...] | None:
 
 
 def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
-    """Check that a doc has the fields that the options name.
+    """Check a doc for the fields named by the options.
 
     Raises:
         OptionError: a task file names a field that is missing. Of a field that a profile names, a warning says that it
@@ -244,7 +244,7 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:
-    """Return the values of the fields that the options name, by option.
+    """Return the values of the fields named by the options, by option.
 
     Of ``merged`` the name of what the doc's category counts in, if any.
     """

@@ -121,6 +121,10 @@ class OrderTable:
             for view in views
         )
 
+    def others(self, row: Any, doc_id: int) -> list[Any]:
+        """Return a row with its options in each order but its own; none where they cannot be moved."""
+        return [self.as_shown(row, doc_id, turn) for turn in range(1, len(self.of(doc_id).orders))]
+
     def as_shown(self, row: Any, doc_id: int, turn: int) -> Any:
         """Return a doc's row with its options moved by some places."""
         return changed(row, self.of(doc_id).orders[turn].changes) if turn else row

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, PatchError
+from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.golds import check_fields
 from lmms_patch.harness.wrap.requests import Requests
@@ -15,6 +17,9 @@ from lmms_patch.text import log
 
 _DOCS_TO_LOOK_AT = 16
 """How many docs without a readable image, or without a wrong one, are looked at before the run is refused."""
+
+
+NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
 class Notice(NamedTuple):
@@ -118,7 +123,7 @@ class Preflight:
             yield Notice(f"{self._spec.name}: {self._session.boxes.counts(list(doc_ids))}")
 
     def _look_at_orders(self, everyone: Sequence[int], doc_ids: Sequence[int]) -> Iterator[Notice]:
-        """Refuse docs whose options cannot be moved. Say how many can, since that decides what the run costs."""
+        """Refuse docs whose options cannot be moved. Say how many can be, for the run's price."""
         if self._table.orders is None:
             return
         if self._session.predict_only:
@@ -157,3 +162,58 @@ class Preflight:
         if all(wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
             why = "no other doc shows other images in the same number"
             raise CannotWrapError(f"{name}: {self._spec.base} has no wrong images to show (doc {everyone[0]}): {why}")
+
+
+def check_base(base: Any, spec: WrapSpec) -> None:
+    """Check the requests and the scorer of a base: can they be asked in views?
+
+    Raises:
+        CannotWrapError: they cannot.
+    """
+    name, output_type = base.config.task, base.OUTPUT_TYPE or base.config.output_type
+    if output_type not in OUTPUT_TYPES:
+        raise CannotWrapError(f"{spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}")
+    if hasattr(base, "doc_to_messages") and output_type == "multiple_choice":
+        raise CannotWrapError(
+            f"{spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {base.model_name} cannot give any; "
+            "use a model with a simple adapter, or --force_simple where the model has one"
+        )
+    if spec.kind.captions and output_type == "multiple_choice" and not spec.options.captions:
+        raise CannotWrapError(
+            f"{spec.name}: {name} asks for log-likelihoods, so it writes no description; take those of a run with option 'captions'"
+        )
+    if (base.config.repeats or 1) > 1:
+        raise CannotWrapError(f"{spec.name}: {NO_REPEATS}")
+    if not spec.options.allow_judge and (judge := calls_judge(base)):
+        raise CannotWrapError(judge_refusal(spec, judge))
+
+
+def judged(session: Session, requests: Requests, mine: Sequence[int]) -> Iterator[Notice]:
+    """Yield a line on how often a judge will be called for the docs of this rank."""
+    if not session.spec.options.allow_judge or not calls_judge(session.base):
+        return
+    answers = sum(map(len, map(requests.numbers_of, mine)))
+    views = f"x {len(session.table.views)} views" if session.boxes is None else "and their boxes"
+    views += ", and their wrong images" if session.spec.kind.takes_null and session.table.wrong is not None else ""
+    yield Notice(
+        f"{session.spec.name}: the judge is called for {len(mine)} docs {views} = {answers} answers", warns=True
+    )
+
+
+def frames_read(session: Session, *, new: bool) -> dict[str, Notice]:
+    """Return lines on which frames of clips the model's adapter has read, by what each is about.
+
+    Args:
+        session: the parts of the task.
+        new: whether nothing was said of them so far.
+    """
+    read = session.table.watch.record()
+    if read is None:
+        return {}
+    name = session.spec.name
+    told = {
+        about: Notice(f"{name}: {line}", warns=True) for about, line in reading.frames({"frames_read": read}).items()
+    }
+    if not read["checked"] and not told and new:
+        told["unchecked"] = Notice(f"{name}: {reading.FRAMES_UNCHECKED}")
+    return told

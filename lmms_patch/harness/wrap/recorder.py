@@ -12,10 +12,10 @@ from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import compat
-from lmms_patch.harness.wrap.aggregate import PatchItem
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
 from lmms_patch.harness.wrap.golds import fields
+from lmms_patch.harness.wrap.ledger import PatchItem
 from lmms_patch.harness.wrap.requests import Requests
 from lmms_patch.harness.wrap.scorer import Unanswered
 from lmms_patch.harness.wrap.session import Session
@@ -95,7 +95,7 @@ class Recorder:
         apply_filters(instances, filters, rows, with_media, adapter, self._table.as_shown)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
-        """Score every view of a doc with the base's own scorer.
+        """Score every view of a doc with the native scorer.
 
         Args:
             doc: a row that knows its number (from ``eval_docs`` or ``eval_docs_no_media``).
@@ -160,7 +160,7 @@ class Recorder:
         return [] if orders is None else [orders.as_shown(doc, doc.doc_id, view.turn) for view in views]
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
-        """Return the answers of one view, marked as failed calls where the model saw a grey image in place of the doc's."""
+        """Return the answers of a view, marked as failed calls where the model saw a grey image in place of the doc's."""
         why = self._table.not_shown(doc_id, view)
         return (
             [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered]

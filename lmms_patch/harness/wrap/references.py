@@ -32,6 +32,49 @@ _KEPT = 200_000
 """How many scores are kept to be used again: many donors give the same answer."""
 
 
+class Scores:
+    """Scores of answers that no model gave to a doc, each kept to be used again.
+
+    Args:
+        scorer: the native scorer.
+        rows: gives the docs as the host hands them to scorers, by doc id.
+    """
+
+    def __init__(self, scorer: Scorer, rows: Callable[[], Any]) -> None:
+        self._scorer, self._rows = scorer, rows
+        self._known: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
+
+    def on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
+        """Score answers on a doc, and tell whether the scorer drew a random number.
+
+        The score is kept to be used again, unless the scorer drew: then each view gets a guess of its own.
+
+        Args:
+            doc_id: the doc.
+            answers: one filtered answer, or one per choice.
+            who: names the random stream of the answers.
+            told: the answers as a text, where it is known; else it is made here.
+        """
+        key = doc_id, told or repr(answers)
+        if key in self._known:
+            return self._known[key], False
+        scored, drew = self._scorer.score_answers(self.row(doc_id), doc_id, answers, f"{who}/{key[1]}")
+        if not drew:
+            self.keep(key, scored)
+        return scored, drew
+
+    def keep(self, key: tuple[int, str], scored: ScoredView) -> None:
+        """Keep a score."""
+        self._known[key] = scored
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+
+    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
+    def row(self, doc_id: int) -> Any:
+        """Return a doc."""
+        return self._rows()[doc_id]
+
+
 class References:
     """The references of one wrapped task: what is scored beside the model's answers.
 
@@ -61,14 +104,14 @@ class References:
         self._spec, self._base, self._rows, self._golds, self._scorer = spec, base, rows, golds, scorer
         self._primary, self._orders, self._silent = primary, orders, silent
         self._lock = threading.RLock()
-        self._scores: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
+        self._scores = Scores(scorer, rows)
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         made = self._golds.plan
         options = len(made.answers[doc_id].options) if made is not None and made.answers[doc_id] else 0
         results = self._golds.as_results(text, options)
-        return self._scorer.score_plainly(self._row(doc_id), results).get(self._primary)
+        return self._scorer.score_plainly(self._scores.row(doc_id), results).get(self._primary)
 
     def marks(self, doc_id: int) -> Scalar:
         """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds).
@@ -104,7 +147,7 @@ class References:
     def _baseline_of(self, doc_id: int, text: str) -> ScoredView:
         made = self._golds.plan
         assert made is not None
-        return self._on(doc_id, self._golds.as_results(text, len(made.answers[doc_id].options)))[0]
+        return self._scores.on(doc_id, self._golds.as_results(text, len(made.answers[doc_id].options)))[0]
 
     def golds_from(self) -> tuple[str, str]:
         """Return, in words, where golds come from.
@@ -119,7 +162,7 @@ class References:
         if self._silent or self._golds.plan is None or self._golds.by_index:
             return told, ""
         first = [
-            (doc.doc_id, self._golds.plan.answers[doc.doc_id].gold, self._row(doc.doc_id))
+            (doc.doc_id, self._golds.plan.answers[doc.doc_id].gold, self._scores.row(doc.doc_id))
             for doc in self._golds.docs[:_DOCS_TO_TRY]
         ]
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
@@ -136,7 +179,7 @@ class References:
 
     def _earned(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of a text that is given as the answer to a doc."""
-        return self._on(doc_id, [text])[0].scores.get(self._primary)
+        return self._scores.on(doc_id, [text])[0].scores.get(self._primary)
 
     def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
         """Return the scored views of a doc, each with the place of its answer among the doc's options.
@@ -197,7 +240,7 @@ class References:
         with self._lock:
             for one, got in zip((*scored, *wrong[0]), (*answers, *wrong[1]), strict=True):
                 if not apart and one.error is None and not one.failed and not one.view.turn:
-                    self._keep((doc_id, repr(list(got))), one)
+                    self._scores.keep((doc_id, repr(list(got))), one)
             told_so = made.baselines[doc_id].items()
             out["baselines"] = tuple(
                 one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options))
@@ -217,7 +260,7 @@ class References:
     def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:
         """Return an uninformed answer, scored: as gold in the doc's own order, in other roles by its worst order where orders count."""
         answers = self._golds.as_results(text, options)
-        own, _ = self._on(doc_id, answers)
+        own, _ = self._scores.on(doc_id, answers)
         if self._orders is None:
             return [Baseline(text, tuple(roles), own.items, own.scores)]
         out = [Baseline(text, ("gold",), own.items, own.scores)] if "gold" in roles else []
@@ -226,7 +269,7 @@ class References:
                 own,
                 *(
                     self._scorer.score_answers(row, doc_id, answers, f"order {turn}/{text}")[0]
-                    for turn, row in enumerate(self._in_other_orders(doc_id), 1)
+                    for turn, row in enumerate(self._orders.others(self._rows()[doc_id], doc_id), 1)
                 ),
             ]
             (worst,) = (
@@ -235,12 +278,6 @@ class References:
             )
             out.append(Baseline(text, others, worst.items, worst.scores))
         return out
-
-    def _in_other_orders(self, doc_id: int) -> list[Any]:
-        """Return a doc's row, as scorers take it, with its options in each order but its own; none where they cannot be moved."""
-        assert self._orders is not None
-        row, count = self._rows()[doc_id], len(self._orders.of(doc_id).orders)
-        return [self._orders.as_shown(row, doc_id, turn) for turn in range(1, count)]
 
     def _elsewhere(
         self,
@@ -273,7 +310,7 @@ class References:
             text = repr(list(answers[view]))
             if text in known:
                 return known[text]
-            scored, drew = self._on(to, list(answers[view]), f"{doc_id}/{of}{view}", text)
+            scored, drew = self._scores.on(to, list(answers[view]), f"{doc_id}/{of}{view}", text)
             score = scored.scores.get(self._primary)
             if not drew:
                 known[text] = score
@@ -286,34 +323,6 @@ class References:
 
         cells = {key: cells_of([one.view for one in scored], key) for key in used}
         return scalar(0), {key: best_of(places) for key, places in cells.items() if places}
-
-    def _on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
-        """Score answers on a doc, and tell whether the scorer drew a random number.
-
-        The score is kept to be used again, unless the scorer drew: then each view gets a guess of its own.
-
-        Args:
-            doc_id: the doc.
-            answers: one filtered answer, or one per choice.
-            who: names the random stream of the answers.
-            told: the answers as a text, where it is known; else it is made here.
-        """
-        key = doc_id, told or repr(answers)
-        if key in self._scores:
-            return self._scores[key], False
-        scored, drew = self._scorer.score_answers(self._row(doc_id), doc_id, answers, f"{who}/{key[1]}")
-        if not drew:
-            self._keep(key, scored)
-        return scored, drew
-
-    def _keep(self, key: tuple[int, str], scored: ScoredView) -> None:
-        self._scores[key] = scored
-        if len(self._scores) > _KEPT:
-            self._scores.popitem(last=False)
-
-    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
-    def _row(self, doc_id: int) -> Any:
-        return self._rows()[doc_id]
 
 
 def _gold_at(answer: Answer) -> int | None:

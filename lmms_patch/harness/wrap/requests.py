@@ -25,7 +25,7 @@ class Requests:
         self._spec, self._table, self._state = session.spec, session.table, session.state
 
     def numbers_of(self, doc_id: int) -> Sequence[int]:
-        """Return the numbers of the views of a doc that are asked, or were asked.
+        """Return the numbers of a doc's views in this run.
 
         Where a doc's question points into the clip's own time, the segments are not asked: the doc is left out of the
         index, so what a segment earns would count for nothing. A run that leaves views out by a plan of its own asks
@@ -53,7 +53,7 @@ class Requests:
         )
 
     def clones(self, native: Sequence[Instance], shown: Callable[..., Any], place: int) -> list[Instance]:
-        """Return the requests of one doc: view by view, each with all choices, ``idx = view · C + choice``.
+        """Return the requests of a doc: view by view, each with all choices, ``idx = view · C + choice``.
 
         Args:
             native: the base's requests of the doc.
@@ -75,7 +75,7 @@ class Requests:
     def _clone(
         self, native: Instance, view: int, choice: int, choices: int, shown: Callable[..., Any], place: int
     ) -> Instance:
-        """Return a native request for one view."""
+        """Return a native request for a view."""
         doc_id = native.doc_id
         arguments = list(native.arguments)
         if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
@@ -110,7 +110,7 @@ class Requests:
 
 
 def by_doc(instances: Iterable[Instance]) -> dict[int, list[Instance]]:
-    """Return requests by the doc that they are of."""
+    """Return requests by their doc."""
     out: dict[int, list[Instance]] = {}
     for inst in instances:
         out.setdefault(inst.doc_id, []).append(inst)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_patch.ask.spec import WrapSpec
-from lmms_patch.ask.views import views_of
+from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
+from lmms_patch.ask.views import pixels, views_of
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.aggregate import Aggregations
@@ -25,6 +26,7 @@ from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
+from lmms_patch.runs.record import SCHEMA
 
 _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
 """The table of the last wrapped task of each name, which is that of the current run."""
@@ -51,7 +53,7 @@ class Rows:
         return getattr(self.base, "eval_docs_no_media", self.base.eval_docs)
 
     def scored(self) -> Any:
-        """Return the docs in the form that the host hands to scorers."""
+        """Return the docs as the host hands them to scorers."""
         with_media = getattr(self.state.args, "process_with_media", False) or not hasattr(
             self.base, "eval_docs_no_media"
         )
@@ -151,13 +153,18 @@ class Session:
 
     @property
     def primary(self) -> str:
-        """The metric that the index is built on."""
+        """The metric of the index."""
         return self.metrics.primary
 
     @property
     def docs(self) -> TaggedDocs:
         """The docs, each with its number; their images are decoded when they are looked at."""
         return TaggedDocs(self.base.eval_docs, self.rows.plain)
+
+    @property
+    def request_type(self) -> str:
+        """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
+        return "loglikelihood" if self.golds.by_index else "generate_until"
 
     @property
     def filters(self) -> Sequence[Any]:
@@ -169,6 +176,28 @@ class Session:
         """How many docs' prompts hold the subtitles of the whole clip, where parts of clips are asked."""
         return 0 if self.in_time is None else self.in_time.subtitled
 
+    def described(self) -> dict[str, Any]:
+        """Return all settings of views and index, in plain JSON types.
+
+        The host's response cache goes by it: a run with a larger ``null`` must find the answers of an earlier run.
+        """
+        described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
+        for name in UNWRITTEN:
+            described["options"].pop(name)
+        if self.table.wrong is not None:
+            described["wrong_images"] = self.table.wrong.digest
+        if self.spec.kind.needs_video or self.table.shows_clips:
+            described["clip"] = {
+                name: value
+                for name, value in dataclasses.asdict(self.table.sampling).items()
+                if name != "reader" or value
+            }
+        if self.subtitled:
+            described["subtitles"] = self.subtitled
+        run = {} if self.text_only is None else {"run": self.text_only.run_id}
+        boxes = {} if self.boxes is None else {"boxes": self.boxes.digest}
+        return {**described, **run, **boxes}
+
     def evaluate(self, doc_ids: Sequence[int]) -> None:
         """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
         self.golds.evaluate(doc_ids)
@@ -176,7 +205,7 @@ class Session:
             self.table.wrong.evaluate(doc_ids)
 
     def on_wrong_images(self, doc_ids: Sequence[int]) -> int:
-        """Count the docs that are also asked on another doc's image."""
+        """Count the docs with wrong images."""
         if self.table.wrong is None:
             return 0
         return sum(self.table.wrong_image_of(doc_id) is not None for doc_id in doc_ids)

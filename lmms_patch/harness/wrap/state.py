@@ -49,7 +49,7 @@ class RunState:
         self.args = args
 
     def keep(self, answers: int) -> None:
-        """Take note of answers that an earlier process gave."""
+        """Note answers of an earlier process."""
         self.kept += answers
 
     def ask(self, plan: AskPlan) -> None:

@@ -10,30 +10,25 @@ from lmms_eval.api.instance import Instance
 from lmms_eval.api.task import Task
 from lmms_eval.utils import create_iterator
 
-from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
-from lmms_patch.ask.views import DESCRIBE, pixels
+from lmms_patch.ask.spec import WrapSpec
+from lmms_patch.ask.views import DESCRIBE
 from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
-from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal, options_over, vision_refusal
-from lmms_patch.harness.names.effects import calls_judge
+from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.captions import taken
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.media import blind_prompt
-from lmms_patch.harness.wrap.preflight import Preflight
+from lmms_patch.harness.wrap.preflight import NO_REPEATS, Preflight, check_base, frames_read, judged
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.harness.wrap.state import AskPlan, RunState
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.runs import reading
-from lmms_patch.runs.record import SCHEMA
 from lmms_patch.text import log
-
-_NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
 class WrappedTask(Delegate):
@@ -61,8 +56,8 @@ class WrappedTask(Delegate):
         self._base = base
         self._chat = hasattr(base, "doc_to_messages")
         self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
-        self._check_base()
-        self._rename()
+        check_base(base, self.spec)
+        self._config = renamed(compat.own_config(base), self.spec)
         self._instances: list[Instance] | None = None
         self._describing: list[Instance] = []
         self.evaluated: list[int] = []
@@ -79,37 +74,11 @@ class WrappedTask(Delegate):
         self._recorder = Recorder(session, self._requests)
         self._dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
 
-    # --- what cannot be wrapped ---------------------------------------------------------------
-
-    def _check_base(self) -> None:
-        """Refuse a base whose requests or scorer cannot be asked in views."""
-        name, output_type = self._base.config.task, self._base.OUTPUT_TYPE or self._base.config.output_type
-        if output_type not in OUTPUT_TYPES:
-            raise CannotWrapError(
-                f"{self.spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
-            )
-        if self._chat and output_type == "multiple_choice":
-            raise CannotWrapError(
-                f"{self.spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {self._base.model_name} cannot give any; "
-                "use a model with a simple adapter, or --force_simple where the model has one"
-            )
-        if self.spec.kind.captions and self.request_type == "loglikelihood" and not self.spec.options.captions:
-            raise CannotWrapError(
-                f"{self.spec.name}: {name} asks for log-likelihoods, so it writes no description; take those of a run with option 'captions'"
-            )
-        if (self._base.config.repeats or 1) > 1:
-            raise CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}")
-        if not self.spec.options.allow_judge and (judge := calls_judge(self._base)):
-            raise CannotWrapError(judge_refusal(self.spec, judge))
-
-    def _rename(self) -> None:
-        """Give the config, which base and wrapper share, the wrapped name."""
-        self._config = config = compat.own_config(self._base)
-        config.task = self.spec.name
-        if config.task_alias:
-            config.task_alias = f"{config.task_alias}_{self.spec.suffix}"
-        if self.spec.leaves_out and self.spec.options.quick:
-            config.task_alias = f"{config.task_alias or self.spec.name} (estimates)"
+    def _remake(self, *, predict_only: bool) -> None:
+        """Make all parts anew, for other options; clips stay of the same frames."""
+        session = Session(self._base, self.spec, self._state, predict_only=predict_only)
+        session.table.take_frames(self.table.sampling, self.table.watch.adapter)
+        self._use(session)
 
     # --- settings -----------------------------------------------------------------------------
 
@@ -120,36 +89,17 @@ class WrappedTask(Delegate):
     def set_config(self, key: str, value: Any, update: bool = False) -> None:
         """Set a key of the base's config. Refuse ``repeats`` above 1, since the host would take views for repeats."""
         if key == "repeats" and value != 1:
-            refuse(CannotWrapError(f"{self.spec.name}: {_NO_REPEATS}"))
+            refuse(CannotWrapError(f"{self.spec.name}: {NO_REPEATS}"))
         self._base.set_config(key, value, update)
 
     def dump_config(self) -> dict[str, Any]:
-        """Return the base's config; under ``lmms_patch``, everything that changes a view or the index.
-
-        The host's response cache goes by this config: a run with a larger ``null`` must find the answers of an earlier
-        run.
-        """
-        described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
-        for name in UNWRITTEN:
-            described["options"].pop(name)
-        if self.table.wrong is not None:
-            described["wrong_images"] = self.table.wrong.digest
-        if self.spec.kind.needs_video or self.table.shows_clips:
-            described["clip"] = {
-                name: value
-                for name, value in dataclasses.asdict(self.table.sampling).items()
-                if name != "reader" or value
-            }
-        if self._session.subtitled:
-            described["subtitles"] = self._session.subtitled
-        run = {} if self.text_only is None else {"run": self.text_only.run_id}
-        boxes = {} if self._session.boxes is None else {"boxes": self._session.boxes.digest}
-        return {**_text_keys(self._base.dump_config()), "lmms_patch": {**described, **run, **boxes}}
+        """Return the base's config; under ``lmms_patch``, everything that changes a view or the index."""
+        return {**_text_keys(self._base.dump_config()), "lmms_patch": self._session.described()}
 
     def override_metric(self, metric_name: str) -> None:
         """Keep answers only, and score nothing: the host calls this for ``--predict_only``."""
         self._base.override_metric(metric_name)
-        self._use(Session(self._base, self.spec, self._state, predict_only=True))
+        self._remake(predict_only=True)
 
     @property
     def args(self) -> Any:
@@ -209,17 +159,8 @@ class WrappedTask(Delegate):
 
     # --- requests -----------------------------------------------------------------------------
 
-    @property
-    def request_type(self) -> str:
-        """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
-        return (
-            "loglikelihood"
-            if (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
-            else "generate_until"
-        )
-
     def show_frames_of(self, model: Any) -> None:
-        """Make clips of the frames that a model takes from a video, and note how it hears them."""
+        """Make clips of the frames taken by a model from a video, and note the model's class."""
         sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
         self.table.take_frames(sampling, f"{type(model).__module__}.{type(model).__qualname__}")
 
@@ -256,11 +197,8 @@ class WrappedTask(Delegate):
                 self._describing = [self._requests.describing(of_doc, shown, place) for of_doc in native.values()]
         except PatchError as error:
             refuse(error)
-        if self.spec.options.allow_judge and calls_judge(self._base):
-            docs, answers = len(native), sum(map(len, map(self._requests.numbers_of, native)))
-            views = f"x {len(self.table.views)} views" if self._session.boxes is None else "and their boxes"
-            views += ", and their wrong images" if self.spec.kind.takes_null and self.table.wrong is not None else ""
-            log().warning(f"{name}: the judge is called for {docs} docs {views} = {answers} answers")
+        for notice in judged(self._session, self._requests, list(native)):
+            notice.log()
 
     def _check_asking(self) -> None:
         """Log what it costs to leave views out.
@@ -278,9 +216,7 @@ class WrappedTask(Delegate):
             return
         log().info(f"{self.spec.name}: all {self.spec.kind.words.parts} of each doc are asked: {why}")
         self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
-        before = self.table
-        self._use(Session(self._base, self.spec, self._state, predict_only=self._session.predict_only))
-        self.table.take_frames(before.sampling, before.watch.adapter)
+        self._remake(predict_only=self._session.predict_only)
         self._session.evaluate(self.evaluated)
 
     def quick(self, requests: Sequence[Instance], ranks: Any) -> quick.Quick:
@@ -288,7 +224,7 @@ class WrappedTask(Delegate):
         return quick.Quick(self._session, self._recorder, self.evaluated, requests, ranks)
 
     def take(self, plan: AskPlan) -> None:
-        """Take note of how docs were asked, and drop the requests that were not.
+        """Note how docs were asked, and drop the requests not made.
 
         A doc without any keeps those of its first view.
         """
@@ -316,37 +252,25 @@ class WrappedTask(Delegate):
 
     def tell_frames_read(self) -> None:
         """Log, each of it once, where the model's adapter reads other frames than the views of a clip hold, or where that cannot be noticed."""
-        read = self.table.watch.record()
-        if read is None:
-            return
-        for about, line in reading.frames({"frames_read": read}).items():
+        for about, notice in frames_read(self._session, new=not self._told_of_frames).items():
             if about not in self._told_of_frames:
-                log().warning(f"{self.spec.name}: {line}")
+                notice.log()
             self._told_of_frames.add(about)
-        if not read["checked"] and not self._told_of_frames:
-            log().info(f"{self.spec.name}: {reading.FRAMES_UNCHECKED}")
-            self._told_of_frames.add("unchecked")
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
-        table, doc = self._owner(doc)
-        return table.visuals(doc)
+        return self._table_of(doc).visuals(doc)
 
     def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
         """Return the messages of a doc's view, whichever wrapped task the doc belongs to."""
-        table, doc = self._owner(doc)
-        return table.messages(doc)
+        return self._table_of(doc).messages(doc)
 
-    def _owner(self, doc: Any) -> tuple[VariantDocs, TaggedDoc]:
-        """Return the table that a doc came from, and the doc. Refuse a doc that an adapter did not fetch by its id."""
-        if not isinstance(doc, TaggedDoc) or doc.table is None:
-            unknown = (
-                "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
-            )
-            refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
-        if doc.table.text_only is not None:
-            refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
-        return doc.table, doc
+    def _table_of(self, doc: Any) -> VariantDocs:
+        """Return a doc's table."""
+        try:
+            return table_of(doc, self.spec, str(getattr(self._base, "model_name", None) or "this model"))
+        except PatchError as error:
+            refuse(error)
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -355,11 +279,6 @@ class WrappedTask(Delegate):
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
         return self._recorder.process_results(doc, results, **kwargs)
-
-    @property
-    def primary(self) -> str:
-        """The metric that the index is built on: the option's, else the only one, else the first."""
-        return self._session.primary
 
     def aggregation(self) -> dict[str, Any]:
         functions = self._session.aggregations.functions()
@@ -374,6 +293,32 @@ class WrappedTask(Delegate):
 
     def __repr__(self) -> str:
         return f"WrappedTask({self.spec.name}: {len(self.table.views)} views{' and the boxes' if self._session.boxes else ''} of {self._base!r})"
+
+
+def renamed(config: Any, spec: WrapSpec) -> Any:
+    """Give a config, which base and wrapper share, the wrapped name."""
+    config.task = spec.name
+    if config.task_alias:
+        config.task_alias = f"{config.task_alias}_{spec.suffix}"
+    if spec.leaves_out and spec.options.quick:
+        config.task_alias = f"{config.task_alias or spec.name} (estimates)"
+    return config
+
+
+def table_of(doc: Any, spec: WrapSpec, model: str) -> VariantDocs:
+    """Return a doc's table, of whichever task.
+
+    Raises:
+        CannotWrapError: an adapter shows a doc that it did not fetch by its id, or a ``_tst`` task to a model that looks.
+    """
+    if not isinstance(doc, TaggedDoc) or doc.table is None:
+        unknown = (
+            "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+        )
+        raise CannotWrapError(f"{spec.name}: {unknown}")
+    if doc.table.text_only is not None:
+        raise vision_refusal(spec, model)
+    return doc.table
 
 
 def _text_keys(value: Any) -> Any:

@@ -14,7 +14,7 @@ from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, RCI, REGIONS, Key, Kind, W
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
 from lmms_patch.present.terminal import necessity
-from lmms_patch.rci.analysis import ASSUMED
+from lmms_patch.rci.grids import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import catalogue, reading

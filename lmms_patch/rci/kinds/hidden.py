@@ -16,7 +16,7 @@ from lmms_patch.runs.numbers import Analysis, Grid, Hidden
 from lmms_patch.runs.tables import Chosen, Table
 
 if TYPE_CHECKING:
-    from lmms_patch.rci.analysis import Task
+    from lmms_patch.rci.work import Work
 
 MOST_HIDDEN = 0.5
 """The share of the image above which a set of hidden boxes says little of where in the image the evidence is."""
@@ -30,26 +30,26 @@ class _Hidden:
     def of(self, kind: Kind) -> bool:
         return kind.hides
 
-    def sets(self, task: Task) -> dict[str, list[Chosen]]:
-        both = _in_both(task.table)
-        return {f"both_{key}": [task.table.points[key].where(both)] for key in REGIONS} if both.any() else {}
+    def sets(self, work: Work) -> dict[str, list[Chosen]]:
+        both = _in_both(work.table)
+        return {f"both_{key}": [work.table.points[key].where(both)] for key in REGIONS} if both.any() else {}
 
-    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        table = task.table
+    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        table = work.table
         used = {key: np.isfinite(table.points[key].scores) for key in REGIONS}
         both = _in_both(table)
         parts = {key: table.hidden(key) for key in REGIONS}
         share = {key: float(part[used[key]].mean()) for key, part in parts.items() if used[key].any()}
         of_both = {key: float(part[both].mean()) for key, part in parts.items() if both.any()}
-        lost = next(filter(None, task.too_many.values()), "")
-        extra = task.draws.estimate_of(minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
+        lost = next(filter(None, work.too_many.values()), "")
+        extra = work.draws.estimate_of(minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
         numbers = Hidden(
             both=int(both.sum()),
-            extra=task.nothing(lost)
+            extra=work.nothing(lost)
             if lost
             else extra
             if both.any()
-            else task.nothing("no doc has boxes of both sets"),
+            else work.nothing("no doc has boxes of both sets"),
             share=share,
             share_of_both=of_both,
             left_out={

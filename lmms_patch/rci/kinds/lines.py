@@ -20,7 +20,7 @@ from lmms_patch.stats import forms, luck
 from lmms_patch.stats.resample import Estimate, cluster_numbers
 
 if TYPE_CHECKING:
-    from lmms_patch.rci.analysis import Task
+    from lmms_patch.rci.work import Work
 
 NO_WRONG = "no doc was asked on a wrong image (option null), so luck is not known"
 NO_SHARE = "shares of docs need a metric that is a mean of docs' scores, of which higher is better"
@@ -32,29 +32,29 @@ class _Windows:
     def of(self, kind: Kind) -> bool:
         return kind.shifted
 
-    def sets(self, task: Task) -> dict[str, list[Chosen]]:
-        return {str(windows(n)): [_best(task, n)] for n in task.used if isinstance(n, int)}
+    def sets(self, work: Work) -> dict[str, list[Chosen]]:
+        return {str(windows(n)): [_best(work, n)] for n in work.used if isinstance(n, int)}
 
-    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        return dataclasses.replace(found, lines={n: _lines(task, n, grid) for n, grid in found.grids.items()})
+    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        return dataclasses.replace(found, lines={n: _lines(work, n, grid) for n, grid in found.grids.items()})
 
 
 WINDOWS = _Windows()
 
 
-def _best(task: Task, n: int) -> Chosen:
+def _best(work: Work, n: int) -> Chosen:
     """Return the best of the cells and windows of each doc, where each of them has a score."""
-    whole = task.table.scored(windows(n)) == len(between(n)) + task.table.kind.cells(n)
-    return task.table.best(windows(n)).where(task.used[n] & whole)
+    whole = work.table.scored(windows(n)) == len(between(n)) + work.table.kind.cells(n)
+    return work.table.best(windows(n)).where(work.used[n] & whole)
 
 
-def _lines(task: Task, n: int, grid: Grid) -> Lines:
+def _lines(work: Work, n: int, grid: Grid) -> Lines:
     """Return the numbers of the windows between the cells of one grid."""
-    table, s = task.table, task.settings
-    used = np.isfinite(_best(task, n).scores)
-    mpp = task.draws.estimate(str(windows(n)), None, used) if used.any() else task.nothing(grid.reason)
+    table, s = work.table, work.settings
+    used = np.isfinite(_best(work, n).scores)
+    mpp = work.draws.estimate(str(windows(n)), None, used) if used.any() else work.nothing(grid.reason)
     why = grid.reason or ("" if grid.adj is None else grid.adj.estimate.reason)
-    if not why and (task.form is None or not task.form.plain or not table.higher):
+    if not why and (work.form is None or not work.form.plain or not table.higher):
         why = NO_SHARE
     found = [
         table.measured_scores(key, forms.MEAN, used, with_full=with_full)

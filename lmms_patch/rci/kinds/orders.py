@@ -29,7 +29,7 @@ from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Estimate, Seed, generator
 
 if TYPE_CHECKING:
-    from lmms_patch.rci.analysis import Task
+    from lmms_patch.rci.work import Work
 
 _UNSCORED = "an answer has no score"
 
@@ -40,14 +40,14 @@ class _Orders:
     def of(self, kind: Kind) -> bool:
         return kind.turns
 
-    def sets(self, task: Task) -> dict[str, list[Chosen]]:
-        return turn_sets(task.table.in_orders, task.form, task.settings.seed)
+    def sets(self, work: Work) -> dict[str, list[Chosen]]:
+        return turn_sets(work.table.in_orders, work.form, work.settings.seed)
 
-    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        logged = task.table.logged
-        refused = failures.too_many(logged, TURNS) if task.failed else ""
+    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        logged = work.table.logged
+        refused = failures.too_many(logged, TURNS) if work.failed else ""
         answered = [record for record in logged if not failures.unanswered(record)]
-        orders = turned(task.table.in_orders, answered, task.draws, refused)
+        orders = turned(work.table.in_orders, answered, work.draws, refused)
         why = f"no score in every order of the options: {refused}" if refused else ""
         return warned(dataclasses.replace(found, turned=orders), why, *reading.not_turned(orders.left_out))
 

@@ -12,7 +12,7 @@ from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.tables import Chosen, Table
 
 if TYPE_CHECKING:
-    from lmms_patch.rci.analysis import Task
+    from lmms_patch.rci.work import Work
 
 
 class Part(Protocol):
@@ -21,14 +21,14 @@ class Part(Protocol):
     def of(self, kind: Kind) -> bool:
         """Return whether tasks of a kind have the part."""
 
-    def sets(self, task: Task) -> Mapping[str, list[Chosen]]:
+    def sets(self, work: Work) -> Mapping[str, list[Chosen]]:
         """Return sets of items by name, of which M is computed on each bootstrap draw (``Draws``)."""
 
-    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
         """Return an analysis with the part's numbers, and what to mind of them.
 
         Args:
-            task: the analysis in progress.
+            work: the analysis in progress.
             found: the numbers that every task has, and those of earlier parts.
             by_set: the numbers of each set of views.
         """

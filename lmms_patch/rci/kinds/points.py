@@ -16,7 +16,7 @@ from lmms_patch.runs.tables import Chosen
 from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:
-    from lmms_patch.rci.analysis import Task
+    from lmms_patch.rci.work import Work
 
 
 class _Points:
@@ -25,48 +25,48 @@ class _Points:
     def of(self, kind: Kind) -> bool:
         return kind.has_points
 
-    def sets(self, task: Task) -> dict[str, list[Chosen]]:
-        kind, out = task.table.kind, {}
-        for key, chosen in task.table.points.items():
+    def sets(self, work: Work) -> dict[str, list[Chosen]]:
+        kind, out = work.table.kind, {}
+        for key, chosen in work.table.points.items():
             out[f"{kind.name}{end(key)}"] = [chosen]
             if kind.full:
-                out[f"{kind.name}{end(key)}_full"] = [task.table.full.where(np.isfinite(chosen.scores))]
+                out[f"{kind.name}{end(key)}_full"] = [work.table.full.where(np.isfinite(chosen.scores))]
         return out
 
-    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        kind, points = task.table.kind, task.table.points
+    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        kind, points = work.table.kind, work.table.points
         found = dataclasses.replace(
             found,
-            curve={key: _score(task, key) for key in points} or None,
-            drops={key: _score(task, key, drop=True) for key in points} if kind.full and points else None,
+            curve={key: _score(work, key) for key in points} or None,
+            drops={key: _score(work, key, drop=True) for key in points} if kind.full and points else None,
         )
         by_reason: dict[str, list[str]] = {}
         for key in points if kind.curve else ():
-            by_reason.setdefault(task.too_many[key], []).append(f"{kind.name}{end(key)}")
+            by_reason.setdefault(work.too_many[key], []).append(f"{kind.name}{end(key)}")
         return warned(found, *(f"no {', '.join(names)}: {why}" for why, names in by_reason.items() if why))
 
 
 POINTS = _Points()
 
 
-def _score(task: Task, key: Key, *, drop: bool = False) -> Estimate:
-    """Return M at one point with its interval, over the docs that are used for it.
+def _score(work: Work, key: Key, *, drop: bool = False) -> Estimate:
+    """Return M at a point with an interval, over the docs used there.
 
     Args:
-        task: the analysis in progress.
+        work: the analysis in progress.
         key: the point (``Kind.points``).
         drop: return M on the full image less that, over the same docs and paired by doc.
     """
-    kind = task.table.kind
-    used = np.isfinite(task.table.points[key].scores)
+    kind = work.table.kind
+    used = np.isfinite(work.table.points[key].scores)
     if not used.any():
         of_grid = "no image is large enough" if kind.words.sized else "no doc has so many frames and a score"
-        return task.nothing(none_used(key) if isinstance(key, str) else of_grid)
-    if why := task.too_many.get(key):
-        return task.nothing(why)
+        return work.nothing(none_used(key) if isinstance(key, str) else of_grid)
+    if why := work.too_many.get(key):
+        return work.nothing(why)
     own = f"{kind.name}{end(key)}"
     return (
-        task.draws.estimate_of(minus, (f"{own}_full", own), None, used)
+        work.draws.estimate_of(minus, (f"{own}_full", own), None, used)
         if drop
-        else task.draws.estimate(own, None, used)
+        else work.draws.estimate(own, None, used)
     )

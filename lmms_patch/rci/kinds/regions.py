@@ -24,7 +24,7 @@ from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Estimate, Seed, generator
 
 if TYPE_CHECKING:
-    from lmms_patch.rci.analysis import Task
+    from lmms_patch.rci.work import Work
 
 DRAWN = 20
 """How many times boxes are drawn where their expectation has no closed form (MME, F1)."""
@@ -38,41 +38,41 @@ class _Boxes:
     def of(self, kind: Kind) -> bool:
         return kind.regions
 
-    def sets(self, task: Task) -> dict[str, list[Chosen]]:
-        return region_sets(task.table, task.form, task.best, task.used, task.settings.seed)
+    def sets(self, work: Work) -> dict[str, list[Chosen]]:
+        return region_sets(work.table, work.form, work.best, work.used, work.settings.seed)
 
-    def add(self, task: Task, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        return dataclasses.replace(found, regions=_numbers(task, by_set))
+    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+        return dataclasses.replace(found, regions=_numbers(work, by_set))
 
 
 BOXES = _Boxes()
 
 
-def _numbers(task: Task, sets: Mapping[Key, Grid]) -> Regions:
+def _numbers(work: Work, sets: Mapping[Key, Grid]) -> Regions:
     """Return the numbers of both sets of boxes, and of their difference."""
-    both = task.used[REGIONS[0]] & task.used[REGIONS[1]]
-    counts = {key: [len(places) for places in scored_places(task.table, key)] for key in REGIONS}
+    both = work.used[REGIONS[0]] & work.used[REGIONS[1]]
+    counts = {key: [len(places) for places in scored_places(work.table, key)] for key in REGIONS}
     no_both = (
-        next(filter(None, task.too_many.values()), "")
-        or task.cells[REGIONS[0]][2]
-        or task.cells[REGIONS[1]][2]
+        next(filter(None, work.too_many.values()), "")
+        or work.cells[REGIONS[0]][2]
+        or work.cells[REGIONS[1]][2]
         or ("" if both.any() else "no doc has boxes of both sets")
     )
 
     def difference(how: str) -> Estimate:
-        return _of_boxes(task, minus, (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"), both, no_both)
+        return _of_boxes(work, minus, (f"both_{how}_{REGIONS[0]}", f"both_{how}_{REGIONS[1]}"), both, no_both)
 
     return Regions(
         sets={key: sets[key] for key in REGIONS},
         mean={
             key: _of_boxes(
-                task, lambda one: one, (f"mean_{key}",), task.used[key], task.too_many[key] or task.cells[key][2]
+                work, lambda one: one, (f"mean_{key}",), work.used[key], work.too_many[key] or work.cells[key][2]
             )
             for key in REGIONS
         },
-        boxes={key: int(np.array(counts[key])[task.used[key]].sum()) for key in REGIONS},
+        boxes={key: int(np.array(counts[key])[work.used[key]].sum()) for key in REGIONS},
         # a doc may be in the set, but have no scored item, or be of a cluster that lost a doc
-        left_out={key: left_out(task.table, key, sets[key].excluded, "no box with a score") for key in REGIONS},
+        left_out={key: left_out(work.table, key, sets[key].excluded, "no box with a score") for key in REGIONS},
         both=int(both.sum()),
         best=difference("best"),
         even=difference("even"),
@@ -81,18 +81,18 @@ def _numbers(task: Task, sets: Mapping[Key, Grid]) -> Regions:
 
 
 def _of_boxes(
-    task: Task, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str
+    work: Work, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str
 ) -> Estimate:
     """Return a number computed from boxes.
 
     Without a value, and with the reason, where the best boxes have none either.
     """
-    estimate = task.draws.estimate_of(statistic, names, None, used)
+    estimate = work.draws.estimate_of(statistic, names, None, used)
     if why:
         return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)
     if estimate.value is None and not estimate.reason:
         return dataclasses.replace(
-            estimate, reason=f"boxes cannot be averaged: the aggregation of {task.table.metric} has no known form"
+            estimate, reason=f"boxes cannot be averaged: the aggregation of {work.table.metric} has no known form"
         )
     return estimate
 

@@ -10,7 +10,7 @@ import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.harness.asking import portions
-from lmms_patch.rci.analysis import NO_ENDS
+from lmms_patch.rci.grids import NO_ENDS
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.reading import asked_in_words
 from tests.harness import toys

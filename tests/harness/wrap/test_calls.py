@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from lmms_patch.harness.wrap.calls import Again, copied
+from lmms_patch.harness.wrap.state import RunState
 
 ITEMS = {
     "numbers": [3.0, 1.0, 2.0],
@@ -43,5 +44,5 @@ def test_an_aggregation_that_empties_its_items_gives_the_same_twice():
         items.clear()
         return total
 
-    again, items = Again(emptying, lambda: None), [1.0, 2.0]
+    again, items = Again(emptying, RunState()), [1.0, 2.0]
     assert [again(items), again(items)] == [3.0, 3.0]

@@ -1,0 +1,107 @@
+"""Chance, and what golds say: the floor that an index is held against, and whether the scorer compares with the golds at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+
+from lmms_patch.rci.work import Work
+from lmms_patch.stats import intervals
+from lmms_patch.stats.chance import FLOORS, Chance, decide, floors_for, majority_share, published
+from lmms_patch.stats.resample import Estimate
+
+GOLDS_BEATEN = 0.05
+"""The share of docs with an answer above their gold from which on the scorer is assumed to compare with something other than the golds."""
+
+
+def chance_of(work: Work) -> Chance:
+    """Return the chance floor: a documented one, the most frequent gold, or the best uninformed answer."""
+    given = work.settings.chance
+    asked = work.table.asked
+    every = {name: work.draws.estimate(name) for name in FLOORS}
+    floors = {name: estimate for name, estimate in every.items() if estimate.value is not None}
+    rule = _rule(work)
+    if isinstance(given, str):
+        return _majority(work, floors, rule)
+    if given is not None:
+        return Chance(float(given), 0.0, "documented", floors, rule, work.constants)
+    name, floor = decide(floors, floors_for(asked))
+    if floor is None or name is None:
+        why = (
+            "no doc has a gold answer"
+            if not any(doc.gold for doc in asked)
+            else "the scorer may not be asked for chance; set 'chance' in a profile"
+        )
+        return Chance(None, None, None, floors, rule, work.constants, why)
+    return Chance(floor.value, floor.se, name, floors, rule, work.constants)
+
+
+def _rule(work: Work) -> float | None:
+    """Return the published chance rule on the metric's own scale.
+
+    None where the metric is not a mean, or the rule is of one order.
+    """
+    asked = work.table.asked
+    if not asked or work.form is None or not work.form.plain or work.table.kind.every_order:
+        return None
+    factor = {"percent": 100.0, "sum": float(len(asked))}.get(
+        work.form.name, 1.0
+    )  # from the mean of scores to the metric
+    full = work.settings.scale or work.ceiling
+    rule = published(asked, full / factor if full else 1.0)
+    return None if rule is None else factor * rule
+
+
+def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
+    """Return the share of the most frequent gold as the chance floor; at least 1/2 for yes/no."""
+    golds = [doc.gold for doc in work.table.asked if doc.gold is not None]
+    if not golds:
+        return Chance(None, None, None, floors, rule, work.constants, "no doc has a gold answer")
+    scale = work.settings.scale or work.ceiling or 1.0
+    typical = max(sorted(set(golds)), key=golds.count)
+    clusters, s = work.table.clusters if len(golds) == len(work.table) else None, work.settings
+    se = intervals.mean([gold == typical for gold in golds], clusters, draws=s.draws, level=s.level, seed=s.seed).se
+    share = majority_share(Counter(golds))
+    even = all(doc.format == "yesno" for doc in work.table.asked)
+    value = max(share, 0.5) if even else share
+    return Chance(scale * value, None if se is None else scale * se, "majority", floors, rule, {"": typical})
+
+
+def unread(work: Work) -> str:
+    """Describe the evidence that the scorer does not compare with the golds, and the remedy.
+
+    Empty where there is none.
+
+    Chance, scale and luck are computed from golds: where the scorer does not use them, a pure guesser passes the
+    gate.
+    """
+    golds, ceiling = work.table.ceiling, work.ceiling
+    if golds is None or not work.table.higher or all(doc.format == "caption" for doc in work.table.asked):
+        return ""
+    tiny = 1e-9 * max(1.0, abs(work.fip or 0.0))
+    best = np.fmax.reduce([work.table.full_seen.scores, *(work.table.best_seen(n).scores for n in work.best)])
+    beaten = int((best > golds.scores + 1e-9).sum())
+    if ceiling is not None and ceiling <= 0:
+        shown = "the gold answers score 0"
+    elif ceiling is not None and work.fip is not None and ceiling < work.fip - tiny:
+        shown = f"the gold answers score {ceiling:.4g}, less than the model ({work.fip:.4g})"
+    elif beaten > GOLDS_BEATEN * len(golds.scores) and not work.part:
+        shown = f"{beaten} of {len(golds.scores)} docs have an answer that scores above their gold"
+    else:
+        return ""
+    s = work.settings
+    mend = f"metadata: {{lmms_patch: {{gold: {s.read or 'FIELD'}}}}} in the task file, or gold: {s.read or 'FIELD'} in a profile"
+    told = f", but with the field {s.read!r}" if s.read else ""
+    return f"{shown}: the scorer does not compare with {s.gold or 'doc_to_target'}{told}; name the field that it compares with ({mend})"
+
+
+def gold_below(work: Work) -> tuple[int, str]:
+    """Return how many docs' golds do not get full marks, and a line about them."""
+    golds = work.table.ceiling
+    if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in work.table.asked):
+        return 0, ""
+    below = int((golds.scores < golds.scores.max() - 1e-9).sum())
+    told = f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs"
+    return below, told if below else ""

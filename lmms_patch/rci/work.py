@@ -1,0 +1,230 @@
+"""An analysis in progress: the records of a task, the form of its aggregation, and M of every set of items on each bootstrap draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_patch.ask.kinds import Key
+from lmms_patch.rci.draws import Draws, Native
+from lmms_patch.rci.kinds import PARTS
+from lmms_patch.rci.kinds.orders import guessed
+from lmms_patch.runs import failures
+from lmms_patch.runs.details import Settings
+from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.stats import forms
+from lmms_patch.stats.chance import FLOORS, constants, pick
+from lmms_patch.stats.forms import Form, Picked
+from lmms_patch.stats.resample import Array, Estimate, generator
+
+GUESSES = 20
+"""How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
+
+
+class Work:
+    """What the numbers of one task are made of (the arguments: ``analysis.analyse``)."""
+
+    def __init__(
+        self,
+        table: Table,
+        native: Native,
+        settings: Settings,
+        sets: Sequence[Key],
+        blind: Mapping[int, float] | None,
+        part: bool,
+    ) -> None:
+        self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
+        self.fip = native.whole() if len(table) else None
+        self.say = table.kind.words.say
+        self.parts = [part for part in PARTS if part.of(table.kind)]
+        self.cells = {n: native.over_cells(n) for n in sets}
+        self.best = {n: table.best(n) for n in sets}
+        self.pointing = self.table.pointing
+        self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
+        form, warnings = self._form()
+        self.form = None if form is None else forms.on(form, table.merged)
+        self.failed = failures.count(table.logged)
+        self.too_many = {
+            key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)
+        }
+        self.notices = [*warnings, self.failed.sentence if self.failed and self.failed.many else ""]
+        """What to mind of all numbers; empty ones say nothing."""
+        if table.unscored:
+            what = (
+                f"the full {table.kind.words.medium}" if table.kind.full or not table.kind.curve else "the first view"
+            )
+            self.notices.append(
+                f"{len(table.unscored)} of {len(table.asked_records)} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
+            )
+        self.notices += [failures.unfinished(table.logged), failures.unread(table.logged)]
+        self.constants = constants(table.asked)
+        self.draws = Draws(self._sets(), table, self.form, native, self.settings)
+
+    def nothing(self, why: str) -> Estimate:
+        """Return a number without a value, with the reason."""
+        return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
+
+    def estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
+        """Return M of one set with its interval; empty where M itself returned nothing (a doc could not be scored)."""
+        estimate = self.draws.estimate(name, value, used)
+        return (
+            estimate
+            if value is not None
+            else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
+        )
+
+    def value(self, chosen: Chosen) -> float | None:
+        """Return M of some items; None where it is not defined."""
+        if self.form is not None:
+            value = forms.value_of(self.form, self.table.picked(chosen))
+            return value if math.isfinite(value) else None
+        return self.native.aggregate(list(chosen.items))
+
+    @cached_property
+    def ceiling(self) -> float | None:
+        """M of the gold answers; None where it is not known."""
+        if self.table.ceiling is None:
+            return None
+        return self.value(self.table.ceiling)
+
+    @property
+    def without_golds(self) -> bool:
+        """Whether neither the floor nor the scale comes from golds: both are documented."""
+        return isinstance(self.settings.chance, float | int) and self.settings.scale is not None
+
+    def _form(self) -> tuple[Form | None, list[str]]:
+        if self.native.form is not None:
+            return forms.FORMS.get(self.native.form), []
+        if not len(self.table):
+            return None, []
+        checks: list[tuple[Picked, float | None]] = [(self._picked(self.table.full, None), self.fip)]
+        for n, (full, best, _) in self.cells.items():
+            checks += [
+                (self._picked(self.table.full, self.used[n]), full),
+                (self._picked(self.best[n], self.used[n]), best),
+            ]
+        known = [check for check in checks if check[1] is not None]
+        if not self.native.no_calls:
+            known += self._random_checks()
+        form, warning = forms.recognise(known, self.settings.form)
+        if (
+            form is None
+            and all(doc.format == "caption" for doc in self.table.asked)
+            and forms.fits_nearly(forms.MEAN, known)
+        ):
+            return forms.MEAN, [
+                "intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"
+            ]
+        return form, [warning] if warning else []
+
+    def _random_checks(self) -> list[tuple[Picked, float | None]]:
+        """Return M of three random halves of the docs (whole clusters): a form may fit all docs by accident.
+
+        A half on which the declared form is not defined is left out: M fails on it too, and would be reported.
+        """
+        declared = forms.FORMS.get(self.settings.form or "")
+        stream = generator(self.settings.seed)
+        clusters = self.table.clusters
+        places = np.arange(len(self.table)) if clusters is None else clusters
+        out = []
+        for _ in range(3):
+            half = (stream.random(int(places.max()) + 1) < 0.5)[places]
+            picked = self._picked(self.table.full, half)
+            if half.any() and (declared is None or math.isfinite(forms.value_of(declared, picked))):
+                out.append(
+                    (
+                        picked,
+                        self.native.aggregate(
+                            [
+                                item
+                                for item, keep in zip(self.table.full.items, half, strict=True)
+                                if keep and item is not None
+                            ]
+                        ),
+                    )
+                )
+        return [(picked, value) for picked, value in out if value is not None]
+
+    def _picked(self, chosen: Chosen, mask: NDArray[np.bool_] | None) -> Picked:
+        picked = self.table.picked(chosen)
+        if mask is None:
+            return picked
+        return picked.where(mask)
+
+    def _sets(self) -> dict[str, list[Chosen]]:
+        """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
+        sets = {"fip": [self.table.full]}
+        sets |= {name: floor for name in FLOORS if (floor := self._floor(name))}
+        for n, used in self.used.items():
+            sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
+            if not used.all():  # then the gate is computed for these docs too
+                sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
+        if self.pointing.any():
+            sets["pointing"] = [self.table.full.where(self.pointing)]
+        if self.cells:
+            sets |= self._without_the_image()
+        for part in self.parts:
+            sets |= part.sets(self)
+        return sets
+
+    def _without_the_image(self) -> dict[str, list[Chosen]]:
+        """Return the sets of items without the right image.
+
+        They are ``wrong``, the docs that were asked on a wrong image, and ``wrong_full``, the same docs on their own
+        image; likewise ``blind`` and ``blind_full``.
+        """
+        full = self.table.full
+        sets: dict[str, list[Chosen]] = {}
+        others = {"wrong": self.table.wrong_full}
+        if self.blind is not None and self.form is not None and self.form.of_scores:
+            others["blind"] = Chosen([None] * len(self.table), self._blind_scores())
+        for name, other in others.items():
+            both = np.isfinite(other.scores) & np.isfinite(full.scores)
+            if both.any():
+                sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
+        if self.form is None:  # otherwise luck is computed from sums (``luck.measured``)
+            for n, used in self.used.items():
+                wrong = self.table.wrong_best(n)
+                both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)
+                if both.any() and self.table.ceiling is not None:
+                    sets |= {f"ceiling{n}": [self.table.ceiling.where(used)], f"null_best{n}": [wrong.where(both)]}
+                    sets[f"null_full{n}"] = [self.table.wrong_full.where(both)]
+        return sets
+
+    def _blind_scores(self) -> Array:
+        blind = self.blind or {}
+        return np.array([blind.get(record.doc_id, math.nan) for record in self.table.records])
+
+    def _floor(self, name: str) -> list[Chosen]:
+        asked = self.table.asked
+        if name == "uniform" and not any(doc.of("option") for doc in asked):
+            return []
+        if name == "uniform" and self.table.kind.every_order:
+            scores = self.table.marks * guessed(np.array([doc.options for doc in asked]))
+            return [Chosen(self.table.full.items, scores)] if self.form is not None and self.form.linear else []
+        of_doc = {id(doc): pick(doc, name, self.constants) for doc in failures.different(asked)}
+        picks = [of_doc[id(doc)] for doc in asked]
+        if not picks or not all(picks):
+            return []
+        if name != "uniform" or (self.form is not None and self.form.linear):
+            means = {
+                key: _mean([one.score for one in answers if one.score is not None]) for key, answers in of_doc.items()
+            }
+            scores = np.array([means[id(doc)] for doc in asked])
+            return [Chosen([answers[0].item for answers in picks], scores)]
+        stream = generator(self.settings.seed)
+        guesses = [
+            [answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)]
+            for _ in range(GUESSES)
+        ]
+        return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean; ``np.mean`` takes ten times as long for a few numbers."""
+    return math.fsum(values) / len(values)
