@@ -13,7 +13,7 @@ from lmms_patch.resources import folder as resource
 from tests.harness import warm
 from tests.sizes import size
 
-FAMILIES = ("local", "count", "text")
+FAMILIES = size(("local", "text"), ("local", "count", "text"))
 DOCS = size(3, 16)
 HOSTILE = "<script>alert(1)</script>"
 
