@@ -230,8 +230,8 @@ def test_runs_are_known_by_what_is_not_secret(tmp_path):
     from tests.making.boards import document, write
 
     made = [document("m", date=f"2026010{day}_000000") for day in (1, 2, 3)]
-    for one, key, size in zip(made, ("k1", "k2", "k1"), (1, 1, 2), strict=True):
-        one["config"]["model_args"] = f"openai_key={key}SECRET,max_pixels={size}"
+    for one, key, pixels in zip(made, ("k1", "k2", "k1"), (1, 1, 2), strict=True):
+        one["config"]["model_args"] = f"openai_key={key}SECRET,max_pixels={pixels}"
     found = run.find([path.parent for path in write(tmp_path, *made)])
     assert len(found) == 3
     named = run.labels(found)

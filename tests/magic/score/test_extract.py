@@ -125,9 +125,7 @@ def test_tricky_phrases():
 def test_dismissed_boxes_are_told_apart():
     told = [p for p in PHRASES if ("negated" in p or "dismiss" in p.get("name", "")) and p.get("kind") != "unread"]
     assert len(told) > 500
-    assert [
-        p["text"] for p in told if read(p["text"], p["count"]).negated != set(p.get("negated", []))
-    ] == []
+    assert [p["text"] for p in told if read(p["text"], p["count"]).negated != set(p.get("negated", []))] == []
 
 
 def test_union_over_steps():

@@ -30,7 +30,7 @@ from lmms_patch.stats.spatial import CellShares
 from tests.making.drawings import marks_outside, outside, overlapping, painted
 from tests.making.reports import MODELS, NAMES, entry, estimate, region_entries, situations, tst_entry
 from tests.making.results import with_grid
-from tests.sizes import DEEP, each, examples, size
+from tests.sizes import each, examples, size
 
 HOSTILE = '<script>alert(1)</script> & "$x^2$ \\frac{1} id="p" url(#a) #010203 \x00\x1b\n]]>'
 
@@ -493,16 +493,9 @@ def check_svg(svg):
     return [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
 
 
-@pytest.fixture
-def two_heatmaps(monkeypatch):
-    """Draw heatmaps of two results alone in ``make test``: they take most of the time of a set."""
-    if not DEEP:
-        monkeypatch.setattr("lmms_patch.present.report.figures.MOST_HEATMAPS", 2)
-
-
 @quickly
-@pytest.mark.usefixtures("two_heatmaps")
-def test_the_set_of_two_models_and_text_only(tmp_path):
+def test_the_set_of_two_models_and_text_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("lmms_patch.present.report.figures.MOST_HEATMAPS", size(2, 30))
     pairs = enumerate(itertools.product("abcd", ("m1", "m2")))
     made = [
         entry(b, m, seed=i, indices=(0.1 * i - 0.3, 0.02 * i**2 - 0.3), blind=estimate(0.3, 0.05))
