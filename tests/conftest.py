@@ -78,12 +78,12 @@ def indexed():
     undo()
 
 
-_bytes, _dpi = canvas._bytes, canvas.DPI
+_bytes = canvas._bytes
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _empty_pdfs():
-    """Leave the PDFs of figures empty in ``make test``, and their pictures coarse, but for tests with ``pdfs``: they take half of a report's time."""
+    """Leave the PDFs of figures empty in ``make test``, and their pictures coarse; tests with ``pdfs`` get theirs: they take half of a report's time."""
     with pytest.MonkeyPatch.context() as patch:
         if not DEEP:
             patch.setattr(canvas, "DPI", 40)
@@ -95,9 +95,8 @@ def _empty_pdfs():
 
 @pytest.fixture
 def pdfs(monkeypatch):
-    """Draw PDFs and pictures in full: other tests get empty PDFs and coarse pictures, which are quick."""
+    """Draw PDFs: other tests get empty ones, which are quick."""
     monkeypatch.setattr(canvas, "_bytes", _bytes)
-    monkeypatch.setattr(canvas, "DPI", _dpi)
 
 
 def pytest_runtest_teardown():

@@ -29,51 +29,46 @@ def finished(tmp_path_factory):
     ]
 
 
-def plainly(code, *arguments):
-    """Run code in a process in which no optional part can be imported; hidden before anything else is."""
-    code = f"import sys\nfor name in {HIDDEN!r}: sys.modules[name] = None\n{code}"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=300
-    )
-
-
-COMMANDS = """
+CODE = """
+import json
+import sys
+for name in HIDDEN: sys.modules[name] = None
+from pathlib import Path
 from lmms_patch.app.cli import main
 old, new, folder = sys.argv[1:]
 for line in (["show", new], ["compare", old, new], ["gate", new, "--config", "model-regression", "--baseline", old], ["report", new, "--output", folder]):
     print("STATUS", main([*line]))
-"""
-
-
-def test_show_compare_and_gate_need_no_optional_part_and_report_says_which(finished, tmp_path):
-    done = plainly(COMMANDS, *finished, str(tmp_path / "page"))
-    assert [line for line in done.stdout.splitlines() if line.startswith("STATUS")] == ["STATUS 0"] * 3 + [
-        "STATUS 2"
-    ], done.stderr
-    assert (
-        done.stderr.splitlines()[-1]
-        == "lmms-patch: matplotlib is not installed; type: pip install 'lmms-patch[report]'"
-    )
-    assert not (tmp_path / "page").exists()
-
-
-RUN = """
-import json
-from pathlib import Path
+print("PAGE", Path(folder).exists())
+LIGHTER
 from tests.harness.toys import Model, metrics, rows, run, write_task
 from tests.harness.warm import index_once
 index_once()
-folder = Path(sys.argv[1])
+folder = Path(folder)
 write_task(folder, "toy", rows(4))
 print(json.dumps(sorted(metrics(run(Model(), "toy_rci3", folder), "toy_rci3"))))
 """
 
 
-def test_a_wrapped_task_needs_no_optional_part(tmp_path):
+@pytest.fixture(scope="module")
+def plain(finished, tmp_path_factory):
+    """A process in which no optional part can be imported, hidden before anything else is: the commands, then a run of the harness."""
+    code = CODE.replace("HIDDEN", repr(HIDDEN)).replace("LIGHTER", LIGHTER)
+    line = [sys.executable, "-c", code, *finished, str(tmp_path_factory.mktemp("plain") / "page")]
+    return subprocess.run(line, capture_output=True, text=True, cwd=ROOT, timeout=300)
+
+
+def test_show_compare_and_gate_need_no_optional_part_and_report_says_which(plain):
+    told = [line for line in plain.stdout.splitlines() if line.startswith(("STATUS", "PAGE"))]
+    assert told == ["STATUS 0"] * 3 + ["STATUS 2", "PAGE False"], plain.stderr
+    assert (
+        "lmms-patch: matplotlib is not installed; type: pip install 'lmms-patch[report]'" in plain.stderr.splitlines()
+    )
+
+
+def test_a_wrapped_task_needs_no_optional_part(plain):
     """``sklearn`` and the like stay hidden from the host too: it does without them where its task does."""
-    done = plainly(LIGHTER + RUN, str(tmp_path))
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "rci3" in json.loads(done.stdout.splitlines()[-1])
+    assert plain.returncode == 0, plain.stderr[-2000:]
+    assert "rci3" in json.loads(plain.stdout.splitlines()[-1])
 
 
 def without(monkeypatch, *names):

@@ -18,12 +18,16 @@ import contextlib, io, json, sys
 from pathlib import Path
 
 from lmms_patch.app.cli import main
+from lmms_patch.present.report.figures import canvas
 from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import numbers_of
 from tests import stored
+from tests.making.reports import undrawn
 from tests.making.runs import mc_run, write_run
 
 out, deep = Path(sys.argv[1]), bool(int(sys.argv[2]))
+if not deep:
+    canvas.write = undrawn
 
 def typed(*line):
     with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
@@ -38,7 +42,7 @@ path = write_run(out / "run", {"toy_rci2": run})
 (out / "few.yaml").write_text("schema: 1\\nrules:\\n  - {name: few, metric: 'only_cell*', max: 0.4}\\n")
 runs = stored.unpack(out / "stored")
 made = stored.numbers(runs, out, main) if deep else {}
-names = ("mosaic", "world_a", "regions_a", "clips")
+names = ("mosaic", "clips")
 for name, line, file in () if deep else stored.commands(runs, out):
     if name in [f"gate {one}" for one in names] + ["analyze world_a"]:
         status, _ = typed(*line)
@@ -136,7 +140,7 @@ def test_the_number_stands_everywhere(told):
 
 def test_earlier_runs_keep_their_numbers_and_pass_their_gates(told):
     """Nothing differs but the new number: no run of an earlier version was "changed", as one that lacks it was once."""
-    assert len(told["known"]) >= 5
+    assert len(told["known"]) >= 3
     odd = [one for one in told["differences"] if "only_cell" not in one]
     assert odd == []
     assert any("only_cell" in one for one in told["differences"]), "analyze computes it for an earlier run"

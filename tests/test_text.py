@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lmms_patch import text
 from lmms_patch.app.commands.common import say, tell
 from lmms_patch.present.sheets import Column, Sheet
+from tests.sizes import size
 
 # --- characters -----------------------------------------------------------------------------------
 
@@ -229,8 +230,8 @@ def test_runs_are_known_by_what_is_not_secret(tmp_path):
     from tests.making.boards import document, write
 
     made = [document("m", date=f"2026010{day}_000000") for day in (1, 2, 3)]
-    for one, key, size in zip(made, ("k1", "k2", "k1"), (1, 1, 2), strict=True):
-        one["config"]["model_args"] = f"openai_key={key}SECRET,max_pixels={size}"
+    for one, key, pixels in zip(made, ("k1", "k2", "k1"), (1, 1, 2), strict=True):
+        one["config"]["model_args"] = f"openai_key={key}SECRET,max_pixels={pixels}"
     found = run.find([path.parent for path in write(tmp_path, *made)])
     assert len(found) == 3
     named = run.labels(found)
@@ -355,8 +356,8 @@ HARD = ["a", "\u0301", "\u200d", "::", "\n", " ", "\t", "##[", "key=", "token: "
 def test_time_grows_with_length_and_no_faster(unit):
     """Ten times the text takes at most twenty-five times the time, for every cleaner on what is hardest for it."""
 
-    def seconds(size):
-        given = (unit * (size // len(unit) + 1))[:size]
+    def seconds(length):
+        given = (unit * (length // len(unit) + 1))[:length]
         best = 1e9
         for _ in range(2):
             began = time.process_time()
@@ -374,4 +375,5 @@ def test_time_grows_with_length_and_no_faster(unit):
             best = min(best, time.process_time() - began)
         return best
 
-    assert seconds(40_000) <= 25 * seconds(4_000) + 0.02
+    short = size(800, 4_000)
+    assert seconds(10 * short) <= 25 * seconds(short) + size(0.01, 0.02)

@@ -22,6 +22,7 @@ from lmms_patch.runs.results import samples_file
 from tests.making.boards import document, index_task, write
 from tests.making.logged import read_samples
 from tests.making.runs import as_line, as_record, mc_run, one_cell_knows, world_run, write_run
+from tests.sizes import size
 
 HUGE = 10**400
 
@@ -363,12 +364,16 @@ UNITS = [
 ]
 
 
+SHORT = size(2_000, 10_000)
+"""Characters of the short text."""
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=ascii)
 def test_readers_of_answers_take_time_in_proportion_to_the_text(unit):
-    """100 kB take at most 25 times as long as 10 kB: in CPU time, the best of several, on what is hardest for a pattern."""
+    """Ten times the text takes at most 25 times as long: in CPU time, the best of several, on what is hardest for a pattern."""
 
-    def seconds(read, size, times=3):
-        text, best = (unit * (size // len(unit) + 1))[:size], 1e9
+    def seconds(read, length, times=3):
+        text, best = (unit * (length // len(unit) + 1))[:length], 1e9
         for _ in range(times):
             began = time.process_time()
             read(text)
@@ -376,10 +381,10 @@ def test_readers_of_answers_take_time_in_proportion_to_the_text(unit):
         return best
 
     for number, read in enumerate(READERS):
-        long = seconds(read, 100_000, 1)
+        long = seconds(read, 10 * SHORT, 1)
         assert long < 5
         if long > 0.03:
-            assert min(long, seconds(read, 100_000, 2)) <= 25 * seconds(read, 10_000, 3) + 0.01, number
+            assert min(long, seconds(read, 10 * SHORT, 2)) <= 25 * seconds(read, SHORT, 3) + 0.01, number
 
 
 def test_options_of_a_prompt_by_hand():

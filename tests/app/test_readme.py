@@ -19,7 +19,7 @@ from tests.harness import warm
 from tests.places import ROOT
 from tests.sizes import size
 
-DOCS = size(24, None)
+DOCS = size(20, None)
 README = ROOT / "README.md"
 
 pytestmark = pytest.mark.cli

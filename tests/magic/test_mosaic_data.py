@@ -16,6 +16,7 @@ from lmms_patch.magic.items import MagicItem
 from lmms_patch.magic.score import extract, selfheal
 from lmms_patch.resources import folder
 from tests.places import ROOT
+from tests.sizes import size
 
 HERE = folder("tasks") / "magic" / "mosaic"
 SCRIPTS = ROOT / "scripts" / "mosaic"
@@ -264,7 +265,7 @@ def test_wrong_runs_of_every_kind():
 # --- made by code ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [0, 12, 35])
+@pytest.mark.parametrize("number", size([12], [0, 12, 35]))
 def test_the_builder_makes_the_same_items(number, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(SCRIPTS))
     import build_magic

@@ -352,7 +352,7 @@ def test_the_sentences_of(name):
 
 def test_of_twenty_tasks_without_an_effect_one_page_in_twenty_says_something():
     """True index 0 in 20 tasks, its estimate normal with the interval's standard error: by arithmetic 1 - 0.95^20 = 64 % without the correction."""
-    stream, pages = np.random.default_rng(0), size(400, 2000)
+    stream, pages = np.random.default_rng(0), size(80, 2000)
     said = {True: 0, False: 0}
     for _page in range(pages):
         drawn = stream.standard_normal(20) * 0.1

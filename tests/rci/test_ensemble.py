@@ -10,6 +10,7 @@ from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
 from tests.making.runs import as_records, guess, knows, mc_run, never_looks, one_cell_knows, world_run, write_run
+from tests.sizes import size
 
 SAYERS = {"org/a": knows(0.9, 0.8), "org/b": knows(0.8, 0.5, lucky=True), "org/c": knows(0.95, 0.7)}
 
@@ -95,7 +96,7 @@ def test_planted_worlds(tmp_path):
         return [gold] + [guess(stream) for _ in range(9)], [guess(stream) for _ in range(10)]
 
     def of(say, place):
-        worlds = {f"m{k}": world_run(say, n=400, answers=k) for k in range(3)}
+        worlds = {f"m{k}": world_run(say, n=size(150, 400), answers=k) for k in range(3)}
         [one] = api.analyze(write(tmp_path / place, worlds), ensemble=True).ensembles
         return one
 

@@ -23,6 +23,7 @@ from lmms_patch.runs.record import record_of
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
 from tests.making.runs import crci_run, turned_run, write_run
+from tests.sizes import size
 
 
 def numbers(choose, draws=400, settings=None, **more):
@@ -77,11 +78,11 @@ def test_who_always_takes_the_same_text_keeps_the_rate():
 @pytest.mark.parametrize("options", [2, 3])
 def test_independent_guesses_are_right_in_every_order_with_the_stated_chance(options):
     """(1/k)^k: within 4 standard errors, of docs of which 40 % are known."""
-    found = numbers(knows(0.4), n=3000, options=options, draws=50)[0].turned
+    found = numbers(knows(0.4), n=(docs := size(1000, 3000)), options=options, draws=50)[0].turned
     luck = options**-options
     expected = 0.4 + 0.6 * luck
-    assert found.every.value == pytest.approx(expected, abs=4 * np.sqrt(0.6 * luck / 3000))
-    assert found.mean.value == pytest.approx(0.4 + 0.6 / options, abs=0.03)
+    assert found.every.value == pytest.approx(expected, abs=4 * np.sqrt(0.6 * luck / docs))
+    assert found.mean.value == pytest.approx(0.4 + 0.6 / options, abs=size(0.05, 0.03))
     assert found.guess == pytest.approx(luck)
 
 
@@ -104,9 +105,9 @@ def test_a_taste_for_one_place_is_seen_in_the_score_by_place():
             return order.index(gold)
         return 0 if stream.random() < 0.8 else int(stream.integers(len(order)))
 
-    found = numbers(choose, n=2000, draws=50)[0].turned
+    found = numbers(choose, n=size(800, 2000), draws=50)[0].turned
     shown = [one.value for one in found.places[4].scores]
-    assert shown == pytest.approx([0.6 + 0.4 * (0.8 + 0.05), *[0.6 + 0.4 * 0.05] * 3], abs=0.03)
+    assert shown == pytest.approx([0.6 + 0.4 * (0.8 + 0.05), *[0.6 + 0.4 * 0.05] * 3], abs=size(0.05, 0.03))
     assert found.places[4].p < 0.01
 
 
@@ -273,15 +274,18 @@ def test_no_doc_in_every_order():
 # --- false alarms of the test of places -------------------------------------------------------------
 
 
-def alarms(choose, times=120, **more):
+RUNS = size(40, 120)
+
+
+def alarms(choose, **more):
     return np.mean(
-        [evenness(table(turned_run(choose, n=60, seed=seed, **more)[1]), 4, seed) < 0.05 for seed in range(times)]
+        [evenness(table(turned_run(choose, n=60, seed=seed, **more)[1]), 4, seed) < 0.05 for seed in range(RUNS)]
     )
 
 
 def test_guesses_without_a_taste_for_a_place_seldom_alarm():
-    """The test is exact: 5 % of 120 runs, within 3 standard errors."""
-    assert alarms(knows(0.3)) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
+    """The test is exact: 5 % of the runs, within 3 standard errors."""
+    assert alarms(knows(0.3)) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / RUNS)
 
 
 def test_a_taste_of_each_image_is_none_of_the_model():
@@ -297,7 +301,7 @@ def test_a_taste_of_each_image_is_none_of_the_model():
             tastes.clear()
         return tastes.setdefault(doc // 10, int(stream.integers(4)))
 
-    assert alarms(drawn, cluster=10) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
+    assert alarms(drawn, cluster=10) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / RUNS)
     assert alarms(drawn) > 0.5
 
 

@@ -18,6 +18,7 @@ from lmms_patch.runs import rows, samples
 from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import table, write
 from tests.making.runs import guesses_on_cells, mc_run, world_run, write_run
+from tests.sizes import size
 from tests.stored import unpack
 
 
@@ -75,11 +76,12 @@ def used(folder, monkeypatch, task="toy_rci2"):
     return was_used
 
 
-@pytest.mark.parametrize("batch", [50, 4096])
+@pytest.mark.parametrize("batch", size([50], [50, 4096]))
 def test_stored_runs_of_every_kind_come_back_equal(tmp_path, monkeypatch, batch):
     monkeypatch.setattr(rows, "BATCH", batch)
     monkeypatch.setattr(samples, "BATCH", batch)
-    runs = [one for name in ("regions_a", "world_a", "tst") for one in find([unpack(tmp_path) / name])]
+    folder = unpack(tmp_path)
+    runs = [one for name in ("regions_a", "world_a", "tst") for one in find([folder / name])]
     for result in (result for run in runs for result in run.results):
         write([result])
         assert used(result.run.path.parent, monkeypatch, result.task)

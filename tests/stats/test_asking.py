@@ -86,7 +86,7 @@ def sampled(stream, full, best, guess, before, after, p):
 def test_estimates_and_their_variances_have_no_bias_whatever_was_predicted():
     """Brute force over hashes: the mean of the estimates is the truth, and the mean of the variances is their variance."""
     stream = np.random.default_rng(1)
-    n, turns = 40, size(3_000, 20_000)
+    n, turns = 40, size(1_500, 20_000)
     full, best = (stream.random((2, n)) > 0.4).astype(float)
     first = stream.uniform(0.2, 1, n)
     p = np.column_stack([first, first * stream.uniform(0.3, 1, n)])
@@ -162,7 +162,7 @@ def test_a_few_docs_that_were_left_out_may_be_anything():
 @pytest.mark.parametrize("shape", ["nearly all right", "rarely right"])
 def test_small_benchmarks_near_the_ends_of_the_scale(shape):
     """200 docs, the default pilot of 100: few docs are sampled, and few of them differ. 90 % of intervals or more hold the truth."""
-    held, turns = 0, size(20, 60)
+    held, turns = 0, size(10, 60)
     for seed in range(turns):
         stream = np.random.default_rng(seed)
         levels = (0.97, 0.9) if shape == "nearly all right" else (0.8, 0.03)
@@ -202,7 +202,7 @@ def test_where_there_is_no_index_there_is_none(full):
 )
 def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
     """Populations: the interval has the wanted width, and holds the truth in all but a few."""
-    held, turns = 0, size(16, 60)
+    held, turns = 0, size(6, 60)
     for seed in range(turns):
         scores, docs = world(600, cells, seed, earlier=earlier)
         asking = asked(scores, docs)
@@ -218,7 +218,7 @@ def test_a_good_earlier_run_saves_calls_and_a_bad_one_costs_few():
     calls = {}
     for name, earlier in (("none", None), ("same", lambda s, r: s), ("mixed up", lambda s, r: r.permutation(s))):
         calls[name] = np.mean(
-            [asked(*world(3000, seed=seed, earlier=earlier, pilot=200), Goal(0.05)).calls for seed in range(4)]
+            [asked(*world(3000, seed=seed, earlier=earlier, pilot=200), Goal(0.05)).calls for seed in range(size(2, 4))]
         )
     assert calls["same"] < 0.8 * calls["none"]
     assert calls["mixed up"] < 1.06 * calls["none"]
@@ -306,7 +306,7 @@ def worlds_of_uneven_golds(seed):
 def test_no_cell_is_left_out_that_may_earn_more_than_its_docs_gold():
     """Brute force: the best cell of every doc, whatever was left out, is that of all its cells."""
     spared = 0
-    for seed in range(size(60, 150)):
+    for seed in range(size(30, 150)):
         scores, docs = worlds_of_uneven_golds(seed)
         asking, at = asked(scores, docs, None), 1
         spared += scores.size - asking.calls
@@ -436,7 +436,7 @@ def test_where_few_docs_are_right_all_are_asked_and_an_interval_of_a_part_holds(
     The rest is asked: what a full pass prints, exactly.
     """
     exact, held, given = 0, 0, 0
-    for seed in range(turns := size(25, 150)):
+    for seed in range(turns := size(8, 150)):
         scores, design = kinds_of_docs(seed, docs, right)
         asking = asked(scores, design, Goal(half))
         ends = asking.interval(0)
@@ -466,23 +466,23 @@ def test_a_budget_that_leaves_few_right_docs_has_no_interval_finer_than_three_do
 
 def test_few_docs_that_are_left_are_asked_after_all():
     """A level of F that no doc seen has was never asked whole, however often the plan was raised."""
-    for seed in range(size(20, 100)):
+    for seed in range(size(8, 100)):
         scores, design = kinds_of_docs(seed, 400, 0.06)
         asking = asked(scores, design, Goal(0.05))
         assert asking.p.min() == 1 or (asking.steps < 2).mean() > 0.02
 
 
-@pytest.mark.parametrize("mixed", [1.0, 5.0])
+@pytest.mark.parametrize("mixed", size([5.0], [1.0, 5.0]))
 def test_the_population_of_few_heavy_clusters_is_not_told_from_a_part(mixed):
     """Eight clusters with most docs: intervals at which a run stopped held in 79 of 100.
 
-    Truth: 200 times as many docs.
+    Truth: many times as many docs.
     """
     sums = np.zeros(2)
-    for seed in range(200):
+    for seed in range(size(60, 200)):
         scores = kinds_of_docs(10_000 + seed, 1500, mixed=mixed)[0]
         sums += scores[:, 1:].max(axis=1).sum(), scores[:, 0].sum()
-    truth, held, turns = 1 - sums[0] / sums[1], 0, size(40, 200)
+    truth, held, turns = 1 - sums[0] / sums[1], 0, size(12, 200)
     for seed in range(turns):
         scores, design = kinds_of_docs(seed, 1500, sizes="heavy", mixed=mixed)
         asking = asked(scores, design, Goal(0.05, "population"))
@@ -519,7 +519,7 @@ def test_clusters_that_decide_are_all_where_docs_differ_and_the_large_where_they
 def test_rates_are_the_cheapest():
     """Against a numerical optimum of v / W + sum p v / W' under one budget, with W' <= W."""
     stream = np.random.default_rng(2)
-    for _ in range(20):
+    for _ in range(size(6, 20)):
         image, finish = (
             stream.uniform(0.05, 1),
             [(p, stream.uniform(0.01, 1), stream.uniform(1, 9)) for p in (0.3, 0.2, 0.5)],
@@ -598,7 +598,7 @@ def spots(docs=500, grids=(2, 3, 4, 5), size=0.08, seed=0):
     return scores, Docs(*order), Docs(*order, shapes=tuple((n, n) for n in grids))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(size(1, 3)))
 def test_a_right_cell_says_where_to_look_in_the_next_grid(seed):
     """Early exit keeps each doc's best cells exactly, and asks less if it knows where cells lie.
 

@@ -8,6 +8,7 @@ import pytest
 from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.intervals import few_clusters
 from lmms_patch.stats.luck import Habits, Measured, measured
+from tests.sizes import size
 
 CORNERS = np.array([[0.0, 1.0], [1.0, 1.0]])
 
@@ -350,7 +351,7 @@ def test_weights_of_two_answer_classes_count_by_their_docs():
     assert abs(alone[0].kappa_best - alone[1].kappa_best) > 0.01, "else the weights of the classes would not show"
 
 
-@pytest.mark.parametrize("by_cell", [0, 30, 60])
+@pytest.mark.parametrize("by_cell", size([30], [0, 30, 60]))
 def test_imagined_docs_weigh_as_the_docs_of_the_wrong_image(by_cell):
     """Docs that are right on their full images, some on a cell, and name one wrong option on every other view: each loss weighs 4/3, imagined ones
     too, so the interval is that of equal weights."""
@@ -360,8 +361,10 @@ def test_imagined_docs_weigh_as_the_docs_of_the_wrong_image(by_cell):
     said = np.where(np.arange(n) < by_cell, gold, (gold + 1) % 4)
     own, lost = (np.stack([4 * (answers == o) for o in range(4)], 1) for answers in (said, (gold + 1) % 4))
     habits = Habits(np.full(n, 4), gold, own, gold, np.full(n, 4), lost, (gold + 1) % 4)
-    weighted = measured(world(*given, corners=CORNERS, habits=habits), MEAN.value, draws=40_000, seed=1).estimate
-    alike = measured(world(*given, corners=CORNERS), MEAN.value, draws=40_000, seed=2).estimate
+    weighted = measured(
+        world(*given, corners=CORNERS, habits=habits), MEAN.value, draws=size(10_000, 40_000), seed=1
+    ).estimate
+    alike = measured(world(*given, corners=CORNERS), MEAN.value, draws=size(10_000, 40_000), seed=2).estimate
     assert weighted.value == pytest.approx(1 - by_cell / n) == alike.value
     assert (weighted.low, weighted.high) == pytest.approx((alike.low, alike.high), rel=0.05)
 

@@ -37,7 +37,7 @@ def within(share, runs, low, high):
 # --- the measured null ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("world", null.KEPT, ids=lambda world: f"{world.name}, {world.truth:g}")
+@pytest.mark.parametrize("world", null.KEPT[:: size(5, 1)], ids=lambda world: f"{world.name}, {world.truth:g}")
 def test_made_up_models_are_right_as_often_as_they_should_be(world):
     """FIP 0.8 in all; and 1 − κ_MPP / κ_FIP from the shares themselves is the truth (Monte Carlo, 60,000 docs)."""
     made = null.answers(np.random.default_rng(0), replace(world, size=1), 60_000)
@@ -60,9 +60,9 @@ FEW = [
 ]
 
 
-@pytest.mark.parametrize("world", FEW, ids=lambda world: world.name)
+@pytest.mark.parametrize("world", FEW[:: size(2, 1)], ids=lambda world: world.name)
 def test_the_measured_null_finds_what_was_planted(world):
-    runs = size(24, 60)
+    runs = size(12, 60)
     found = null.study(world, "new", runs, 7)
     assert abs(found.bias) <= null.BIAS + 4 * found.width / (2 * 1.96) / math.sqrt(runs)
     assert within(found.covered, runs, null.LOW, 1)
@@ -92,7 +92,7 @@ KNOWN_TO_FAIL = (
 """Worlds of docs/statistics.md in which the index misses its target, or is left out in too few runs."""
 
 
-@pytest.mark.parametrize("world", null.UNLIKE, ids=lambda world: f"{world.name}, {world.truth:g}")
+@pytest.mark.parametrize("world", null.UNLIKE[:: size(4, 1)], ids=lambda world: f"{world.name}, {world.truth:g}")
 def test_where_wrong_pictures_are_answered_otherwise(world):
     """The index with equal weights is wrong there; the one by habit is right, or is left out.
 
@@ -115,7 +115,7 @@ MAPPED = [world for world in (*null.KEPT, *null.UNLIKE) if world.name in (
 )]  # fmt: skip
 
 
-@pytest.mark.parametrize("world", MAPPED, ids=lambda world: f"{world.name}, {world.truth:g}")
+@pytest.mark.parametrize("world", MAPPED[:: size(3, 1)], ids=lambda world: f"{world.name}, {world.truth:g}")
 def test_shares_of_what_docs_need_have_luck_removed(world):
     """Against the shares themselves, from 400,000 made-up docs that guess nothing.
 
@@ -162,7 +162,7 @@ def test_what_no_run_can_tell_is_wrong_and_the_docs_say_so(world):
     ids=lambda i: gate.ROWS[i].name,
 )
 def test_a_model_that_knows_nothing_does_not_pass(place):
-    runs = size(12, 30)
+    runs = size(6, 30)
     assert within(gate.passes(place, 60, runs, 7), runs, 0, gate.KNOWS_NOTHING)
 
 
@@ -170,7 +170,7 @@ def test_a_model_that_knows_nothing_does_not_pass(place):
     "place", [i for i, row in enumerate(gate.ROWS) if row.target == gate.MUST_PASS and "anew" not in row.name]
 )
 def test_a_model_that_looks_passes(place):
-    runs = size(4, 12)
+    runs = size(2, 12)
     assert within(gate.passes(place, 1000, runs, 7), runs, gate.LOOKS, 1)
 
 
@@ -188,7 +188,7 @@ def test_without_wrong_pictures_and_without_a_blind_run_text_priors_pass():
     [("independent", 50, (0.99, 0.995)), ("even clusters", 300, (0.6, 0.1)), ("power law", 300, (0.9, 0.95))],
 )
 def test_intervals_hold_the_truth(world, docs, means):
-    runs = size(60, 150)
+    runs = size(30, 150)
     found = intervals.cell(intervals.WORLDS[world], docs, means, runs, 7)
     assert all(within(found.held["after", name], runs, intervals.LOW, 1) for name in intervals.NUMBERS)
 

@@ -242,16 +242,27 @@ def _of_run(runs: Path, out: Path, name: str, rules: str) -> Iterator[tuple[str,
     )
 
 
-def numbers(runs: Path, out: Path, main: Callable[[list[str]], Any]) -> dict[str, Any]:
+def repeats(name: str) -> bool:
+    """Say whether the numbers of a command stand in another command's file too: those of a second model in comparisons and boards, for example."""
+    what, _, run = name.partition(" ")
+    return (what in ("analyze", "gate", "report", "show") and run.endswith("_b")) or (
+        what == "report" and run.removesuffix("_a") in FIRST
+    )
+
+
+def numbers(runs: Path, out: Path, main: Callable[[list[str]], Any], few: bool = False) -> dict[str, Any]:
     """Run every command, and return by its name the exit status and what it wrote.
 
     Args:
         runs: the unpacked runs.
         out: an empty folder.
         main: the command line as a function.
+        few: leave out commands that repeat others' numbers.
     """
     made = {}
     for name, arguments, file in commands(runs, out):
+        if few and repeats(name):
+            continue
         status: Any = 0
         with contextlib.redirect_stdout(io.StringIO()) as stdout, contextlib.redirect_stderr(io.StringIO()):
             try:

@@ -14,6 +14,7 @@ from tests.harness import toys
 from tests.harness.adapters import first_of_all, per_request, threaded, zip_of_all
 from tests.harness.cinema import SHAPES, Watching, WatchingChat, frames_of, said, write, write_videos
 from tests.harness.toys import metrics, rows, write_task
+from tests.sizes import each
 
 MODELS = {"simple": Watching, "chat": WatchingChat}
 
@@ -68,8 +69,11 @@ def answers(results, task):
     return {sample["doc_id"]: [resps[0] for resps in sample["resps"]] for sample in results["samples"][task]}
 
 
-@pytest.mark.parametrize("fetch", [per_request, first_of_all, zip_of_all, threaded], ids=lambda fetch: fetch.__name__)
-@pytest.mark.parametrize("protocol", MODELS)
+@pytest.mark.parametrize(
+    ("protocol", "fetch"),
+    each(list(MODELS), [per_request, first_of_all, zip_of_all, threaded]),
+    ids=lambda value: getattr(value, "__name__", value),
+)
 def test_segments_partition_the_frames_that_the_adapter_takes(folder, manager, protocol, fetch):
     """Batches of 8 hold parts of docs, of two video tasks and of images.
 

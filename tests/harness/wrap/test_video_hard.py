@@ -13,6 +13,7 @@ from tests.harness.adapters import per_request
 from tests.harness.cinema import SHAPES, Watching, WatchingChat, frames_of, said, write, write_videos
 from tests.harness.toys import metrics
 from tests.making.videos import make
+from tests.sizes import each
 
 BROKEN = 3
 GREY = "image 224x224 (128, 128, 128)"
@@ -48,8 +49,7 @@ def broken(how, whole, place):
     return place
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("how", ["missing", "cut short", "no video", "empty"])
+@pytest.mark.parametrize(("how", "model"), each(["missing", "cut short", "no video", "empty"], MODELS))
 def test_a_video_that_cannot_be_read_is_left_out_and_counted(tmp_path, videos, told, model, how):
     """The model gets a grey image in the place of each view; in messages it is an image part, not a video."""
     shown = list(videos)

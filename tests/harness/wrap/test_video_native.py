@@ -22,9 +22,9 @@ from tests.harness.adapters import per_request
 from tests.harness.cinema import Watching, WatchingChat
 from tests.harness.toys import metrics
 from tests.making.videos import make
-from tests.sizes import each
+from tests.sizes import each, size
 
-DOCS = 10
+DOCS = size(6, 10)
 LETTERS = "ABCDE"
 
 

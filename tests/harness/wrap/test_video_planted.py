@@ -8,8 +8,9 @@ import pytest
 
 from lmms_patch.harness.models.mosaic_reader import MosaicReader, MosaicReaderChat
 from tests.harness.toys import metrics, run
+from tests.sizes import size
 
-DOCS, FEW = 10, 4
+DOCS, FEW = 10, size(3, 4)
 """Docs of each family: as many as an interval and a gate need, and as many as tell where every doc is answered alike."""
 TASKS = {
     DOCS: {

@@ -182,7 +182,8 @@ def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
 
     ``compare`` resamples both runs on the same docs.
     """
-    results = run([*CHOICES, *NUMBERS] * 4, ["vsibench_trci2"])
+    kinds = [*CHOICES, *NUMBERS] * size(2, 4)
+    results = run(kinds, ["vsibench_trci2"])
     written(results, tmp_path / "run", "vsibench_trci2")
     samples = results["samples"]["vsibench_trci2"]
     assert main(["analyze", str(tmp_path / "run"), "--by-category", "--json", str(tmp_path / "out.json")]) == 0
@@ -197,7 +198,7 @@ def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
         ]
         assert task["categories"][kind]["fip"]["value"] == pytest.approx(statistics.mean(scores))
     capsys.readouterr()
-    others = run([*CHOICES, *NUMBERS] * 4, ["vsibench_trci2"], Other)
+    others = run(kinds, ["vsibench_trci2"], Other)
     written(others, tmp_path / "other", "vsibench_trci2", model="other")
     assert main(["compare", str(tmp_path / "run"), str(tmp_path / "other"), "--json", str(tmp_path / "both.json")]) == 0
     assert "can only be computed in the run" not in "".join(capsys.readouterr())

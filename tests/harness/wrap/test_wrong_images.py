@@ -15,6 +15,7 @@ from lmms_patch.app import schemas
 from lmms_patch.ask.views import cell_box
 from lmms_patch.errors import CannotWrapError, PatchError
 from tests.harness.toys import ChatModel, Model, metrics, run, write_task
+from tests.sizes import size
 
 ASKED = {"version": 0.0}
 """Toy tasks turn the null off; these leave it on."""
@@ -330,7 +331,12 @@ def test_scorers_that_guess_get_another_stream_on_a_wrong_image(tmp_path):
     )
     metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
     write_task(
-        tmp_path, "toy", pictures(60), metadata=ASKED, process_results="!function utils.guess", metric_list=metric
+        tmp_path,
+        "toy",
+        pictures(size(24, 60)),
+        metadata=ASKED,
+        process_results="!function utils.guess",
+        metric_list=metric,
     )
     records = [s["patch"] for s in run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"]]
     own = [view["scores"]["acc"] for record in records for view in record["views"][1:]]

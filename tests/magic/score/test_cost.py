@@ -41,7 +41,7 @@ def seconds(read_one: Callable[[str], Any], parts: Text, length: int) -> float:
     return time.process_time() - begin
 
 
-SMALL = size(500, 4_000)
+SMALL = size(250, 4_000)
 """Characters of the short text."""
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from lmms_patch.magic.score.extract import regions, regions_of_steps
 from lmms_patch.magic.score.response import MARKERS, Response, parse, sentences
-from tests.sizes import examples
+from tests.sizes import examples, size
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_plain_sentences_come_back(steps):
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("unit", ["***", "_", ". ", ".", "1. ", "#", "R1, ", "Answer: ", "<think>"])
 def test_a_model_that_repeats_itself_takes_no_longer(unit):
-    text = unit * (20000 // len(unit))
+    text = unit * (size(4_000, 20_000) // len(unit))
     parse(text)
     regions(text, 60)
 

@@ -123,7 +123,7 @@ def test_the_keyboard_sorts_searches_and_follows_a_model(browser, file):
     context.close()
 
 
-@pytest.mark.parametrize("models", [1, 60])
+@pytest.mark.parametrize("models", [1, size(24, 60)])
 def test_every_size_of_board_fits_every_screen(browser, tmp_path, models):
     runs = [
         document(
@@ -134,7 +134,7 @@ def test_every_size_of_board_fits_every_screen(browser, tmp_path, models):
     ]
     write(tmp_path / "runs", *runs)
     leaderboard([tmp_path / "runs"], tmp_path / "board")
-    for width in (1440, 768, 390):
+    for width in size((1440, 390), (1440, 768, 390)):
         context = browser.new_context(viewport={"width": width, "height": 900}, offline=True)
         page = Opened(context, tmp_path / "board" / "index.html").page
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -25,6 +25,7 @@ from tests.making.runs import (
     world_run,
     write_run,
 )
+from tests.sizes import size
 
 
 def without_null(model):
@@ -33,10 +34,10 @@ def without_null(model):
 
 WORLDS = {
     "never": (never_looks, 300),
-    "guesses": (guesses_on_cells, 1000),
+    "guesses": (guesses_on_cells, size(500, 1000)),
     "known": (one_cell_knows, 300),
     "misled": (misled_by_cells, 300),
-    "before": (without_null(guesses_on_cells), 1000),
+    "before": (without_null(guesses_on_cells), size(500, 1000)),
 }
 
 
