@@ -57,14 +57,14 @@ from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.tst import known as known_docs
 from lmms_patch.tst import tree_diagnostic
 from lmms_patch.tst.controls import judge
-from lmms_patch.tst.copies import Copies
+from lmms_patch.tst.copies import Copies, cluster_of
 from lmms_patch.tst.diagnosis import DEALS, Diagnose, Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.known import guess_rates, known
 from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
-from lmms_patch.tst.prune import against_baseline, cluster_of, prune
+from lmms_patch.tst.prune import against_baseline, prune
 from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.selection import PruneSettings

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Seed, generator
+from lmms_patch.tst.copies import cluster_of
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, cluster_of, load, save_json
+from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, load, save_json
 from lmms_patch.tst.selection import PruneError
 
 CONTROLS, SHUFFLES = 5, 20
