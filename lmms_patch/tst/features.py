@@ -133,7 +133,7 @@ class OptionTable:
         right: Sequence[Sequence[int]] | None = None,
         embed: Embed | None = None,
     ) -> None:
-        self.items, self._embed = items, embed
+        self.items, self._embed, self._are_candidates = items, embed, options is not None
         given = [item.options for item in items] if options is None else options
         self.category = numbered((item.category, item.format, len(item.answers)) for item in items)
         self.sizes = np.array([len(own) for own in given], np.intp)
@@ -259,17 +259,19 @@ class OptionTable:
         """Return three features of each option.
 
         They are: the share of its words that the question has; the mean Jaccard index with the words of the other
-        options; the mean share of equal segments.
+        options; the mean share of equal segments. The last two are 0 for candidates, which nobody wrote to go together.
         """
         vocabulary = [frozenset(words(name)) for name in self.names]
         parts = [_segments(name) for name in self.names]
         overlap, likeness, same = np.zeros(self.rows), np.zeros(self.rows), np.zeros(self.rows)
-        alike: dict[tuple[int, ...], Array] = {}  # candidates for open answers are the same for many items
+        alike: dict[tuple[int, ...], Array] = {}
         for i, item in enumerate(self.items):
             rows = slice(self.start[i], self.start[i] + self.sizes[i])
             texts = tuple(self.text[rows].tolist())
             question = frozenset(words(item.question))
             overlap[rows] = [len(vocabulary[a] & question) / max(1, len(vocabulary[a])) for a in texts]
+            if self._are_candidates:
+                continue
             if texts not in alike:
                 alike[texts] = (
                     np.array([_alike(texts, offset, vocabulary, parts) for offset in range(len(texts))])

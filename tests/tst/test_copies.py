@@ -385,7 +385,7 @@ def test_balanced_copies_are_no_shortcut():
     """
     items = balanced(120, chained=True)
     found, why = judged(items, "source")
-    assert found.accuracy > 0.8
+    assert found.accuracy > 0.75
     assert why == "conflicting"
     assert abs(judged(balanced(120), "text")[0].accuracy - 0.5) < 3 * np.sqrt(0.25 / 240)
 

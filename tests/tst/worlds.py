@@ -15,10 +15,12 @@ from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.tree_diagnostic import PreparedRf, RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.places import SHARED
+from tests.sizes import size
 
 DATA = SHARED
 SMALL_FOREST = ModelSettings("forest", 30)
 FEW_TREES = ModelSettings("boosting", 40)
+FOLDS = size(3, 5)
 OBJECTS = (
     "lamp",
     "chair",
@@ -78,7 +80,7 @@ def cross_validate(
     items: Sequence[Item],
     by: str = "none",
     *,
-    k: int = 5,
+    k: int = FOLDS,
     seeds: Sequence[int] = (0,),
     settings: ModelSettings = FEW_TREES,
     places: np.ndarray | None = None,
