@@ -43,14 +43,14 @@ def shuffle_golds(items: Sequence[Item], seed: Seed) -> list[Item]:
             right = int(stream.integers(len(first.answers)))
             for i in part:
                 drawn[i] = (items[i].answers[_same_option(first, right, items[i])],)
-    _permute(items, others, stream, drawn, within_category=True)
+    _permute(items, others, stream, drawn)
     return [dataclasses.replace(item, golds=golds) for item, golds in zip(items, drawn, strict=True)]
 
 
-def permute_golds(items: Sequence[Item], seed: Seed, *, within_category: bool = True) -> list[Item]:
+def permute_golds(items: Sequence[Item], seed: Seed) -> list[Item]:
     """Return the items with their golds permuted; items without a gold stay as they are.
 
-    Golds change hands among items of one format and number of options. Where every gold's text is among the options of
+    Golds change hands among items of one category, format and number of options. Where every gold's text is among the options of
     all of these items (yes and no, or the same colours in another order), a choice item takes the other's text, else
     its place. So how often each gold occurs stays as it is, and what a category says of its golds with it. Copies with
     one gold count as one item.
@@ -58,10 +58,9 @@ def permute_golds(items: Sequence[Item], seed: Seed, *, within_category: bool = 
     Args:
         items: the items.
         seed: see ``stats.resample.generator``.
-        within_category: whether golds stay in their category.
     """
     drawn: list[tuple[str, ...]] = [item.golds for item in items]
-    _permute(items, _units(items), generator(seed), drawn, within_category)
+    _permute(items, _units(items), generator(seed), drawn)
     return [dataclasses.replace(item, golds=golds) for item, golds in zip(items, drawn, strict=True)]
 
 
@@ -83,7 +82,6 @@ def _permute(
     units: Sequence[Unit],
     stream: np.random.Generator,
     drawn: list[tuple[str, ...]],
-    within_category: bool,
 ) -> None:
     """Permute the golds of units that are alike, into ``drawn``.
 
@@ -92,7 +90,7 @@ def _permute(
     """
 
     def kind(i: int) -> Hashable:
-        return items[i].category if within_category else "", items[i].format, len(items[i].answers)
+        return items[i].category, items[i].format, len(items[i].answers)
 
     pools: dict[tuple[Hashable, ...], list[Unit]] = defaultdict(list)
     for unit in units:

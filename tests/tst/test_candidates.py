@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import poisson
 
 from lmms_patch.tst.candidates import CANDIDATES, FREQUENT, SPEAKS, Candidates
-from tests.tst.worlds import free, vocabulary
+from tests.tst.worlds import free, gqa_like, vocabulary
 
 
 def drawn(items, train=None):
@@ -38,6 +38,14 @@ def test_a_word_that_tells_a_rare_gold_is_heard_among_many_that_tell_nothing():
     items = [free(i, " ".join([*stream.choice(words, 30), tells[k]]), f"gold {k}") for i, k in enumerate(golds)]
     _, right = drawn(items)
     assert np.mean([bool(places) for places in right]) > 0.95
+
+
+def test_questions_of_many_kinds_have_better_candidates_than_the_most_frequent_golds():
+    """Twice as many of these hold fewer of the right answers."""
+    items = gqa_like(1200)
+    _, right = drawn(items)
+    common = {gold for gold, _ in Counter(item.golds[0] for item in items).most_common(2 * CANDIDATES)}
+    assert np.mean([bool(places) for places in right]) > np.mean([item.golds[0] in common for item in items])
 
 
 def test_a_category_always_asks_its_own_frequent_golds():

@@ -97,7 +97,7 @@ def test_what_was_planted_is_named():
             "options",
             {"slot value and option", "slot value at its place and option", "word of the question and option"},
         ),
-        (planted_number(size(300, 400))[0], "numbers", {"slot value", "slot value at its place"}),
+        (planted_number(400)[0], "numbers", {"slot value", "slot value at its place"}),
         (
             planted_yesno(size(350, 500))[0],
             "options",
@@ -384,7 +384,7 @@ def test_the_same_whatever_the_threads(settings, world):
 @pytest.mark.parametrize("world", [planted_choice, planted_number])
 def test_the_order_of_the_items_matters_only_a_little(world):
     """With the same folds, joined on doc_id: inner folds and subsamples go by place, so results move as with another seed, not more."""
-    docs = size(160, 240)
+    docs = size(120, 240)
     items = world(docs)[0]
     fold = np.random.default_rng(0).integers(0, 4, docs)
     order = np.random.default_rng(1).permutation(docs)

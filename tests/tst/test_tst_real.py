@@ -39,7 +39,7 @@ def test_vsi_bench_with_folds_grouped_by_scene():
     assert by_type["object_abs_distance"] > 0.30  # 0.324
     assert by_type["object_counting"] > 0.37  # 0.373
     assert by_type["obj_appearance_order"] < 0.36
-    assert found.accuracy > found.baseline.mean() + 0.08
+    assert found.accuracy > found.baseline.mean() + size(0.06, 0.08)
 
 
 @pytest.mark.skipif(not DEEP, reason="the whole of VSI-Bench again; make test-deep has this test")
@@ -55,14 +55,14 @@ def test_pope():
 
     Grouped by image nothing changes, grouped by text nothing is left.
     """
-    step, least = size((9, 0.68), (1, 0.74))
+    step, least = size((12, 0.66), (1, 0.74))
     assert accuracy_of("pope_coco", "none", step=step)[0].accuracy >= least
     assert accuracy_of("pope_coco", "source", step=step)[0].accuracy >= least
     assert 0.42 < accuracy_of("pope_coco", "text", step=step)[0].accuracy < 0.55
 
 
 def nlvr(by):
-    return accuracy_of("nlvr", by, step=size(3, 1))[0].accuracy
+    return accuracy_of("nlvr", by, step=size(4, 1))[0].accuracy
 
 
 def test_nlvr_sentences_come_with_both_labels():
@@ -80,7 +80,7 @@ def test_nlvr_sentences_come_with_both_labels():
     from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    items = some("nlvr", size(3, 1))
+    items = some("nlvr", size(4, 1))
     texts, right = [item.question for item in items], np.array([item.golds[0] == "true" for item in items])
     plain = make_pipeline(CountVectorizer(ngram_range=(1, 3)), LogisticRegression(C=10, max_iter=200))
     random = cross_val_predict(plain, texts, right, cv=StratifiedKFold(5, shuffle=True, random_state=0)) == right
@@ -100,9 +100,9 @@ def test_nlvr_sentences_come_with_both_labels():
 )
 def test_untemplated_questions(name, by, least, plain):
     """TF-IDF of each option and a forest reach ``plain`` (../shared/data/README.md), predicting the letter 0.41 and 0.25."""
-    found, _ = accuracy_of(name, by, step=size(4, 1))
+    found, _ = accuracy_of(name, by, step=size(5, 1))
     assert found.accuracy > least
-    assert found.accuracy > plain - size(0.1, 0.03)  # of a quarter of the docs there is less to learn
+    assert found.accuracy > plain - size(0.1, 0.03)  # of a fifth of the docs there is less to learn
 
 
 def test_shuffled_golds_of_real_questions_give_chance():

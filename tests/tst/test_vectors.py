@@ -25,7 +25,7 @@ from tests.tst.worlds import (
 )
 
 CONCEPTS, DIMENSIONS = 6, 24
-DOCS = size(130, 200)
+DOCS = size(110, 200)
 LUCK = 4 * 0.5 / DOCS**0.5
 """Four standard errors of an accuracy on so many docs."""
 EVERY_MODEL = [FEW_TREES, SMALL_FOREST, ModelSettings("linear")]
