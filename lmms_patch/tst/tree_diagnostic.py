@@ -270,7 +270,10 @@ class PreparedRf:
                     lost[ready.kind, name].append(drop * len(asked))
         rows = [
             Importance(
-                kind, name, total / items[kind], sum(lost[kind, name]) / items[kind] if (kind, name) in lost else None
+                kind,
+                name,
+                float(total / items[kind]),
+                float(sum(lost[kind, name]) / items[kind]) if (kind, name) in lost else None,
             )
             for (kind, name), total in gain.items()
             if total > 0

@@ -113,6 +113,7 @@ def test_what_was_planted_is_named():
         everyone = np.arange(len(items))
         rows = prepared.explain(jobs_of(everyone, folds(items, 3, everyone, 0), 3, 0), everyone)
         assert {row.kind for row in rows} == {kind}
+        assert {type(row.gain) for row in rows} == {float}, "results files take no other numbers"
         assert sum(row.gain for row in rows) == pytest.approx(1)
         assert rows[0].feature in features
         assert sum(row.gain for row in rows if row.feature in features) > 0.5
