@@ -374,7 +374,7 @@ def test_meaningless_answers_are_seldom_withheld():
 
 
 def judged(items, by, **options):
-    found = cross_validate(items, by, seeds=(0, 1), **options)
+    found = cross_validate(items, by, seeds=size((0,), (0, 1)), **options)
     return found, withheld((found.scores - found.baseline).mean(axis=0), classes(items), None)
 
 
@@ -453,7 +453,7 @@ def test_duplicates_with_shuffled_options_are_found():
     assert Copies(items).repeats().repeated == 80
     assert Counter(classes(items)) == {"agreeing": 80, "single": 60}
     names = np.array(classes(items))
-    scores = cross_validate(items, "none", seeds=(0, 1)).scores.mean(axis=0)
+    scores = cross_validate(items, "none", seeds=size((0,), (0, 1))).scores.mean(axis=0)
     assert scores[names == "agreeing"].mean() > 0.6 > 0.45 > scores[names == "single"].mean()
     assert cross_validate(items, "text").accuracy < 0.25 + 3 * np.sqrt(0.1875 / 140)
 

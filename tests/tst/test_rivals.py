@@ -60,7 +60,7 @@ def test_the_linear_model_does_not_spoil_what_trees_find():
 
 def test_golds_that_mean_nothing_stay_at_chance():
     """Sets of yes/no questions with coins as golds: the linear model and its choice by inner folds add no optimism."""
-    means, sets = [], size(8, 40)
+    means, sets = [], size(6, 40)
     for seed in range(sets):
         stream = np.random.default_rng(seed)
         items = [

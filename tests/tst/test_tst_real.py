@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.tst.trees import ModelSettings
 from tests.sizes import DEEP, size
-from tests.tst.worlds import FEW_TREES, cross_validate, load, subset
+from tests.tst.worlds import FEW_TREES, FOLDS, cross_validate, load, subset
 
 
 def some(name, step):
@@ -20,9 +20,9 @@ def some(name, step):
     ]
 
 
-def accuracy_of(name, by, settings=FEW_TREES, step=1):
+def accuracy_of(name, by, settings=FEW_TREES, step=1, k=FOLDS):
     items = some(name, step)
-    found = cross_validate(items, by, k=5, settings=settings)
+    found = cross_validate(items, by, k=k, settings=settings)
     return found, {
         c: found.scores[0][[item.category == c for item in items]].mean() for c in {item.category for item in items}
     }
@@ -33,7 +33,7 @@ def test_vsi_bench_with_folds_grouped_by_scene():
 
     By type 0.31 to 0.62.
     """
-    found, by_type = accuracy_of("vsi_bench", "source", size(FEW_TREES, ModelSettings()), step=size(6, 1))
+    found, by_type = accuracy_of("vsi_bench", "source", size(FEW_TREES, ModelSettings()), step=size(6, 1), k=5)
     assert found.accuracy >= size(0.39, 0.435)
     assert by_type["object_size_estimation"] > size(0.50, 0.59)  # authors: 0.616
     assert by_type["object_abs_distance"] > 0.30  # 0.324
@@ -89,7 +89,7 @@ def test_nlvr_sentences_come_with_both_labels():
     )
     assert random.mean() < 0.45
     assert abs(by_source.mean() - right.mean()) < 0.03
-    assert nlvr("none") > 0.70
+    assert nlvr("none") > size(0.66, 0.70)
     assert abs(nlvr("source") - right.mean()) < 0.03
     assert abs(nlvr("text") - right.mean()) < 0.03
 
