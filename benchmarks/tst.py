@@ -23,8 +23,8 @@ copies of a model, and a letter bias that all share, each with and without what 
 **claims**: sets whose truth is known, and what is claimed of them: by an earlier rule (the gain over the constant
 answer by source, or with random folds) and now; and the verdict of a pruning, by the judge and control of earlier and
 by those of now. **meaningless**: sets whose golds are random, of four shapes: in how many a shortcut is claimed.
-**open**: processor seconds of a test whose answers are numbers that are right or wrong, with many candidates, shuffled
-golds included. See benchmarks/README.md.
+**open**: processor seconds of a test whose answers are numbers that are right or wrong, shuffled golds included, and the
+score on open questions in the manner of GQA. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.tst import known as known_docs
 from lmms_patch.tst import tree_diagnostic
 from lmms_patch.tst.controls import judge
-from lmms_patch.tst.copies import Copies
+from lmms_patch.tst.copies import Copies, cluster_of
 from lmms_patch.tst.diagnosis import DEALS, Diagnose, Diagnosis, deal, diagnose, in_threads
 from lmms_patch.tst.features import NumberTable, OptionTable
 from lmms_patch.tst.folds import grouping, headline
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.known import guess_rates, known
 from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
-from lmms_patch.tst.prune import against_baseline, cluster_of, prune
+from lmms_patch.tst.prune import against_baseline, prune
 from lmms_patch.tst.results import sign_flip_p
 from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.selection import PruneSettings
@@ -80,6 +80,7 @@ from tests.tst.worlds import (
     copied,
     duplicates,
     given_away,
+    gqa_like,
     load,
     mc,
     named_by_category,
@@ -665,7 +666,10 @@ def meaningless(sets: Sets, seeds: int = 50, docs: int = 600) -> list[str]:
 
 
 def open_numbers(sets: Sets, docs: int = 1500) -> list[str]:
-    """Print the processor seconds of a test of long questions whose answers are whole numbers, right or wrong, in 16 categories."""
+    """Print the processor seconds of a test of long questions whose answers are whole numbers, right or wrong, in 16 categories.
+
+    Then the score on open questions in the manner of GQA.
+    """
     failures = []
     for told in (0.0, 0.2):
         stream, words = np.random.default_rng(0), vocabulary(600, np.random.default_rng(0))
@@ -684,6 +688,11 @@ def open_numbers(sets: Sets, docs: int = 1500) -> list[str]:
             flush=True,
         )
         failures += [f"open numbers take {spent:.0f} s of processor time, above {OPEN:g}"] if spent > OPEN else []
+    for categories in (False, True):
+        items = gqa_like(docs * 4 // 3, categories=categories)
+        found = cross_validation(items, ModelSettings(), grouping(items, "none"))
+        named = "categories named" if categories else "no categories"
+        print(f"{len(items)} questions in the manner of GQA, {named}: {_told(items, found)}", flush=True)
     return failures
 
 

@@ -14,10 +14,11 @@ from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats import intervals
 from lmms_patch.text import clean
 from lmms_patch.tst import controls
+from lmms_patch.tst.copies import cluster_of
 from lmms_patch.tst.formats import Blind, BlindModel, RankedModel
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.known import Array, guess_rates, known
-from lmms_patch.tst.prune import EVEN, Pruned, Round, cluster_of
+from lmms_patch.tst.prune import EVEN, Pruned, Round
 
 WAYS = ("blind", "blindguess", "swap", "blank")
 """Kinds that show no right image. Of a model that was asked in several of these ways the first counts: asked as if an image were there, models answer

@@ -59,11 +59,8 @@ def tst_score(record: Record) -> float:
 
 
 def sources(table: Table) -> list[Hashable] | None:
-    """Return what each doc of a text-only cross-validation is drawn with (as ``tst.results``): its source, else its cluster."""
-    labels = []
-    for record in table.records:
-        source = None if record.tst is None else record.tst.source
-        labels.append(source if source is not None else record.fields.get("cluster"))
+    """Return what each doc of a text-only cross-validation is drawn with (as ``tst.results``)."""
+    labels = [record.tested_with for record in table.records]
     return (
         None
         if all(label is None for label in labels)

@@ -200,9 +200,11 @@ class Tested(Struct):
         zero_shot: of the untrained model
         baseline: the same as scores of the frequency baseline
         copies: whether the other docs of the same text suggest the right answer; absent in older files
+        text: a number that copies and near copies share, which are resampled together; null: source or cluster is known,
+        or there are no copies; absent in older files
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("copies",)
+    LATE: ClassVar[tuple[str, ...]] = ("copies", "text")
 
     grouping: Literal["source", "none", "text", "joined"]
     scores: dict[str, Numbers]
@@ -217,6 +219,7 @@ class Tested(Struct):
     zero_shot: ZeroShot | None = None
     baseline: dict[str, Numbers] = {}
     copies: CopyClass | None = None
+    text: Annotated[int, Meta(ge=0, le=MOST)] | None = None
 
 
 class WrongImage(Struct, omit_defaults=True):
@@ -327,6 +330,18 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     def is_asked(self) -> bool:
         """Whether any of the doc's views was asked."""
         return self.asked is None or self.asked.steps > 0
+
+    @property
+    def tested_with(self) -> Any:
+        """What the doc of a text-only cross-validation is resampled with: its source, else its cluster, else its copies.
+
+        None where it stands alone.
+        """
+        source = None if self.tst is None else self.tst.source
+        named = source if source is not None else self.fields.get("cluster")
+        if named is not None or self.tst is None or self.tst.text is None:
+            return named
+        return "copies", self.tst.text
 
     @property
     def asked_grids(self) -> list[str]:

@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.stats.bounds import Number
 from lmms_patch.stats.resample import Seed, generator
+from lmms_patch.tst.copies import cluster_of
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
-from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, cluster_of, load, save_json
+from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, load, save_json
 from lmms_patch.tst.selection import PruneError
 
 CONTROLS, SHUFFLES = 5, 20
@@ -184,7 +185,7 @@ def judge(
     kept = np.setdiff1d(everyone, removed)
     seeds = [900_000 + 1000 * seed + i for i in range(3)]
     whole = known.number("original", lambda: judged_by(everyone, seeds).accuracy)
-    left = known.values("kept", lambda: _of_kept(judged_by(kept, seeds), cluster_of([items[i] for i in kept])))
+    left = known.values("kept", lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
 
     def after(name: str, c: int) -> float:
         return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
@@ -206,9 +207,9 @@ def judge(
     return _verdict(whole, left, tuple(compared))
 
 
-def _of_kept(found: Diagnosis, clusters: Places | None) -> list[float | None]:
-    """Return accuracy, baseline, p above and p below."""
-    return [found.accuracy, *against_baseline(found, clusters)]
+def _of_kept(found: Diagnosis, clusters: Places | None, kept: Places) -> list[float | None]:
+    """Return accuracy, baseline, p above and p below of the kept items, by the clusters of all items."""
+    return [found.accuracy, *against_baseline(found, None if clusters is None else clusters[kept])]
 
 
 def _shuffled_falls(

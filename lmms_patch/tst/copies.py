@@ -8,6 +8,9 @@ nobody who sees one question can use it.
 
 Items are copies if they have the same words. Near copies differ by a few of them, or by their order: a typo, a
 paraphrase. Folds by text keep both together.
+
+Copies that no source tells apart may be one item that stands twice. Their golds then depend on each other, so they are
+one piece of evidence: one cluster (``cluster_of``), whose golds are shuffled together (``tst.shuffle``).
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ _RARE, _RARE_TEXTS = 0.01, (10, 200)
 """Rare n-grams are in at most this share of the texts, and in a number of texts that is cut to this range. Questions of one template are alike in all
 n-grams, questions on one thing in the rare ones; near copies are alike in both."""
 _ROWS = 500
+FEW_COPIES = 5
+"""Copies of one item are at most one in so many docs: a question that more docs share is the task's own."""
 _BEYOND = 1.645
 """Standard errors."""
 _TOKENS = re.compile(r"(?P<number>(?:(?<![\w.])[-+\u2212])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?)|[^\W_]+|[^\w\s]")
@@ -121,6 +126,34 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
             coo_array((np.ones(near.sum()), (a[near], b[near])), shape=(count, count)), directed=False
         )[1].tolist()
     )
+
+
+def unnamed_copies(items: Sequence[Item]) -> list[int | None]:
+    """Return a number for each item without a source or cluster that its copies and near copies share; None without these."""
+    unnamed = [i for i, item in enumerate(items) if item.source is None and item.cluster is None]
+    out: list[int | None] = [None] * len(items)
+    texts = near_texts([items[i] for i in unnamed])
+    times = Counter(texts)
+    for i, text in zip(unnamed, texts, strict=True):
+        if 1 < times[text] <= len(items) / FEW_COPIES:
+            out[i] = text
+    return out
+
+
+def cluster_of(items: Sequence[Item]) -> Places | None:
+    """Return the cluster number of each item: by source, else by cluster, else copies and near copies together, else alone.
+
+    None where all items stand alone.
+    """
+    keys: list[tuple[str, Hashable]] = []
+    for i, (item, copies) in enumerate(zip(items, unnamed_copies(items), strict=True)):
+        named = item.source if item.source is not None else item.cluster
+        alone = ("own", i) if copies is None else ("copies", copies)
+        keys.append(alone if named is None else ("named", repr(named)))
+    if all(kind == "own" for kind, _ in keys):
+        return None
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], np.intp)
 
 
 def gold_of(item: Item) -> str | None:

@@ -133,7 +133,7 @@ class OptionTable:
         right: Sequence[Sequence[int]] | None = None,
         embed: Embed | None = None,
     ) -> None:
-        self.items, self._embed = items, embed
+        self.items, self._embed, self._are_candidates = items, embed, options is not None
         given = [item.options for item in items] if options is None else options
         self.category = numbered((item.category, item.format, len(item.answers)) for item in items)
         self.sizes = np.array([len(own) for own in given], np.intp)
@@ -259,17 +259,19 @@ class OptionTable:
         """Return three features of each option.
 
         They are: the share of its words that the question has; the mean Jaccard index with the words of the other
-        options; the mean share of equal segments.
+        options; the mean share of equal segments. The last two are 0 for candidates, which nobody wrote to go together.
         """
         vocabulary = [frozenset(words(name)) for name in self.names]
         parts = [_segments(name) for name in self.names]
         overlap, likeness, same = np.zeros(self.rows), np.zeros(self.rows), np.zeros(self.rows)
-        alike: dict[tuple[int, ...], Array] = {}  # candidates for open answers are the same for many items
+        alike: dict[tuple[int, ...], Array] = {}
         for i, item in enumerate(self.items):
             rows = slice(self.start[i], self.start[i] + self.sizes[i])
             texts = tuple(self.text[rows].tolist())
             question = frozenset(words(item.question))
             overlap[rows] = [len(vocabulary[a] & question) / max(1, len(vocabulary[a])) for a in texts]
+            if self._are_candidates:
+                continue
             if texts not in alike:
                 alike[texts] = (
                     np.array([_alike(texts, offset, vocabulary, parts) for offset in range(len(texts))])
@@ -373,8 +375,8 @@ class OptionTable:
             ),
         ]
 
-    def _terms(self, train: Places, questions: NDArray[np.float32], options: NDArray[np.float32]) -> Any:
-        """Return what the linear model reads of each row, sparse, shape (rows, terms).
+    def _terms(self, train: Places, questions: NDArray[np.float32], options: NDArray[np.float32]) -> linear.Terms:
+        """Return what the linear model reads of each row.
 
         It is the option's text; the question, for each option apart that many training items offer (as yes and no); the
         option and its place by category. With embeddings also the components of both, and how near the option is to the
@@ -385,36 +387,21 @@ class OptionTable:
             questions: their components, shape (items, count).
             options: their components, shape (options, count).
         """
-        from scipy.sparse import csr_matrix, hstack
-
-        shown = np.flatnonzero(np.isin(self.owner, train))
-        blocks = [
-            self._option_space.weighted(self.text[shown])[self.text],
-            csr_matrix(COMPONENT_WEIGHT * options[self.text].astype(float)),
-        ]
-        if self._embed is not None:
-            blocks.append(csr_matrix(NEAR_WEIGHT * self._near[:, None]))
+        shown, every = np.flatnonzero(np.isin(self.owner, train)), np.arange(self.rows)
         names, times = np.unique(self.hashes[shown], return_counts=True)
         often = np.argsort(-times, kind="stable")[:MOST_CLOSED]
         closed = names[often[times[often] >= CLOSED_SHARE * max(1, len(train))]]
-        if len(closed):
-            spaces = [self._space, self._context_space] if any(self._contexts) else [self._space]
-            for space in spaces:
-                blocks.append(
-                    _apart(space.weighted(train), space.place[self.owner], _known(self.hashes, closed), len(closed))
-                )
-            blocks.append(
-                _apart(
-                    csr_matrix(COMPONENT_WEIGHT * questions.astype(float)),
-                    self.owner,
-                    _known(self.hashes, closed),
-                    len(closed),
-                )
-            )
+        spaces = [self._space, self._context_space] if any(self._contexts) else [self._space]
+        blocks = [
+            _block(self._option_space.weighted(self.text[shown]), self.text),
+            _block(COMPONENT_WEIGHT * options.astype(float), self.text),
+            *([] if self._embed is None else [_block(NEAR_WEIGHT * self._near[:, None], every)]),
+            *(_block(space.weighted(train), space.place[self.owner], self.hashes, closed) for space in spaces),
+            _block(COMPONENT_WEIGHT * questions.astype(float), self.owner, self.hashes, closed),
+        ]
         for kind in (mix(31, self.category[self.owner], self.hashes), mix(32, self.category[self.owner], self.place)):
-            seen = np.unique(kind[shown])
-            blocks.append(_apart(csr_matrix([[0.5]]), np.zeros(self.rows, np.intp), _known(kind, seen), len(seen)))
-        return hstack(blocks).tocsr()
+            blocks.append(_block(np.array([[0.5]]), np.zeros(self.rows, np.intp), kind, np.unique(kind[shown])))
+        return linear.Terms(self.rows, [block for block in blocks if block.width])
 
     def features(
         self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True
@@ -512,23 +499,22 @@ def _known(values: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> Places:
     return np.where(kinds[order][at] == values, order[at], -1)
 
 
-def _apart(terms: Any, place: Places, code: Places, kinds: int) -> Any:
-    """Return the terms of each row in columns of its own kind, sparse, shape (rows, kinds * terms).
+def _block(
+    terms: Any, text: Places, of: NDArray[np.uint64] | None = None, kinds: NDArray[np.uint64] | None = None
+) -> linear.Block:
+    """Return the terms of each row.
 
     Args:
-        terms: sparse, shape (texts, terms).
-        place: the text of each row.
-        code: the kind of each row; -1: the row has no terms.
-        kinds: how many kinds there are.
+        terms: of the texts, shape (texts, terms).
+        text: the text of each row.
+        of: what each row is of, shape (rows,); None: weights are the same for all rows.
+        kinds: the kinds that have weights of their own; rows of no kind have no terms.
     """
-    from scipy.sparse import csr_matrix
-
-    used = np.flatnonzero(code >= 0)
-    own = terms[place[used]]
-    lengths = np.zeros(len(code), np.intp)
-    lengths[used] = np.diff(own.indptr)
-    columns = own.indices.astype(np.int64) + terms.shape[1] * np.repeat(code[used], np.diff(own.indptr))
-    return csr_matrix((own.data, columns, np.r_[0, np.cumsum(lengths)]), shape=(len(code), kinds * terms.shape[1]))
+    if of is None or kinds is None:
+        return linear.Block(terms, np.arange(len(text)), text, np.zeros(len(text), np.intp))
+    kind = _known(of, kinds) if len(kinds) else np.full(len(of), -1)
+    row = np.flatnonzero(kind >= 0)
+    return linear.Block(terms, row, text[row], kind[row], len(kinds))
 
 
 def _as_seen(category: Places, train: Places) -> Array:

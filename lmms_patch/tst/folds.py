@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from lmms_patch.ask.answers import as_number, same_answer
 from lmms_patch.errors import OptionError
 from lmms_patch.stats.resample import generator
-from lmms_patch.tst.copies import Copies, gold_of, near_texts, text_of
+from lmms_patch.tst.copies import FEW_COPIES, Copies, gold_of, near_texts, text_of
 from lmms_patch.tst.items import AnswerScores, Item, Places
 
 GROUPINGS = ("none", "source", "text")
@@ -30,8 +30,6 @@ GROUPINGS = ("none", "source", "text")
 ALLOWED = (*GROUPINGS, "joined")
 LARGEST_FOLD = 1.5
 """The largest group that may be kept in one fold, in folds of average size."""
-FEW_COPIES = 5
-"""Copies of one item are at most one in so many docs: a question that more docs share is the task's own."""
 _AGREEING = 0.9
 """The least share of docs with copies whose copies all have the same gold, where copies are taken for one item."""
 FEW_FOLDS, MANY_FOLDS = 2, 50

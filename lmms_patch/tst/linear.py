@@ -16,7 +16,9 @@ Source: conditional logit: McFadden, in Frontiers in Econometrics, 1974, 105-142
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,11 +35,98 @@ MOST_ROWS = 500_000
 _PENALTY, _STEPS, _RIDGE = 1.0, 15, 3.0
 
 
-def option_scores(terms: Any, owner: Places, target: Array, inner: Places) -> Array:
+@dataclass(frozen=True)
+class Block:
+    """Terms that some rows of a table have. Many rows share a text, so each text stands once.
+
+    Attributes:
+        terms: shape (texts, terms), sparse or dense, float64.
+        row: the rows that have terms, ascending, shape (m,).
+        text: the text of each of these.
+        kind: the kind of each of these, from 0: every kind has weights of its own.
+        kinds: how many kinds there are.
+    """
+
+    terms: Any
+    row: Places
+    text: Places
+    kind: Places
+    kinds: int = 1
+
+    @property
+    def width(self) -> int:
+        """The number of weights."""
+        return int(self.terms.shape[1]) * self.kinds
+
+    @cached_property
+    def _turned(self) -> Any:
+        return self.terms.T
+
+    def times(self, weights: Array) -> Array:
+        """Return what the rows that have terms get from weights of shape (width,)."""
+        return np.asarray(self.terms @ weights.reshape(-1, self.kinds))[self.text, self.kind]
+
+    def turned_times(self, values: Array) -> Array:
+        """Return what the weights get from values of the rows that have terms, shape (width,)."""
+        cells = np.bincount(self.text * self.kinds + self.kind, values, self.terms.shape[0] * self.kinds)
+        return np.asarray(self._turned @ cells.reshape(-1, self.kinds)).ravel()
+
+    def of(self, rows: Places) -> Block:
+        """Return the block of some rows, ascending, with their texts in the order in which they show them."""
+        at = np.searchsorted(rows, self.row)
+        kept = np.flatnonzero(rows[np.minimum(at, len(rows) - 1)] == self.row) if len(rows) else rows
+        texts, first, place = np.unique(self.text[kept], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        return Block(self.terms[texts[order]], at[kept], np.argsort(order)[place], self.kind[kept], self.kinds)
+
+    def used(self, rows: Places) -> Block:
+        """Return the block without the terms that some rows lack: their weights would be 0, and cost time."""
+        terms = self.of(rows).terms
+        columns = np.flatnonzero(np.asarray(abs(terms).sum(axis=0)).ravel())
+        return Block(self.terms[:, columns], self.row, self.text, self.kind, self.kinds)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the linear model reads of the rows of a table: blocks side by side.
+
+    Attributes:
+        rows: how many rows there are.
+        blocks: what they have.
+    """
+
+    rows: int
+    blocks: Sequence[Block]
+
+    @property
+    def width(self) -> int:
+        """The number of weights."""
+        return sum(block.width for block in self.blocks)
+
+    def __getitem__(self, rows: Places) -> Terms:
+        return Terms(len(rows), [block.of(rows) for block in self.blocks])
+
+    def __matmul__(self, weights: Array) -> Array:
+        out, start = np.zeros(self.rows), 0
+        for block in self.blocks:
+            out[block.row] += block.times(weights[start : start + block.width])
+            start += block.width
+        return out
+
+    def turned_times(self, values: Array) -> Array:
+        """Return the sums over the rows of each term times ``values``, shape (width,)."""
+        return np.concatenate([block.turned_times(values[block.row]) for block in self.blocks] or [np.zeros(0)])
+
+    def used(self, rows: Places) -> Terms:
+        """Return the terms that some rows have."""
+        return Terms(self.rows, [block.used(rows) for block in self.blocks])
+
+
+def option_scores(terms: Terms, owner: Places, target: Array, inner: Places) -> Array:
     """Return how strongly a linear model holds each option for right: the log of its probability within its item, up to a constant of the item.
 
     Args:
-        terms: sparse, shape (rows, terms), float64.
+        terms: of the rows.
         owner: the item of each row, shape (rows,), ascending.
         target: shape (rows,), 1 where the option is right.
         inner: the inner fold of each row; -1: held out, its target is never read.
@@ -49,7 +138,8 @@ def option_scores(terms: Any, owner: Places, target: Array, inner: Places) -> Ar
     def fit(known: Any, rows: Places) -> Array:
         return _conditional_logit(known, owner[rows], target[rows])
 
-    return _out_of_fold(terms, inner, fit)
+    used = terms.used(np.flatnonzero(inner >= 0))
+    return _out_of_fold(used, inner, fit) if used.width else np.zeros(len(inner))
 
 
 def number_scores(terms: Any, target: Array, inner: Places) -> Array:
@@ -67,20 +157,18 @@ def number_scores(terms: Any, target: Array, inner: Places) -> Array:
             Ridge(_RIDGE, fit_intercept=False, solver="sparse_cg", tol=1e-3, max_iter=30).fit(known, target[rows]).coef_
         )
 
-    return _out_of_fold(terms, inner, fit)
+    used = _used(terms, np.flatnonzero(inner >= 0))
+    return _out_of_fold(used, inner, fit) if used.shape[1] else np.zeros(len(inner))
 
 
 def _out_of_fold(terms: Any, inner: Places, fit: Callable[[Any, Places], Array]) -> Array:
     """Return the scores of all rows: of a training row by the fit without its inner fold, of a held-out row by the fit to all training rows.
 
     Args:
-        terms: sparse, shape (rows, terms).
+        terms: of the rows; some rows are ``terms[rows]``.
         inner: see ``option_scores``.
         fit: a function (terms of some rows, these rows) -> weights.
     """
-    terms = _used(terms, np.flatnonzero(inner >= 0))
-    if not terms.shape[1]:
-        return np.zeros(len(inner))
     fold = np.where(inner < 0, -1, inner % FOLDS)
     out = np.zeros(len(fold))
     for number in np.unique(fold):
@@ -94,7 +182,7 @@ def _used(terms: Any, train: Places) -> Any:
     """Return the columns that training rows have, in their order: the others would have a weight of 0, and cost time."""
     from scipy.sparse import csr_matrix
 
-    columns = np.unique(terms[train].indices)
+    columns = np.flatnonzero(np.bincount(terms[train].indices, minlength=terms.shape[1]))
     number = np.full(terms.shape[1], -1)
     number[columns] = np.arange(len(columns))
     kept = number[terms.indices] >= 0
@@ -102,14 +190,13 @@ def _used(terms: Any, train: Places) -> Any:
     return csr_matrix((terms.data[kept], number[terms.indices[kept]], ends), shape=(terms.shape[0], len(columns)))
 
 
-def _conditional_logit(terms: Any, owner: Places, target: Array) -> Array:
+def _conditional_logit(terms: Terms, owner: Places, target: Array) -> Array:
     """Return the weights, shape (terms,), after few steps: the likelihood of the last per cent is not worth their time."""
     from scipy.optimize import minimize
 
     starts, item = items_of(owner)
     share = target / np.maximum(np.add.reduceat(target, starts), 1)[item]
     known = np.add.reduceat(share, starts) > 0  # candidates may lack the gold: such an item tells nothing
-    turned = terms.T
 
     def loss(weights: Array) -> tuple[float, Array]:
         scores = terms @ weights
@@ -117,11 +204,11 @@ def _conditional_logit(terms: Any, owner: Places, target: Array) -> Array:
         odds = np.exp(scores - top[item])
         total = np.add.reduceat(odds, starts)
         fit = ((np.log(total) + top) * known).sum() - share @ scores
-        return float(fit + _PENALTY / 2 * weights @ weights), turned @ (
+        return float(fit + _PENALTY / 2 * weights @ weights), terms.turned_times(
             odds / total[item] * known[item] - share
         ) + _PENALTY * weights
 
-    found = minimize(loss, np.zeros(terms.shape[1]), jac=True, method="CG", options={"maxiter": _STEPS})
+    found = minimize(loss, np.zeros(terms.width), jac=True, method="CG", options={"maxiter": _STEPS})
     return np.asarray(found.x)
 
 

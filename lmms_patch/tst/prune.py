@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.runs.numbers import ALPHA, REVERSED
 from lmms_patch.runs.typed import read_as
 from lmms_patch.stats.bounds import Number
+from lmms_patch.tst.copies import cluster_of
 from lmms_patch.tst.diagnosis import Diagnose, Diagnosis
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.results import sign_flip_p, withheld
@@ -176,7 +178,11 @@ class _Pruning:
     def __post_init__(self) -> None:
         self.place = {item.key: i for i, item in enumerate(self.items)}
         self.selector = Selector(self.items, self.settings)
-        self.clusters = cluster_of(self.items)
+
+    @cached_property
+    def clusters(self) -> Places | None:
+        """The cluster of each item."""
+        return cluster_of(self.items)
 
     def run(self) -> Pruned:
         budget = self.selector.budget
@@ -379,24 +385,6 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
     low = baseline if baseline[known].mean() < found.floor[known].mean() else found.floor
     above = sign_flip_p((scores - baseline)[known], own)
     return float(baseline[known].mean()), above, sign_flip_p((low - scores)[known], own)
-
-
-def cluster_of(items: Sequence[Item]) -> Places | None:
-    """Return the cluster number of each item (by source, else by cluster, else alone).
-
-    None where no item has either.
-    """
-    keys = [item.source if item.source is not None else item.cluster for item in items]
-    if all(key is None for key in keys):
-        return None
-    numbers: dict[Any, int] = {}
-    return np.array(
-        [
-            numbers.setdefault(("own", i) if key is None else ("shared", repr(key)), len(numbers))
-            for i, key in enumerate(keys)
-        ],
-        np.intp,
-    )
 
 
 def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None) -> str:

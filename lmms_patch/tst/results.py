@@ -104,7 +104,7 @@ class _Records:
         self.headline = self.tested[0].grouping
         self.names = list(self.tested[0].scores)
         self.copies = ["single" if tested.copies is None else tested.copies for tested in self.tested]
-        labels = [_cluster(r) for r in records]
+        labels = [record.tested_with for record in records]
         self.clusters = (
             None
             if all(label is None for label in labels)
@@ -194,12 +194,6 @@ class _Records:
             means = (_known_mean(values[own]) for values in (baseline, chance, s))
             out[name] = Category(int(own.sum()), accuracy.value, accuracy.low, accuracy.high, *means)
         return out if len(out) > 1 else {}
-
-
-def _cluster(record: Record) -> Any:
-    """Return what a doc is resampled with: its source, else its cluster; None where neither is known."""
-    source = None if record.tst is None else record.tst.source
-    return source if source is not None else record.fields.get("cluster")
 
 
 def _array(values: Iterable[float | None]) -> Array:

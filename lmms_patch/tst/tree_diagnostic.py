@@ -3,8 +3,8 @@
 - Choice formats: "is this option right?" for each option, normalised within the item.
 - Numbers whose scorer rewards nearness: a distribution over the training golds of the category, and the answer that the
   scorer rewards most under it.
-- Open answers, and numbers that are right or wrong: the most frequent training golds of the category as options; "none
-  of them" is also possible.
+- Open answers, and numbers that are right or wrong: a few training golds as options (``tst.candidates``); "none of them"
+  is also possible.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.3 and B.2.
 """
@@ -21,9 +21,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.ask.answers import as_number, counted, same_answer
+from lmms_patch.ask.answers import as_number
 from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
+from lmms_patch.tst.candidates import CANDIDATES, Candidates
 from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of, option_name
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
 from lmms_patch.tst.linear import MOST_ROWS as MOST_LINEAR
@@ -33,12 +34,8 @@ from lmms_patch.tst.trees import ModelSettings, Right, fit_number, fit_right
 
 Array = NDArray[np.float64]
 
-MOST_CANDIDATES, FEWER_CANDIDATES = 24, 8
-"""The most candidates for an open answer, of few docs and of many."""
 MOST_PERMUTED = 8
 """How many groups of features get a permutation importance, per kind of item."""
-MOST_ROWS = 12_000
-"""The rows of candidates for open answers from which a doc has fewer candidates: the rare ones among them are hardly ever right, and cost as much."""
 ROWS_AT_ONCE = 400_000
 """The most rows of all folds in work at the same time (about 5 kB each): bounds the memory whatever the number of threads."""
 
@@ -121,7 +118,7 @@ class PreparedRf:
         self._has_gold[self._number] &= np.array(
             [bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool
         )
-        rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + len(self._open) * FEWER_CANDIDATES
+        rows = sum(len(items[i].options) for i in self._choice) + len(self._number) + len(self._open) * CANDIDATES
         if settings.model == "linear" and rows > MOST_LINEAR:
             raise OptionError(
                 f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting"
@@ -137,6 +134,10 @@ class PreparedRf:
     @cached_property
     def _numbers(self) -> NumberTable:
         return NumberTable([self.items[i] for i in self._number], self._settings.embed)
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        return Candidates([self.items[i] for i in self._open])
 
     def _fit_choice(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready:
         table = self._options
@@ -181,7 +182,7 @@ class PreparedRf:
 
     def _fit_open(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready | None:
         items = [self.items[i] for i in self._open]
-        candidates, right = _candidates(items, train, inner_folds(train, groups, len(items), seed))
+        candidates, right = self._candidates.of(train, inner_folds(train, groups, len(items), seed))
         if not len(train) or not any(candidates):
             return None
         table = OptionTable(items, candidates, right, self._settings.embed)
@@ -269,7 +270,10 @@ class PreparedRf:
                     lost[ready.kind, name].append(drop * len(asked))
         rows = [
             Importance(
-                kind, name, total / items[kind], sum(lost[kind, name]) / items[kind] if (kind, name) in lost else None
+                kind,
+                name,
+                float(total / items[kind]),
+                float(sum(lost[kind, name]) / items[kind]) if (kind, name) in lost else None,
             )
             for (kind, name), total in gain.items()
             if total > 0
@@ -345,26 +349,3 @@ def _numbers_of(items: Sequence[Item]) -> dict[str, list[int]]:
         if item.format == "number" and item.golds and as_number(item.golds[0]) is not None:
             out[item.category].append(place)
     return out
-
-
-def _candidates(items: Sequence[Item], train: Places, inner: Places) -> tuple[list[list[str]], list[list[int]]]:
-    """Return, for each item, candidate answers and which of them are right.
-
-    Candidates are the most frequent golds of the training items of its category. A training item sees the golds of the
-    other inner folds only: a gold that it alone has is not among its candidates.
-    """
-    most = int(np.clip(MOST_ROWS // max(1, len(items)), FEWER_CANDIDATES, MOST_CANDIDATES))
-    lists: dict[tuple[str, int], list[str]] = {}
-    for category in {item.category for item in items}:
-        own = [i for i in train if items[i].category == category] or list(train)
-        for fold in [-1, *np.unique(inner[train])]:
-            lists[category, int(fold)] = [
-                gold for gold, _ in counted(items[i].golds[0] for i in own if inner[i] != fold)[:most]
-            ]
-    candidates = [lists[item.category, int(inner[i])] for i, item in enumerate(items)]
-    golds = [set(map(same_answer, item.golds[:10])) for item in items]
-    right = [
-        [p for p, text in enumerate(own) if same_answer(text) in known]
-        for own, known in zip(candidates, golds, strict=True)
-    ]
-    return candidates, right

@@ -9,7 +9,7 @@ from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.scored import SampleRecord, ScoredView
-from lmms_patch.tst.copies import Copies
+from lmms_patch.tst.copies import Copies, unnamed_copies
 from lmms_patch.tst.results import stress
 from lmms_patch.tst.rewards import Rewards
 from tests.making.runs import as_records, mc_run, write_run
@@ -92,7 +92,7 @@ def details_of(items, found, headline, **about):
     """
     copies, rewards = Copies(items), Rewards(items, lambda place, answer: float(answer in items[place].golds))
     head, classes = found[headline], copies.classes(np.arange(len(items)), rewards)
-    records = []
+    records, texts = [], unnamed_copies(items)
     for i, item in enumerate(items):
         tst = {
             "diagnostic": "rf",
@@ -104,7 +104,11 @@ def details_of(items, found, headline, **about):
         by_name = {"scores": {name: one.scores[:, i].tolist() for name, one in found.items()}}
         by_name["baseline"] = {name: one.baseline[:, i].tolist() for name, one in found.items()}
         records.append(
-            {"doc_id": i, "fields": {"category": item.category}, "tst": {**tst, **by_name, "copies": classes[i]}}
+            {
+                "doc_id": i,
+                "fields": {"category": item.category},
+                "tst": {**tst, **by_name, "copies": classes[i], "text": texts[i]},
+            }
         )
     told = {"texts": asdict(copies.repeats())}
     return {**to_json(stress(as_records(records))), **told, **about}

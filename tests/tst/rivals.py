@@ -29,11 +29,11 @@ RIVALS = {
 }
 
 
-def rival_scores(items: Sequence[Item], name: str, grouped: Grouping, seed: int = 0) -> np.ndarray:
-    """Return the native score of a rival's held-out answer to each item, on the five folds of a fold seed."""
+def rival_scores(items: Sequence[Item], name: str, grouped: Grouping, seed: int = 0, folds: int = 5) -> np.ndarray:
+    """Return the native score of a rival's held-out answer to each item, on the folds of a fold seed."""
     everyone, rewards = np.arange(len(items)), rewards_of(items)
-    fold, out = deal(items, everyone, grouped, 5, seed), np.full(len(items), np.nan)
-    for k in range(5):
+    fold, out = deal(items, everyone, grouped, folds, seed), np.full(len(items), np.nan)
+    for k in range(folds):
         for choice in (True, False):
             own = np.array([item.is_choice == choice for item in items])
             train, test = np.flatnonzero(own & (fold != k)), np.flatnonzero(own & (fold == k))

@@ -36,11 +36,11 @@ WORLDS = {
     ],
 }
 REAL = {
-    "vsi_bench": size(250, 700),
-    "pope_coco": size(200, 500),
-    "scienceqa_test": size(120, 300),
-    "videomme": size(120, 300),
-    "nlvr": size(150, 400),
+    "vsi_bench": size(140, 700),
+    "pope_coco": size(120, 500),
+    "scienceqa_test": size(80, 300),
+    "videomme": size(80, 300),
+    "nlvr": size(100, 400),
 }
 
 

@@ -8,7 +8,13 @@ from scipy.special import log_softmax
 from sklearn.linear_model import Ridge
 
 from lmms_patch.tst import linear
-from lmms_patch.tst.linear import items_of, number_scores, option_scores, shares
+from lmms_patch.tst.linear import Block, Terms, items_of, number_scores, shares
+
+
+def option_scores(terms, *rest):
+    """Scores of rows that each have a text of their own."""
+    every = np.arange(terms.shape[0])
+    return linear.option_scores(Terms(len(every), [Block(terms, every, every, 0 * every)]), *rest)
 
 
 def problem(items=60, terms=12, seed=0):
@@ -100,3 +106,32 @@ def test_without_training_rows_all_scores_are_0():
     assert option_scores(terms, np.array([0, 0]), np.array([1.0, 0]), np.array([-1, -1])).tolist() == [0, 0]
     assert number_scores(terms, np.zeros(2), np.array([-1, -1])).tolist() == [0, 0]
     assert len(shares(np.empty(0), np.empty(0, np.intp))) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocks_are_a_table_of_terms(seed):
+    """Truth: the table written out, a column for each kind and term."""
+    stream, rows = np.random.default_rng(seed), 40
+    blocks, columns = [], []
+    for kinds, made in ((1, csr_matrix), (3, csr_matrix), (4, np.asarray)):
+        own = np.flatnonzero(stream.random(rows) < 0.7)
+        texts = np.asarray(stream.random((6, 5)) * (stream.random((6, 5)) < 0.3))
+        text, kind = stream.integers(6, size=len(own)), stream.integers(kinds, size=len(own))
+        table = np.zeros((rows, 5, kinds))
+        table[own, :, kind] = texts[text]
+        blocks.append(Block(made(texts), own, text, kind, kinds))
+        columns.append(table.reshape(rows, -1))
+    terms, table = Terms(rows, blocks), np.hstack(columns)
+    some, weights, values = (
+        np.flatnonzero(stream.random(rows) < 0.5),
+        stream.random(table.shape[1]),
+        stream.random(rows),
+    )
+    np.testing.assert_allclose(terms @ weights, table @ weights)
+    np.testing.assert_allclose(terms.turned_times(values), table.T @ values)
+    np.testing.assert_allclose(terms[some] @ weights, table[some] @ weights)
+    np.testing.assert_allclose(terms[some].turned_times(values[some]), table[some].T @ values[some])
+    kept = terms.used(some)
+    assert (table[some].any(axis=0)).sum() <= kept.width <= terms.width
+    assert np.sort(kept[some].turned_times(values[some])).sum() == pytest.approx((table[some].T @ values[some]).sum())
+    assert (terms[some[:0]] @ weights).shape == (0,)

@@ -16,9 +16,9 @@ from lmms_patch.tst.diagnosis import Diagnosis, diagnose
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item, Prediction
 from lmms_patch.tst.null import CLEAR, FEWEST, has_many_categories, p_above, p_beyond_kinds, shuffled_null
-from lmms_patch.tst.shuffle import permute_golds
+from lmms_patch.tst.shuffle import permute_golds, shuffle_golds
 from tests.sizes import size
-from tests.tst.worlds import OBJECTS, free, mc, rewards_of, yesno
+from tests.tst.worlds import OBJECTS, copied, free, mc, paraphrases, rewards_of, vocabulary, yesno
 
 
 def world(kind, categories=30, docs=6, seed=0):
@@ -48,9 +48,8 @@ def counts(items):
 
 def test_golds_stay_in_their_category_and_as_often_as_they_were():
     items = world("coins")
-    within, over_all = permute_golds(items, 1), permute_golds(items, 1, within_category=False)
-    assert counts(within) == counts(items) != counts(over_all)
-    assert Counter(item.golds for item in over_all) == Counter(item.golds for item in items)
+    within = permute_golds(items, 1)
+    assert counts(within) == counts(items)
     assert [item.golds for item in within] != [item.golds for item in items]
     assert permute_golds(items, 1) == within
 
@@ -82,6 +81,101 @@ def test_when_categories_are_many():
     assert has_many_categories(world("coins"))
     assert not has_many_categories(world("coins", 9)), "9 categories"
     assert not has_many_categories(world("coins", 10, 100)), "100 docs each"
+
+
+# --- copies -------------------------------------------------------------------------------------------
+
+
+def texts_of(items):
+    return [item.options[item.right] for item in items]
+
+
+@pytest.mark.parametrize("draw", [permute_golds, shuffle_golds])
+def test_copies_with_one_gold_keep_one(draw):
+    """30 questions, each in four rotations, beside questions that stand once."""
+    items = [*copied(30, 4, rotated=True), *world("coins", 5)]
+    items = [replace(item, category="", doc_id=i) for i, item in enumerate(items)]
+    changed = 0
+    for seed in range(20):
+        golds = texts_of(draw(items, seed))
+        assert all(len(set(golds[i : i + 4])) == 1 for i in range(0, 120, 4))
+        changed += sum(golds[i] != texts_of(items)[i] for i in range(0, 120, 4))
+    assert abs(changed / 600 - 0.75) < 0.08, "another of four options"
+
+
+def test_golds_of_copies_in_other_orders_change_hands_as_one():
+    """Truth: four single questions with the golds A B C C and two rotated pairs with B and D as first items: A B B C C D in all."""
+    items = [
+        mc(i, f"Which thing {i * 'very '}?", [f"{i} {k}" for k in "abcd"], right)
+        for i, right in enumerate([0, 1, 2, 2])
+    ]
+    for asked, right in (("What colour", 1), ("How deep", 3)):
+        shown = [f"{asked} {k}" for k in "abcd"]
+        items += [mc(9, asked, shown, right), mc(9, asked, shown[1:] + shown[:1], (right - 1) % 4)]
+    items += [mc(99, f"And {word}?", ["e", "f"], 0) for word in "klmno"]  # so that two of the docs are no large share
+    seen = set()
+    for seed in range(30):
+        made = permute_golds(items, seed)
+        assert sorted(made[i].right for i in (0, 1, 2, 3, 4, 6)) == [0, 1, 1, 2, 2, 3]
+        assert texts_of(made)[4] == texts_of(made)[5]
+        assert texts_of(made)[6] == texts_of(made)[7]
+        seen.add(texts_of(made)[4])
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize("opposite", [True, False])
+def test_pairs_of_paraphrases_stay_opposite_or_alike(opposite):
+    items = paraphrases(40, opposite=opposite)
+    for seed in range(10):
+        golds = [item.golds for item in permute_golds(items, seed)]
+        assert [golds[i] != golds[i + 1] for i in range(0, 80, 2)] == [opposite] * 40
+        assert Counter(golds) == Counter(item.golds for item in items) or not opposite
+
+
+def test_copies_like_no_others_and_copies_with_a_source_change_hands_one_by_one():
+    """Seven copies with both golds beside singles; and pairs with one gold each, of which each stands on an image of its own."""
+    lone = [yesno(i, "Is it open?", ("yes", "no")[i % 2]) for i in range(7)]
+    items = [
+        *lone,
+        *(
+            yesno(7 + i, f"Is the {word} shut?", "yes")
+            for i, word in enumerate(vocabulary(40, np.random.default_rng(0)))
+        ),
+    ]
+    made = [permute_golds(items, seed) for seed in range(20)]
+    assert {sum(item.golds == ("no",) for item in one) for one in made} == {3}
+    assert min(sum(item.golds == ("no",) for item in one[:7]) for one in made) == 0
+    named = [yesno(i, f"Is the {OBJECTS[i // 2]} here?", ("yes", "no")[i // 2 % 2], source=i) for i in range(40)]
+    golds = [item.golds for item in permute_golds(named, 0)]
+    assert any(golds[i] != golds[i + 1] for i in range(0, 40, 2))
+
+
+@dataclass
+class ByWords:
+    """A diagnostic that answers the option whose words were right most often: copies get one answer."""
+
+    name: str = "words"
+    items: Sequence[Item] = ()
+
+    def prepare(self, items, rewards):
+        return replace(self, items=items)
+
+    def predict(self, train, test, *, seed, groups):
+        seen = Counter(self.items[i].options[self.items[i].right] for i in train)
+        answers = [max(self.items[i].options, key=lambda text: (seen[text], text)) for i in test]
+        said = [self.items[i].answers[self.items[i].options.index(text)] for i, text in zip(test, answers, strict=True)]
+        return [Prediction(one, self.items[i].answers, np.full(4, 0.25)) for i, one in zip(test, said, strict=True)]
+
+
+def test_scores_on_shuffled_golds_of_copies_vary_as_much_as_those_of_single_questions():
+    """25 questions, each in four rotations, answered alike: the accuracy has the spread of 25 coins of 1/4 and not of 100."""
+    items, diagnostic, scores = copied(25, 4, rotated=True), ByWords(), []
+    for seed in range(size(25, 100)):
+        made = permute_golds(items, seed)
+        rewards, by = rewards_of(made), grouping(made, "none")
+        prepared = diagnostic.prepare(made, rewards)
+        scores.append(diagnose(prepared, made, rewards, np.arange(100), by, seeds=(0,)).accuracy)
+    assert abs(np.std(scores, ddof=1) / np.sqrt(0.1875 / 25) - 1) < size(0.4, 0.2)
 
 
 @dataclass
@@ -118,7 +212,7 @@ def test_coins_are_no_finding_whatever_the_category_counts_say():
     """The most frequent of four coins among six docs stands on half of them: the constant answer seems to know more than a guess, also on shuffled golds."""
     found, null = null_of("coins", categories=size(40, 100))
     assert found.baseline.mean() > 0.27
-    assert null.own == found.scores[0].mean()
+    assert null.own == found.accuracy
     assert null.p > 0.05
     assert [one >= null.own for one in null.shuffled] == [False] * (len(null.shuffled) - 1) + [True], (
         "the first shuffle as high decides"

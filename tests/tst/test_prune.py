@@ -13,7 +13,7 @@ from lmms_patch.errors import OptionError
 from lmms_patch.tst.diagnosis import DEALS, Diagnosis, deal_golds, diagnose
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item
-from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, by_luck, cluster_of, prune
+from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, by_luck, prune
 from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount, hashed, shares
 from lmms_patch.tst.shuffle import shuffle_golds
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
@@ -461,10 +461,3 @@ def test_below_is_below_the_lower_of_baseline_and_chance():
     assert below > 0.05
     _, _, below = against_baseline(Diagnosis(scores[0], np.full(4000, 0.25), scores * 0, baseline), None)
     assert below < 0.001
-
-
-def test_clusters():
-    assert cluster_of([choice(0), choice(1)]) is None
-    found = cluster_of([choice(0, source="a"), choice(1), choice(2, source="a"), choice(3)])
-    assert found[0] == found[2]
-    assert len(set(found)) == 3

@@ -1,6 +1,5 @@
 """``tst_rf`` on worlds whose shortcuts are known: what is planted is found, and where there is nothing nothing is."""
 
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from lmms_patch.tst.diagnosis import diagnose, jobs_of
 from lmms_patch.tst.folds import folds, grouping
 from lmms_patch.tst.rewards import Rewards
-from lmms_patch.tst.tree_diagnostic import MOST_CANDIDATES, RfDiagnostic, group_of
+from lmms_patch.tst.tree_diagnostic import RfDiagnostic, group_of
 from lmms_patch.tst.trees import ModelSettings
 from tests.sizes import each, size
 from tests.tst.worlds import (
@@ -94,18 +93,18 @@ def test_what_was_planted_is_named():
     """
     for items, kind, features in (
         (
-            planted_choice(500)[0],
+            planted_choice(size(350, 500))[0],
             "options",
             {"slot value and option", "slot value at its place and option", "word of the question and option"},
         ),
         (planted_number(400)[0], "numbers", {"slot value", "slot value at its place"}),
         (
-            planted_yesno(500)[0],
+            planted_yesno(size(350, 500))[0],
             "options",
             {"slot value and option", "slot value at its place and option", "word of the question and option"},
         ),
         (
-            planted_open(400)[0],
+            planted_open(size(300, 400))[0],
             "open answers",
             {"slot value and option", "slot value at its place and option", "word of the question and option"},
         ),
@@ -114,6 +113,7 @@ def test_what_was_planted_is_named():
         everyone = np.arange(len(items))
         rows = prepared.explain(jobs_of(everyone, folds(items, 3, everyone, 0), 3, 0), everyone)
         assert {row.kind for row in rows} == {kind}
+        assert {type(row.gain) for row in rows} == {float}, "results files take no other numbers"
         assert sum(row.gain for row in rows) == pytest.approx(1)
         assert rows[0].feature in features
         assert sum(row.gain for row in rows if row.feature in features) > 0.5
@@ -163,7 +163,7 @@ def test_random_golds_give_chance(kind, by):
     expected score stands in ``chance``; yes/no: 1/2. s(x) is a probability, so its mean is that of a guess up to what
     calibration costs.
     """
-    runs = [cross_validate(noise(kind, 200, seed), by) for seed in range(size(3, 8))]
+    runs = [cross_validate(noise(kind, 200, seed), by) for seed in range(size(2, 8))]
     accuracy, baseline, s, chance = (
         np.array([np.mean(value) for value in values])
         for values in zip(*((r.scores, r.baseline, r.s, r.chance) for r in runs), strict=True)
@@ -372,8 +372,8 @@ def test_a_category_that_the_training_folds_do_not_have():
 )
 def test_the_same_whatever_the_threads(settings, world):
     """Bitwise: twice alike, with folds in several threads, and with several threads in a fit."""
-    items = world(100)[0]
-    few = ModelSettings(settings.model, 12)
+    items = world(size(60, 100))[0]
+    few = ModelSettings(settings.model, size(8, 12))
     first = cross_validate(items, k=3, settings=few)
     for workers, threads in ((1, 1), (3, 1), (1, 3)):
         again = cross_validate(items, k=3, settings=replace(few, threads=threads), workers=workers)
@@ -385,9 +385,10 @@ def test_the_same_whatever_the_threads(settings, world):
 @pytest.mark.parametrize("world", [planted_choice, planted_number])
 def test_the_order_of_the_items_matters_only_a_little(world):
     """With the same folds, joined on doc_id: inner folds and subsamples go by place, so results move as with another seed, not more."""
-    items = world(240)[0]
-    fold = np.random.default_rng(0).integers(0, 4, 240)
-    order = np.random.default_rng(1).permutation(240)
+    docs = size(120, 240)
+    items = world(docs)[0]
+    fold = np.random.default_rng(0).integers(0, 4, docs)
+    order = np.random.default_rng(1).permutation(docs)
 
     def credits_of(own, fold, seed):
         prepared, _ = prepare(own, ModelSettings(trees=size(20, 60)))
@@ -396,13 +397,13 @@ def test_the_order_of_the_items_matters_only_a_little(world):
             test = np.flatnonzero(fold == number_)
             for place, p in zip(
                 test,
-                prepared.predict(np.flatnonzero(fold != number_), test, seed=seed, groups=np.arange(240)),
+                prepared.predict(np.flatnonzero(fold != number_), test, seed=seed, groups=np.arange(docs)),
                 strict=True,
             ):
                 out[own[place].doc_id] = sum(
                     q * score(place, a) for q, a in zip(p.probabilities, p.answers, strict=True)
                 )
-        return np.array([out[i] for i in range(240)])
+        return np.array([out[i] for i in range(docs)])
 
     seeds = [credits_of(items, fold, seed) for seed in range(3)]
     shuffled = credits_of([items[i] for i in order], fold[order], 0)
@@ -410,13 +411,3 @@ def test_the_order_of_the_items_matters_only_a_little(world):
     assert np.abs(seeds[0] - shuffled).mean() < 1.5 * furthest
     assert np.corrcoef(seeds[0], shuffled)[0, 1] > 0.5
     assert abs(seeds[0].mean() - shuffled.mean()) < 0.03
-
-
-def test_open_candidates_are_bounded_and_frequent_ones_first():
-    stream = np.random.default_rng(0)
-    items = [free(i, f"what {i % 7}?", f"g{min(39, int(stream.exponential(8)))}") for i in range(300)]
-    prepared, _ = prepare(items)
-    said = prepared.predict(np.arange(250), np.arange(250, 300), seed=0, groups=np.arange(300))
-    counts = Counter(item.golds[0] for item in items[:250])
-    top = {gold for gold, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_CANDIDATES]}
-    assert all(set(p.answers) == top for p in said)

@@ -15,10 +15,12 @@ from lmms_patch.tst.rewards import Rewards
 from lmms_patch.tst.tree_diagnostic import PreparedRf, RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.places import SHARED
+from tests.sizes import size
 
 DATA = SHARED
 SMALL_FOREST = ModelSettings("forest", 30)
 FEW_TREES = ModelSettings("boosting", 40)
+FOLDS = size(3, 5)
 OBJECTS = (
     "lamp",
     "chair",
@@ -78,7 +80,7 @@ def cross_validate(
     items: Sequence[Item],
     by: str = "none",
     *,
-    k: int = 5,
+    k: int = FOLDS,
     seeds: Sequence[int] = (0,),
     settings: ModelSettings = FEW_TREES,
     places: np.ndarray | None = None,
@@ -286,6 +288,41 @@ def two_captions(n: int, seed: int = 0) -> tuple[list[Item], float]:
         items.append(mc(i, "Which caption is right?", options, 0 if stream.random() < chance else 1))
         knows += max(chance, 1 - chance) / n
     return items, knows
+
+
+# ---- open answers ----
+
+
+def gqa_like(n: int, seed: int = 0, *, categories: bool = False) -> list[Item]:
+    """Open questions in the manner of GQA: is there a thing, its side, colour, material, room, what is beside it.
+
+    300 things, frequent and rare, each with its usual answers; some 340 different answers.
+    """
+    stream = np.random.default_rng(seed)
+    things, colours, materials, rooms = (vocabulary(count, stream) for count in (300, 12, 8, 15))
+    often = np.arange(1, 301) ** -0.8
+    often /= often.sum()
+    colour, material = (stream.dirichlet(np.full(count, 0.35), 300) for count in (12, 8))
+    yes, beside = stream.beta(2, 2, 300), [stream.choice(300, 12, replace=False) for _ in things]
+    items = []
+    for i in range(n):
+        a, b = (int(k) for k in stream.choice(300, 2, p=often))
+        kind = str(
+            stream.choice(
+                ["exist", "side", "colour", "material", "room", "beside"], p=[0.38, 0.12, 0.16, 0.06, 0.04, 0.24]
+            )
+        )
+        near = often[beside[a]] / often[beside[a]].sum()
+        question, gold = {
+            "exist": (f"Is there a {things[a]} near the {things[b]}?", "yes" if stream.random() < yes[a] else "no"),
+            "side": (f"Which side of the photo is the {things[a]} on?", ("left", "right")[stream.integers(2)]),
+            "colour": (f"What color is the {things[a]}?", colours[stream.choice(12, p=colour[a])]),
+            "material": (f"What is the {things[a]} made of?", materials[stream.choice(8, p=material[a])]),
+            "room": (f"Which room is the {things[a]} in?", rooms[int(stream.integers(3)) + a % 12]),
+            "beside": (f"What is to the left of the {things[a]}?", things[stream.choice(beside[a], p=near)]),
+        }[kind]
+        items.append(free(i, question, gold, category=kind if categories else ""))
+    return items
 
 
 # ---- sets with copies ----

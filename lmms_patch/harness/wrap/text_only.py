@@ -29,14 +29,13 @@ from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
 from lmms_patch.tst.checks import leaks
 from lmms_patch.tst.context import contexts
-from lmms_patch.tst.copies import Copies, Repeats
+from lmms_patch.tst.copies import Copies, Repeats, cluster_of, unnamed_copies
 from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, fold_seeds, jobs_of, model_seed, scored
 from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
 from lmms_patch.tst.folds import headline as choose_headline
 from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
 from lmms_patch.tst.keys import keys_of
 from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
-from lmms_patch.tst.prune import cluster_of
 from lmms_patch.tst.rewards import Rewards
 
 
@@ -54,6 +53,7 @@ class Found:
         zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
         repeats: repeated texts and label conflicts.
         copies: the class of each doc among its copies.
+        texts: the number that the copies share which are resampled together (``copies.unnamed_copies``).
         importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
         causes: rows of ``causes.Cause``.
         null: the same on shuffled golds, where they decide.
@@ -67,6 +67,7 @@ class Found:
     unusable: Mapping[str, str]
     repeats: Repeats
     copies: Sequence[str]
+    texts: Sequence[int | None]
     zero_shot: Sequence[Prediction] | None = None
     zero_shot_s: Any = None
     zero_shot_scores: Any = None
@@ -264,6 +265,7 @@ class TextOnly:
             unusable={**self._headline[1], **others},
             repeats=self.copies.repeats(),
             copies=self.copies.classes(np.arange(len(self.items)), self.rewards, self.rewards.scale),
+            texts=unnamed_copies(self.items),
             zero_shot=predictions,
             zero_shot_s=zero_shot_s,
             zero_shot_scores=zero_shot_scores,
@@ -398,6 +400,7 @@ class TextOnly:
             "scores": {name: d.scores[:, at].tolist() for name, d in found.by_grouping.items()},
             "baseline": {name: d.baseline[:, at].tolist() for name, d in found.by_grouping.items()},
             "copies": found.copies[at],
+            "text": found.texts[at],
         }
 
     def about(self) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import yaml
 
 from tests.harness.command import details, lmms_eval, samples
 from tests.places import SHARED
-from tests.sizes import size
+from tests.sizes import DEEP, size
 
-SEEDS, TREES = size(1, 3), size(20, 40)
+SEEDS, TREES, EVERY = size(1, 3), size(20, 40), size(16, 4)
 VSI = SHARED / "vsi_bench.jsonl"
 
 pytestmark = pytest.mark.cli
@@ -40,10 +40,10 @@ def score(doc, results):
 
 
 def write_vsi(folder):
-    """Every fourth scene; returns its rows."""
+    """Every ``EVERY``-th scene; returns its rows."""
     rows = [json.loads(line) for line in VSI.read_text(encoding="utf-8").splitlines()]
     scenes = {scene: i for i, scene in enumerate(dict.fromkeys(row["meta"]["video"] for row in rows))}
-    rows = [row for row in rows if scenes[row["meta"]["video"]] % 4 == 0]
+    rows = [row for row in rows if scenes[row["meta"]["video"]] % EVERY == 0]
     (folder / VSI.name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "utils.py").write_text(VSI_UTILS)
     task = {
@@ -69,7 +69,7 @@ def write_vsi(folder):
 
 @pytest.mark.skipif(not VSI.exists(), reason="the real data is not beside this checkout")
 def test_vsi_bench(tmp_path):
-    """A quarter of the scenes and few trees reach what they do on the whole (``tests/tst/test_tst_real.py``).
+    """A quarter of the scenes and few trees reach what they do on the whole (``tests/tst/test_tst_real.py``); of fewer only the files are looked at.
 
     The authors' hand-written features reach 0.388 with folds grouped by scene and 0.430 with random ones
     (../shared/data/README.md).
@@ -78,12 +78,15 @@ def test_vsi_bench(tmp_path):
     asked = ("--model", "tst_rf", "--model_args", f"trees={TREES}", "--tasks", "vsi_tst5", "--include_path", tmp_path)
     lmms_eval(*asked, "--output_path", tmp_path / "out", "--log_samples")
     found, lines = details(tmp_path / "out", "vsi_tst5"), samples(tmp_path / "out", "vsi_tst5")
-    assert len(lines) == len(rows) == 1251
-    assert found["tst_source"] >= 0.39
-    assert found["tst_none"] >= 0.48
-    assert found["tst_details"]["leakage"]["low"] > 0
-    assert 0.30 < found["tst_majority"] < 0.36  # authors: 0.340, with random folds
-    assert found["tst_above_low"] > 0.03
+    assert len(lines) == len(rows)
+    assert 0.28 < found["tst_majority"] < 0.38  # authors: 0.340, with random folds
+    assert found["tst_source"] > found["tst_majority"]
+    if DEEP:
+        assert len(rows) == 1251
+        assert found["tst_source"] >= 0.39
+        assert found["tst_none"] >= 0.48
+        assert found["tst_details"]["leakage"]["low"] > 0
+        assert found["tst_above_low"] > 0.03
 
     records = [lines[doc_id]["patch"]["tst"] for doc_id in range(len(rows))]
     assert np.mean([record["scores"]["source"] for record in records]) == pytest.approx(found["tst"])
@@ -93,7 +96,7 @@ def test_vsi_bench(tmp_path):
     assert (
         len({(record["source"], record["fold"]) for record in records})
         == len({record["source"] for record in records})
-        == 72
+        == size(18, 72)
     )
     assert np.mean([lines[doc_id]["marks"] for doc_id in range(len(rows))]) == pytest.approx(
         np.mean([record["scores"]["source"][0] for record in records])

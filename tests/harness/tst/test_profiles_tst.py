@@ -14,7 +14,7 @@ from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
 from tests.harness.standins import TEXT, StandIn
 from tests.places import SHARED
-from tests.sizes import size
+from tests.sizes import DEEP, size
 from tests.tst.worlds import mra
 
 DATA = SHARED
@@ -117,7 +117,7 @@ def test_videomme_is_read_as_it_is(monkeypatch):
 
 
 def test_vsibench_by_its_own_task(monkeypatch):
-    """A sixth of the scenes: numbers about those of the whole benchmark (docs/tst.md), from the host's prompts and scorer."""
+    """A sixth of the scenes, or fewer: numbers about those of the whole benchmark (docs/tst.md), from the host's prompts and scorer."""
     standin = vsibench()
     scenes = {
         key: i
@@ -128,10 +128,12 @@ def test_vsibench_by_its_own_task(monkeypatch):
         )
     }
     ((_, splits),) = standin.data.items()
-    splits["test"][:] = [row for row in splits["test"] if scenes[row["dataset"], row["scene_name"]] % 6 == 0]
+    splits["test"][:] = [row for row in splits["test"] if scenes[row["dataset"], row["scene_name"]] % size(18, 6) == 0]
     task, rows = opened(standin, monkeypatch)
-    found = task.diagnose(RfDiagnostic(ModelSettings(trees=size(20, 40))), {}, in_threads(1), everything=False)
+    found = task.diagnose(
+        RfDiagnostic(ModelSettings(trees=size(20, 40), beside=DEEP)), {}, in_threads(1), everything=False
+    )
     head = found.by_grouping[found.headline]
-    assert len(head.s) == len(rows) > 700
-    assert 0.37 < head.accuracy < 0.47
-    assert head.accuracy > head.baseline.mean() + 0.04
+    assert len(head.s) == len(rows) > size(240, 700)
+    assert size(0.33, 0.37) < head.accuracy < size(0.5, 0.47)
+    assert head.accuracy > head.baseline.mean() + size(0.02, 0.04)

@@ -199,6 +199,7 @@ def test_each_record_says_all_there_is_to_a_doc(tested):
                 "scores",
                 "baseline",
                 "copies",
+                "text",
             ]
         )
         assert (record["diagnostic"], record["grouping"], record["source"]) == ("rf", "source", row["scene"])

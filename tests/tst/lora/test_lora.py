@@ -33,7 +33,7 @@ from lmms_patch.tst.lora.diagnostic import LoraDiagnostic, TrainingError, choice
 from lmms_patch.tst.lora.settings import PRESETS, LoraSettings
 from lmms_patch.tst.lora.text import Encoder, Row
 from tests.places import ROOT
-from tests.sizes import size
+from tests.sizes import DEEP, size
 from tests.tst.lora.ranks import JOBS, WHOLE, Stub, places
 
 TEMPLATE = (
@@ -211,7 +211,7 @@ def weights_of(net) -> dict[str, torch.Tensor]:
 
 def test_finds_a_planted_shortcut_and_leaves_the_model_as_it_was(chat):
     items = shortcut(300)
-    model = prepared(items, chat)
+    model = prepared(items, chat, epochs=size(7, 10))
     before = model.zero_shot(places(200, 300))
     weights, names = weights_of(model._model().net), [name for name, _ in model._model().net.named_modules()]
     after = model.predict(places(200), places(200, 300), seed=0)
@@ -748,6 +748,16 @@ def test_models_that_cannot_be_had(tmp_path, monkeypatch):
     assert "HF_HUB_OFFLINE" not in refused(lambda: prepared(items, "nobody/nothing-of-that-name"))
 
 
+def test_a_configuration_that_is_unknown_to_the_loader():
+    said = "Unrecognized configuration class <class 'T5Config'> for this kind of AutoModel."
+    with (
+        pytest.raises(OptionError, match=r"^model=x: not a causal language model; give another, such as "),
+        load._named(LoraSettings(model="x")).errors(),
+    ):
+        raise ValueError(said)
+
+
+@pytest.mark.skipif(not DEEP, reason="transformers imports all of its models to say so; make test-deep has this test")
 def test_a_model_that_is_no_causal_language_model(chat, tmp_path):
     for file in Path(chat).glob("tokenizer*"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
