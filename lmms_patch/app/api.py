@@ -290,7 +290,7 @@ def show(folder: str | Path) -> Run:
     path = taken.path
     results = runs.read(path).results
     for result in results:
-        audit.check(result, intervals=False)
+        audit.check(result)
     shown = tables.load(path)
     tested = [result for result in results if result.tst]
     magic = [result for result in results if result.magic]

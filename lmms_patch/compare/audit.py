@@ -89,13 +89,11 @@ class Audit:
     unproven: tuple[str, ...] = ()
 
 
-def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Audit:
+def check(result: Result, *, stored: bool = False) -> Audit:
     """Check the numbers of a result against each other, and against its own sample log.
 
     Args:
         result: the result.
-        intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP
-        and MPP.
         stored: take the records from the Parquet file beside the log, where that was compared with the results file
             when it was written, and the log is still the same file (``samples.checked``). Not for a gate: who changes a
             results file may change its Parquet file too.
@@ -113,10 +111,10 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
             _check_range(result, where)
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
-            found = _check_magic(result, where, intervals)
+            found = _check_magic(result, where)
             return Audit((*lacking, *found.unchecked), found.aside, _unproven(result))
         log = _Log(result, where, stored)
-        return Audit((*lacking, *log.check(intervals)), tuple(log.aside), () if log.sources else _unproven(result))
+        return Audit((*lacking, *log.check()), tuple(log.aside), () if log.sources else _unproven(result))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(
             f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})"
@@ -547,7 +545,7 @@ class _Log:
 
     # --- numbers ----------------------------------------------------------------------------------
 
-    def check(self, intervals: bool) -> tuple[str, ...]:
+    def check(self) -> tuple[str, ...]:
         """Check the numbers; returns what could not be."""
         settings, metric, table = table_of(self.run, Changes())
         sets = sets_of(self.run)
@@ -560,8 +558,6 @@ class _Log:
         if self.kind.folds:
             self.unchecked += check_points(self.run, table, forms.MEAN, (), folds=True, where=self.where)
         self._check_others(metric, settings.form)
-        if not intervals:
-            return (*self.unchecked, "intervals, chance and gate")
         self._check_errors_of_columns()
         result, analysis, tst = self.result, self.result.analysis, self.result.tst
         flat = {} if analysis is None else _flat(result, analysis)
@@ -796,7 +792,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 # --- MAGIC tasks ----------------------------------------------------------------------------------
 
 
-def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
+def _check_magic(result: Result, where: str) -> Audit:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
     lines = read_magic(result).values()
     unchecked: dict[str, None] = dict.fromkeys(
@@ -813,8 +809,6 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
             raise _refuse(where, f"counts.{name}", count, counts[name])
     if result.stored.n_failed is not None:
         _match(where, "n_failed", result.stored.n_failed, failed)
-    if not intervals:
-        return Audit((*unchecked, "intervals"))
     settings = result.stored.settings
     options: Any = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     unchecked |= _check_bounds(about, magic.bounds(records, about.variant, **options) if judged else {}, where)

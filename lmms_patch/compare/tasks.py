@@ -222,7 +222,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
     results, older = newest(every)
     for one in results:
-        audit.check(one, intervals=False)
+        audit.check(one)
     return results, older
 
 

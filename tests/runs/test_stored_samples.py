@@ -20,6 +20,8 @@ from lmms_patch.runs.samples import table, write
 from tests.making.runs import guesses_on_cells, mc_run, world_run, write_run
 from tests.stored import unpack
 
+pytestmark = pytest.mark.usefixtures("small_tables")
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):

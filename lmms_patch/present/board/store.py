@@ -98,7 +98,7 @@ def remember(run: runs.Run) -> list[BoardResult]:
     out = []
     for result in run.results:
         out.append(_result(result))
-        audit.check(result, intervals=False, stored=True)
+        audit.check(result, stored=True)
     return out
 
 

@@ -154,7 +154,7 @@ def _ids(texts: Sequence[str]) -> list[str]:
 def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
     """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
     result, kind = one.result, one.result.kind
-    audit.check(result, intervals=False, stored=True)
+    audit.check(result, stored=True)
     if kind.name == "magic":
         return _read_magic(one, examples, categories)
     analysis = result.analysis
