@@ -46,6 +46,7 @@ from lmms_patch.rci.recompute import (
 from lmms_patch.runs import catalogue, columns, failures, samples
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.details import MagicNumbers
+from lmms_patch.runs.digests import of_line
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
@@ -59,6 +60,7 @@ from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Array, Estimate
 from lmms_patch.text import clean
+from lmms_patch.text import line as one_line
 from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
 
@@ -68,6 +70,8 @@ NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-s
 UNPROVEN = (
     "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
 )
+NO_DIGEST = "settings, model and date (an earlier version recorded no digest of the results file)"
+NO_ANSWERS = "prompts, answers and golds as pages show them (an earlier version recorded no digest of them)"
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
@@ -82,11 +86,23 @@ class Audit:
         aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap,
         for example.
         unproven: what the file alone says of the run, in words.
+        unsealed: what beside the numbers no digest of the run covers, in words: a page that shows it says so.
     """
 
     unchecked: tuple[str, ...]
     aside: tuple[str, ...] = ()
     unproven: tuple[str, ...] = ()
+    unsealed: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> str:
+        """What stands beside numbers of which not all were checked; empty where all were."""
+        return f"not checked: {'; '.join(self.unchecked)}" if self.unchecked else ""
+
+    @property
+    def whole(self) -> str:
+        """The same of all that a page shows: the numbers, their settings, and the docs with their answers."""
+        return dataclasses.replace(self, unchecked=(*self.unchecked, *self.unsealed)).numbers
 
 
 def check(result: Result, *, stored: bool = False) -> Audit:
@@ -102,8 +118,12 @@ def check(result: Result, *, stored: bool = False) -> Audit:
         RecordError: a number is not what the others, or the log, give. The message names it, with both values.
     """
     _check_objects(result.run)
-    if not result.docs:
-        return Audit(("nothing was scored",))
+    found = _numbers(result, stored) if result.docs else Audit(("nothing was scored",))
+    return dataclasses.replace(found, unsealed=(*_check_results_file(result.run), *found.unsealed))
+
+
+def _numbers(result: Result, stored: bool) -> Audit:
+    """Return what ``check`` finds out about the numbers of a result, and about its log."""
     where = f"{result.run.path}: {result.task}"
     try:
         lacking = _check_file(result, where)
@@ -112,15 +132,31 @@ def check(result: Result, *, stored: bool = False) -> Audit:
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
             found = _check_magic(result, where)
-            return Audit((*lacking, *found.unchecked), found.aside, _unproven(result))
+            return dataclasses.replace(
+                found, unchecked=(*lacking, *found.unchecked), unproven=_unproven(result)
+            )
         log = _Log(result, where, stored)
-        return Audit((*lacking, *log.check()), tuple(log.aside), () if log.sources else _unproven(result))
+        unchecked = (*lacking, *log.check())
+        return Audit(unchecked, tuple(log.aside), () if log.sources else _unproven(result), log.unsealed)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(
             f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})"
         ) from None
     except OSError as error:
         raise RecordError(f"{where}: cannot be read ({error.strerror or error})") from None
+
+
+def told(results: Iterable[Result]) -> list[str]:
+    """Check the numbers of some results as ``check`` does, of logs with the Parquet file beside them from that.
+
+    Returns:
+        What was not checked, a line for each such result.
+
+    Raises:
+        RecordError: as ``check``.
+    """
+    lines = ((one.label, check(one, stored=True).numbers) for one in results)
+    return [one_line(f"{label}: {said}") for label, said in lines if said]
 
 
 def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> RecordError:
@@ -150,6 +186,24 @@ def _check_objects(run: Run) -> None:
         raise RecordError(
             f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed"
         )
+
+
+def _check_results_file(run: Run) -> list[str]:
+    """Check that what the results file says is what the run wrote.
+
+    This comes last: of a number that was changed another check says more.
+
+    Returns:
+        What cannot be checked.
+    """
+    if run.digest is None:
+        return [NO_DIGEST]
+    told, found = run.digest
+    if told != found:
+        raise RecordError(
+            f"{run.path}: its digest is {found}, but the run reported {told}; its settings, its model or its date were changed"
+        )
+    return []
 
 
 def _check_file(result: Result, where: str) -> list[str]:
@@ -384,6 +438,23 @@ def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list
     return []
 
 
+def _unsealed(result: Result, hashes: Iterable[bytes] | None) -> tuple[str, ...]:
+    """Check that prompts, answers and golds of the log are those that the run wrote; returns what cannot be checked.
+
+    Args:
+        result: the result.
+        hashes: of the lines (``digests.of_line``); None: the Parquet file was read, whose rows are held to the log.
+    """
+    told = result.made.answers
+    if told is UNSET:
+        return (NO_ANSWERS,)
+    if hashes is not None and told != (digest := log_digest(hashes)):
+        raise RecordError(
+            f"{result.log}: its prompts, answers or golds are not those that the run wrote: their digest is {digest}, but the run reported {told}; {CHANGED}"
+        )
+    return ()
+
+
 class _Log:
     """The records of a result, and what follows from them."""
 
@@ -391,6 +462,7 @@ class _Log:
         self.where, self.result, self.kind = where, result, result.kind
         self.path = sample_log(result.run.path, result.task)
         self.hashes: list[bytes] = []
+        self.answers: list[bytes] = []
         self.sources: set[int] = set()
         """Docs whose images other docs were asked on."""
         self._views: dict[int, View] = {}
@@ -398,6 +470,7 @@ class _Log:
         known = samples.checked(result) if stored and result.pipelines == 1 else None
         self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
+        self.unsealed = _unsealed(result, self.answers if known is None else None)
         self.aside: list[str] = []
         """Numbers that only the run could compute."""
         self.given: set[str] = set()
@@ -448,6 +521,7 @@ class _Log:
             times[record.doc_id] += 1
             if times[record.doc_id] == self.result.place + 1:
                 self.hashes.append(hashed_text(bytes(line.patch)))
+                self.answers.append(of_line(record.doc_id, line.input, line.filtered_resps, line.target))
                 out.append(record)
         docs = self.result.docs
         if times.total() != docs * pipelines:
@@ -795,8 +869,10 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 def _check_magic(result: Result, where: str) -> Audit:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
     lines = read_magic(result).values()
-    unchecked: dict[str, None] = dict.fromkeys(
-        _check_digest(result, result.log, (hashed(line.magic) for line in lines))
+    hashes = (hashed(line.magic) for line in lines)
+    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, hashes))
+    unsealed = _unsealed(
+        result, (of_line(line.doc_id, line.input, line.filtered_resps, line.target) for line in lines)
     )
     every = [line.record for line in lines]
     about = result.magic
@@ -841,7 +917,7 @@ def _check_magic(result: Result, where: str) -> Audit:
                 about.numbers[name].se if name in about.numbers else None,
                 "its entry under magic.numbers",
             )
-    return Audit(tuple(unchecked), tuple(aside))
+    return Audit(tuple(unchecked), tuple(aside), unsealed=unsealed)
 
 
 def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[str, Any], where: str) -> None:

@@ -97,8 +97,8 @@ def remember(run: runs.Run) -> list[BoardResult]:
     """
     out = []
     for result in run.results:
-        out.append(_result(result))
-        audit.check(result, stored=True)
+        kept = _result(result)
+        out.append(msgspec.structs.replace(kept, unchecked=audit.check(result, stored=True).whole))
     return out
 
 

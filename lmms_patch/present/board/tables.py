@@ -112,7 +112,17 @@ def remarks(group: Group) -> list[str]:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
     if group.merged:
         out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
-    return [*out, *_on_reading(group)]
+    return [*out, *_on_reading(group), *_unchecked(group)]
+
+
+def _unchecked(group: Group) -> list[str]:
+    """Return which numbers of a group were not held to their sample logs, a sentence for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in group.entries:
+        said = entry.result.unchecked
+        said = "not known whether they were checked: the board is of an earlier version" if said is None else said
+        by_reason.setdefault(said, []).append(clean(entry.model))
+    return [f"{listed(models, 6)}: {clean(said)}." for said, models in by_reason.items() if said]
 
 
 def _on_reading(group: Group) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lmms_patch.compare import audit
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.present.explore.docs import COLUMNS, Docs, Seen, digits
 from lmms_patch.rci import necessity
@@ -153,6 +154,8 @@ class Task:
                 self._load_blind(side)
                 for docs in _read(side.result):
                     side.docs = docs
+                unchecked = audit.check(side.result, stored=True).whole
+                self.note = line("; ".join(dict.fromkeys(filter(None, [self.note, unchecked]))))
                 side.whole = True
         except Exception as error:  # the docs are read in a thread of their own, where nobody would hear of it
             self.fault = line(f"{self.name}: its docs cannot be read: {_why(error)}")
