@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET
 
+from lmms_patch.ask.references import shown
 from lmms_patch.ask.spec import Key, WrapSpec, end, parse
 from lmms_patch.compare.checks import tst_score
 from lmms_patch.compare.magic import read as read_magic
@@ -625,6 +626,7 @@ class _Log:
         sets = sets_of(self.run)
         form = form_of(self.run, table, settings, sets)
         self._check_errors()
+        self._check_images()
         if form is None:
             self.unchecked.append(f"{metric} and what is made of it: only its own aggregation can compute it")
         else:
@@ -652,6 +654,13 @@ class _Log:
         odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
         self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
         return tuple(dict.fromkeys(self.unchecked))
+
+    def _check_images(self) -> None:
+        """Check that the digests of the images that were shown are those of the records; a file may lack them."""
+        made, given = self.result.made, shown(self.run.records)
+        for name, told in (("image_sizes", made.image_sizes), ("images", made.images)):
+            if told is not UNSET:
+                _match(self.where, f"made.{name}", told, given.get(name))
 
     def _check_errors(self) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
