@@ -71,8 +71,8 @@ NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-s
 UNPROVEN = (
     "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
 )
-NO_DIGEST = "settings, model and date (an earlier version recorded no digest of the results file)"
-NO_ANSWERS = "prompts, answers and golds as pages show them (an earlier version recorded no digest of them)"
+NO_DIGEST = "settings, model and date (an earlier version recorded no digest of them)"
+NO_ANSWERS = "prompts, answers and golds (an earlier version recorded no digest of them)"
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
@@ -451,7 +451,8 @@ def _unsealed(result: Result, hashes: Iterable[bytes] | None) -> tuple[str, ...]
         return (NO_ANSWERS,)
     if hashes is not None and told != (digest := log_digest(hashes)):
         raise RecordError(
-            f"{result.log}: its prompts, answers or golds are not those that the run wrote: their digest is {digest}, but the run reported {told}; {CHANGED}"
+            f"{result.log}: its prompts, answers or golds are not those that the run wrote: "
+            f"their digest is {digest}, but the run reported {told}; {CHANGED}"
         )
     return ()
 
@@ -656,11 +657,11 @@ class _Log:
         return tuple(dict.fromkeys(self.unchecked))
 
     def _check_images(self) -> None:
-        """Check that the digests of the images that were shown are those of the records; a file may lack them."""
-        made, given = self.result.made, shown(self.run.records)
-        for name, told in (("image_sizes", made.image_sizes), ("images", made.images)):
-            if told is not UNSET:
-                _match(self.where, f"made.{name}", told, given.get(name))
+        """Check that the digests of the images that were shown are those of the records; both may lack them."""
+        given = shown(self.run.records)
+        for name, told in (("image_sizes", self.result.made.image_sizes), ("images", self.result.made.images)):
+            if told is not UNSET and name in given:
+                _match(self.where, f"made.{name}", told, given[name])
 
     def _check_errors(self) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""

@@ -171,7 +171,8 @@ def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], befo
     ]
     of_many: dict[str, list[str]] = {}
     for which, one in sides_of:
-        for said in (*one.audit.unproven, *(f"not checked: {what}" for what in one.audit.unsealed)):
+        unsealed = [f"not checked: {'; '.join(one.audit.unsealed)}"] if one.audit.unsealed else []
+        for said in (*one.audit.unproven, *unsealed):
             of_many.setdefault(said, []).append(f"{which}{one.task} of {one.model}")
     told = [f"{sides.some(names, 5)}: {said}" for said, names in of_many.items()]
     told += [

@@ -3,6 +3,7 @@
 import json
 
 from lmms_patch.runs.digests import of_file, of_lines
+from lmms_patch.runs.results import objects_file, objects_text
 
 DATE = "2026-01-01T00-00-00.000000"
 
@@ -58,12 +59,18 @@ def sealed(path, answers=True):
     Returns:
         The path.
     """
-    data = json.loads(path.read_text())
-    for task, values in data["results"].items():
+    data, beside = json.loads(path.read_text()), objects_file(path)
+    objects = json.loads(beside.read_text())["results"] if beside.is_file() else data["results"]
+    for task, values in objects.items():
         log = path.with_name(path.name.replace("_results.json", f"_samples_{task}.jsonl"))
         for found in values.values():
             if answers and isinstance(found, dict) and "made" in found and log.is_file():
                 found["made"]["answers"] = of_lines(map(json.loads, log.read_text().splitlines()))
-    data["lmms_patch"] = {"digest": of_file(data)}
+    about = {}
+    if beside.is_file():
+        content, sha256 = objects_text(objects)
+        beside.write_bytes(content)
+        about = {"file": beside.name, "sha256": sha256}
+    data["lmms_patch"] = {**about, "digest": of_file({**data, "lmms_patch": about})}
     path.write_text(json.dumps(data))
     return path
