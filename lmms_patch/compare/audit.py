@@ -133,9 +133,7 @@ def _numbers(result: Result, stored: bool) -> Audit:
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
             found = _check_magic(result, where)
-            return dataclasses.replace(
-                found, unchecked=(*lacking, *found.unchecked), unproven=_unproven(result)
-            )
+            return dataclasses.replace(found, unchecked=(*lacking, *found.unchecked), unproven=_unproven(result))
         log = _Log(result, where, stored)
         unchecked = (*lacking, *log.check())
         return Audit(unchecked, tuple(log.aside), () if log.sources else _unproven(result), log.unsealed)
@@ -467,8 +465,11 @@ class _Log:
         self.answers: list[bytes] = []
         self.sources: set[int] = set()
         """Docs whose images other docs were asked on."""
-        self._views: dict[int, View] = {}
-        """Views that were checked, by their id: docs share the objects of equal views."""
+        self._views: dict[int, tuple[View, int]] = {}
+        """Views that were checked, by their id, each with its number in ``_places``: docs share the objects of equal views."""
+        self._places: dict[tuple[Any, ...], int] = {}
+        self._checked: set[tuple[Any, ...]] = set()
+        """Of docs whose best views were checked, what that goes by: many docs have it alike."""
         known = samples.checked(result) if stored and result.pipelines == 1 else None
         self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
@@ -548,19 +549,31 @@ class _Log:
         _match(where, "kind", record.kind, self.kind.name, "the results file")
         _match(where, "grids", record.grids, self.result.grids, "the results file")
         self.sources |= {record.wrong_image.source} if record.wrong_image else set()
+        metric = self.result.metric
         for view in (*record.views, *record.wrong_views):
-            if id(view) in self._views:
-                continue
-            self._views[id(view)] = view
-            for metric, score in view.scores.items():
-                item = view.items.get(metric)
-                if isinstance(item, (int, float)) and not same(scalar(item), score):
-                    raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
+            if id(view) not in self._views:
+                self._check_view(view, metric, where)
+        alike = (
+            *(self._views[id(view)][1] for view in record.views),
+            *(tuple(record.best.items()), tuple(record.excluded), record.answer.options),
+        )
+        if record.asked is None and alike in self._checked:
+            return
         if self.kind.turns:
             self._check_orders(record, where)
-        metric = self.result.metric
         for key in self.kind.sets(self.result.grids):
             self._check_set(record, key, metric, where)
+        if record.asked is None:
+            self._checked.add(alike)
+
+    def _check_view(self, view: View, metric: str, where: str) -> None:
+        """Check that a view's scores are those of its items, and remember it with a number for its place and score."""
+        for name, score in view.scores.items():
+            item = view.items.get(name)
+            if isinstance(item, (int, float)) and not same(scalar(item), score):
+                raise _refuse(where, f"the score of a view ({name})", score, scalar(item), "its item")
+        of = (view.kind, view.n, view.cell, view.relevant, view.turn, view.gold_at, view.scores.get(metric))
+        self._views[id(view)] = view, self._places.setdefault(of, len(self._places))
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
         """Check the cells (or boxes) of a doc, and which of them is kept."""
@@ -881,9 +894,7 @@ def _check_magic(result: Result, where: str) -> Audit:
     lines = read_magic(result).values()
     hashes = (hashed(line.magic) for line in lines)
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, hashes))
-    unsealed = _unsealed(
-        result, (of_line(line.doc_id, line.input, line.filtered_resps, line.target) for line in lines)
-    )
+    unsealed = _unsealed(result, (of_line(line.doc_id, line.input, line.filtered_resps, line.target) for line in lines))
     every = [line.record for line in lines]
     about = result.magic
     assert about is not None  # else its log could not be read

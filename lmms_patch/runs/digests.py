@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from lmms_patch.runs.record import log_digest
 
 READ = (
@@ -22,7 +24,9 @@ READ = (
 
 def of_lines(lines: Iterable[Mapping[str, Any]]) -> str:
     """Return the digest of prompts, answers and golds of a whole log, from its lines as the log has them."""
-    return log_digest(of_line(*(one.get(key) for key in ("doc_id", "input", "filtered_resps", "target"))) for one in lines)
+    return log_digest(
+        of_line(*(one.get(key) for key in ("doc_id", "input", "filtered_resps", "target"))) for one in lines
+    )
 
 
 def of_line(doc_id: Any, asked: Any, answers: Any, gold: Any) -> bytes:
@@ -37,15 +41,19 @@ def of_line(doc_id: Any, asked: Any, answers: Any, gold: Any) -> bytes:
         answers: after the filter (``filtered_resps``).
         gold: ``target``.
     """
-    text = json.dumps([doc_id, *([*_texts(part)] for part in (asked, answers, gold))])
-    return hashlib.sha256(text.encode()).digest()
+    parts = [int(doc_id) if isinstance(doc_id, int) else doc_id, *(_texts(part) for part in (asked, answers, gold))]
+    try:
+        text = msgspec.json.encode(parts)
+    except (ValueError, TypeError, OverflowError):  # half a character, a text of a class of its own
+        text = json.dumps(parts).encode()
+    return hashlib.sha256(text).digest()
 
 
 def _texts(value: Any) -> list[str]:
     """Return the entries of a list, and of lists in it, as texts; of anything else its own text."""
     if isinstance(value, (list, tuple)):
-        return [text for one in value for text in _texts(one)]
-    return [value if isinstance(value, str) else str(value)]
+        return [text for one in value for text in ((one,) if type(one) is str else _texts(one))]
+    return ["".join((value,)) if isinstance(value, str) else str(value)]  # a plain text, whatever its class
 
 
 def of_file(data: Mapping[str, Any], default: Callable[[Any], Any] | None = None) -> str:

@@ -161,4 +161,3 @@ def test_rows_that_were_forged_and_sealed_anew_are_not_taken(runs, column):
     assert samples.table(result, ["answer"]).equals(samples.from_log(result, ["answer"]))
     if column.startswith("record"):
         assert samples.checked(result) is None
-

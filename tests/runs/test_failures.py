@@ -98,7 +98,10 @@ def test_calls_and_docs_are_counted(made):
     assert f"2 of them of the first view; most often: {TEXT}); {failures._ASK_AGAIN}" in found.sentence
     images = dataclasses.replace(found, text=f"{failures._NO_IMAGE[0]}: gone", first=0)
     assert f"0 of them of the first view; most often: {images.text}); put the image right and " in images.sentence
-    assert (images.native("acc"), found.native("acc")[:52]) == ("", "acc as the harness prints it counts 2 failed calls a")
+    assert (images.native("acc"), found.native("acc")[:52]) == (
+        "",
+        "acc as the harness prints it counts 2 failed calls a",
+    )
     assert failures.from_json(json.loads(json.dumps(vars(found)))) == found
 
 

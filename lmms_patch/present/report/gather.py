@@ -195,7 +195,9 @@ def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) 
         magic.parts(result.magic) if result.magic and categories else {},
     )
     picked = {} if unlogged else magic_examples.pick(magic_pairs.read(result).values(), examples)
-    return Entry(result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, [*told, unchecked])))), picked
+    return Entry(
+        result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, [*told, unchecked])))
+    ), picked
 
 
 def _records(
