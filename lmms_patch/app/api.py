@@ -127,6 +127,7 @@ class Run:
         tested: text-only cross-validations; ``tst`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
         findings: what to know first, at most five sentences (``present.findings``).
+        unchecked: what of the numbers could not be held to the sample logs, one line each.
     """
 
     taken: Taken
@@ -134,6 +135,7 @@ class Run:
     tested: list[Result]
     magic: list[Result] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> Path:
@@ -145,7 +147,7 @@ class Run:
         from lmms_patch.runs import run
         from lmms_patch.text import html_list
 
-        return html_list(one.text for one in self.findings) + run.read(self.path)._repr_html_()
+        return html_list([*(one.text for one in self.findings), *self.unchecked]) + run.read(self.path)._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -290,8 +292,7 @@ def show(folder: str | Path) -> Run:
     taken = newest_wrapped(folder)
     path = taken.path
     results = runs.read(path).results
-    for result in results:
-        audit.check(result, intervals=False)
+    unchecked = audit.told(results)
     shown = tables.load(path)
     tested = [result for result in results if result.tst]
     magic = [result for result in results if result.magic]
@@ -303,7 +304,8 @@ def show(folder: str | Path) -> Run:
             else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
         )
         raise RecordError(f"{path}: {none}")
-    return Run(taken, shown, tested, magic, findings.findings([findings.case(result) for result in results]))
+    found = findings.findings([findings.case(result) for result in results])
+    return Run(taken, shown, tested, magic, found, unchecked)
 
 
 def samples(run: str | Path, task: str | None = None, columns: Sequence[str] | None = None) -> Table:
@@ -604,6 +606,7 @@ def analyze(
         RecordError: a file that is missing or not whole, a field that the log does not have, or runs that cannot be
             taken together.
     """
+    from lmms_patch.compare import audit
     from lmms_patch.rci import ensemble as models
     from lmms_patch.rci import pooling, recompute
 
@@ -624,6 +627,7 @@ def analyze(
         [recompute.recompute(one, changes, by_category) for one in watch(run, str(folder))]
         for folder, run in zip(folders, loaded, strict=True)
     ]
+    warnings += audit.told(one.run.result for run in runs for one in run if one.analysis is None)
     pooled = [pooling.groups(path, run, changes) for path, run in zip(paths, runs, strict=True)]
     if ensemble:
         return Recomputed(

@@ -182,7 +182,7 @@ def publish(
     if not results:
         raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(result.task for result in run.results)}")
     for result in results:  # no number goes out that its own log contradicts
-        audit.check(result, intervals=False)
+        audit.check(result)
     path = output or Path(SITES[to])
     check_output(path, run, force=force)
     if to == "every-eval-ever":

@@ -27,6 +27,7 @@ import numpy as np
 from msgspec import UNSET
 
 from lmms_patch.ask.kinds import Key, end
+from lmms_patch.ask.references import shown
 from lmms_patch.ask.spec import WrapSpec, parse
 from lmms_patch.ask.views import between
 from lmms_patch.compare.checks import tst_score
@@ -48,6 +49,7 @@ from lmms_patch.rci.recompute import (
 from lmms_patch.runs import catalogue, columns, failures, samples
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.details import MagicNumbers
+from lmms_patch.runs.digests import of_line
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
@@ -61,6 +63,7 @@ from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Array, Estimate
 from lmms_patch.text import clean
+from lmms_patch.text import line as one_line
 from lmms_patch.tst.results import flat as flat_of_tst
 from lmms_patch.tst.results import stress
 
@@ -70,6 +73,8 @@ NO_COUNT = "whether all docs were asked (the file lacks the harness's count, n-s
 UNPROVEN = (
     "that all docs were asked is what the file says: nothing that the log's digest covers tells how many there are"
 )
+NO_DIGEST = "settings, model and date (an earlier version recorded no digest of them)"
+NO_ANSWERS = "prompts, answers and golds (an earlier version recorded no digest of them)"
 OLD = "made by another version of lmms-patch, which computed some of it otherwise"
 DECLARED = 5
 """Docs from which on a gap in their numbers may show a missing rank."""
@@ -84,20 +89,30 @@ class Audit:
         aside: numbers that no rule goes by and that were not computed again: a standard error by lmms-eval's bootstrap,
         for example.
         unproven: what the file alone says of the run, in words.
+        unsealed: what beside the numbers no digest of the run covers, in words: a page that shows it says so.
     """
 
     unchecked: tuple[str, ...]
     aside: tuple[str, ...] = ()
     unproven: tuple[str, ...] = ()
+    unsealed: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> str:
+        """What stands beside numbers of which not all were checked; empty where all were."""
+        return f"not checked: {'; '.join(self.unchecked)}" if self.unchecked else ""
+
+    @property
+    def whole(self) -> str:
+        """The same of all that a page shows: the numbers, their settings, and the docs with their answers."""
+        return dataclasses.replace(self, unchecked=(*self.unchecked, *self.unsealed)).numbers
 
 
-def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Audit:
+def check(result: Result, *, stored: bool = False) -> Audit:
     """Check the numbers of a result against each other, and against its own sample log.
 
     Args:
         result: the result.
-        intervals: also recompute chance, gate and intervals, which takes some seconds per 10,000 docs; else counts, FIP
-        and MPP.
         stored: take the records from the Parquet file beside the log, where that was compared with the results file
             when it was written, and the log is still the same file (``samples.checked``). Not for a gate: who changes a
             results file may change its Parquet file too.
@@ -106,8 +121,12 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
         RecordError: a number is not what the others, or the log, give. The message names it, with both values.
     """
     _check_objects(result.run)
-    if not result.docs:
-        return Audit(("nothing was scored",))
+    found = _numbers(result, stored) if result.docs else Audit(("nothing was scored",))
+    return dataclasses.replace(found, unsealed=(*_check_results_file(result.run), *found.unsealed))
+
+
+def _numbers(result: Result, stored: bool) -> Audit:
+    """Return what ``check`` finds out about the numbers of a result, and about its log."""
     where = f"{result.run.path}: {result.task}"
     try:
         lacking = _check_file(result, where)
@@ -115,16 +134,30 @@ def check(result: Result, *, intervals: bool = True, stored: bool = False) -> Au
             _check_range(result, where)
             return Audit((NO_LOG, *lacking))
         if result.kind.name == "magic":
-            found = _check_magic(result, where, intervals)
-            return Audit((*lacking, *found.unchecked), found.aside, _unproven(result))
+            found = _check_magic(result, where)
+            return dataclasses.replace(found, unchecked=(*lacking, *found.unchecked), unproven=_unproven(result))
         log = _Log(result, where, stored)
-        return Audit((*lacking, *log.check(intervals)), tuple(log.aside), () if log.sources else _unproven(result))
+        unchecked = (*lacking, *log.check())
+        return Audit(unchecked, tuple(log.aside), () if log.sources else _unproven(result), log.unsealed)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(
             f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})"
         ) from None
     except OSError as error:
         raise RecordError(f"{where}: cannot be read ({error.strerror or error})") from None
+
+
+def told(results: Iterable[Result]) -> list[str]:
+    """Check the numbers of some results as ``check`` does, of logs with the Parquet file beside them from that.
+
+    Returns:
+        What was not checked, a line for each such result.
+
+    Raises:
+        RecordError: as ``check``.
+    """
+    lines = ((one.label, check(one, stored=True).numbers) for one in results)
+    return [one_line(f"{label}: {said}") for label, said in lines if said]
 
 
 def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> RecordError:
@@ -154,6 +187,24 @@ def _check_objects(run: Run) -> None:
         raise RecordError(
             f"{objects_file(run.path)}: its SHA-256 is {found[:16]}..., but {run.path.name} says {told[:16]}...; the file was changed"
         )
+
+
+def _check_results_file(run: Run) -> list[str]:
+    """Check that what the results file says is what the run wrote.
+
+    This comes last: of a number that was changed another check says more.
+
+    Returns:
+        What cannot be checked.
+    """
+    if run.digest is None:
+        return [NO_DIGEST]
+    told, found = run.digest
+    if told != found:
+        raise RecordError(
+            f"{run.path}: its digest is {found}, but the run reported {told}; its settings, its model or its date were changed"
+        )
+    return []
 
 
 def _check_file(result: Result, where: str) -> list[str]:
@@ -388,6 +439,24 @@ def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list
     return []
 
 
+def _unsealed(result: Result, hashes: Iterable[bytes] | None) -> tuple[str, ...]:
+    """Check that prompts, answers and golds of the log are those that the run wrote; returns what cannot be checked.
+
+    Args:
+        result: the result.
+        hashes: of the lines (``digests.of_line``); None: the Parquet file was read, whose rows are held to the log.
+    """
+    told = result.made.answers
+    if told is UNSET:
+        return (NO_ANSWERS,)
+    if hashes is not None and told != (digest := log_digest(hashes)):
+        raise RecordError(
+            f"{result.log}: its prompts, answers or golds are not those that the run wrote: "
+            f"their digest is {digest}, but the run reported {told}; {CHANGED}"
+        )
+    return ()
+
+
 class _Log:
     """The records of a result, and what follows from them."""
 
@@ -395,13 +464,18 @@ class _Log:
         self.where, self.result, self.kind = where, result, result.kind
         self.path = sample_log(result.run.path, result.task)
         self.hashes: list[bytes] = []
+        self.answers: list[bytes] = []
         self.sources: set[int] = set()
         """Docs whose images other docs were asked on."""
-        self._views: dict[int, View] = {}
-        """Views that were checked, by their id: docs share the objects of equal views."""
+        self._views: dict[int, tuple[View, int]] = {}
+        """Views that were checked, by their id, each with its number in ``_places``: docs share the objects of equal views."""
+        self._places: dict[tuple[Any, ...], int] = {}
+        self._checked: set[tuple[Any, ...]] = set()
+        """Of docs whose best views were checked, what that goes by: many docs have it alike."""
         known = samples.checked(result) if stored and result.pipelines == 1 else None
         self.run = TaskRun(result, self._records(result.pipelines) if known is None else self._of_table(known))
         self.unchecked = _check_digest(result, self.path, self.hashes) if known is None else []
+        self.unsealed = _unsealed(result, self.answers if known is None else None)
         self.aside: list[str] = []
         """Numbers that only the run could compute."""
         self.given: set[str] = set()
@@ -452,6 +526,7 @@ class _Log:
             times[record.doc_id] += 1
             if times[record.doc_id] == self.result.place + 1:
                 self.hashes.append(hashed_text(bytes(line.patch)))
+                self.answers.append(of_line(record.doc_id, line.input, line.filtered_resps, line.target))
                 out.append(record)
         docs = self.result.docs
         if times.total() != docs * pipelines:
@@ -476,24 +551,36 @@ class _Log:
         _match(where, "kind", record.kind, self.kind.name, "the results file")
         _match(where, "grids", record.grids, self.result.grids, "the results file")
         self.sources |= {record.wrong_image.source} if record.wrong_image else set()
+        metric = self.result.metric
         for view in (*record.views, *record.wrong_views):
-            if id(view) in self._views:
-                continue
-            self._views[id(view)] = view
-            for metric, score in view.scores.items():
-                item = view.items.get(metric)
-                if isinstance(item, (int, float)) and not same(scalar(item), score):
-                    raise _refuse(where, f"the score of a view ({metric})", score, scalar(item), "its item")
+            if id(view) not in self._views:
+                self._check_view(view, metric, where)
+        alike = (
+            *(self._views[id(view)][1] for view in record.views),
+            *(tuple(record.best.items()), tuple(record.excluded), record.answer.options),
+        )
+        if record.asked is None and alike in self._checked:
+            return
         if self.kind.turns:
             self._check_orders(record, where)
-        metric = self.result.metric
         for key in self.kind.sets(self.result.grids):
             self._check_set(record, key, metric, where)
             if self.kind.shifted and str(key) not in record.excluded:
-                shown = [(one.kind, one.row, one.col) for one in record.views if one.kind == "window" and one.n == key]
+                there = [(one.kind, one.row, one.col) for one in record.views if one.kind == "window" and one.n == key]
                 whole = [(one.kind, one.row, one.col) for one in between(int(key))]
-                if shown != whole:
-                    raise _refuse(where, f"windows of grid {key}", len(shown), len(whole), "the grid")
+                if there != whole:
+                    raise _refuse(where, f"windows of grid {key}", len(there), len(whole), "the grid")
+        if record.asked is None:
+            self._checked.add(alike)
+
+    def _check_view(self, view: View, metric: str, where: str) -> None:
+        """Check that a view's scores are those of its items, and remember it with a number for its place and score."""
+        for name, score in view.scores.items():
+            item = view.items.get(name)
+            if isinstance(item, (int, float)) and not same(scalar(item), score):
+                raise _refuse(where, f"the score of a view ({name})", score, scalar(item), "its item")
+        of = (view.kind, view.n, view.row, view.col, view.relevant, view.turn, view.gold_at, view.scores.get(metric))
+        self._views[id(view)] = view, self._places.setdefault(of, len(self._places))
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
         """Check the cells (or boxes) of a doc, and which of them is kept."""
@@ -554,12 +641,13 @@ class _Log:
 
     # --- numbers ----------------------------------------------------------------------------------
 
-    def check(self, intervals: bool) -> tuple[str, ...]:
+    def check(self) -> tuple[str, ...]:
         """Check the numbers; returns what could not be."""
         settings, metric, table = table_of(self.run, Changes())
         sets = sets_of(self.run)
         form = form_of(self.run, table, settings, sets)
         self._check_errors()
+        self._check_images()
         if form is None:
             self.unchecked.append(f"{metric} and what is made of it: only its own aggregation can compute it")
         else:
@@ -567,8 +655,6 @@ class _Log:
         if self.kind.folds:
             self.unchecked += check_points(self.run, table, forms.MEAN, (), folds=True, where=self.where)
         self._check_others(metric, settings.form)
-        if not intervals:
-            return (*self.unchecked, "intervals, chance and gate")
         self._check_errors_of_columns()
         result, analysis, tst = self.result, self.result.analysis, self.result.tst
         flat = {} if analysis is None else _flat(result, analysis)
@@ -589,6 +675,13 @@ class _Log:
         odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
         self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
         return tuple(dict.fromkeys(self.unchecked))
+
+    def _check_images(self) -> None:
+        """Check that the digests of the images that were shown are those of the records; both may lack them."""
+        given = shown(self.run.records)
+        for name, told in (("image_sizes", self.result.made.image_sizes), ("images", self.result.made.images)):
+            if told is not UNSET and name in given:
+                _match(self.where, f"made.{name}", told, given[name])
 
     def _check_errors(self) -> None:
         """Check that a run in which a doc could not be scored has no number that needs this doc."""
@@ -803,12 +896,12 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 # --- MAGIC tasks ----------------------------------------------------------------------------------
 
 
-def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
+def _check_magic(result: Result, where: str) -> Audit:
     """Check the numbers of a MAGIC task; each is recomputed from the records."""
     lines = read_magic(result).values()
-    unchecked: dict[str, None] = dict.fromkeys(
-        _check_digest(result, result.log, (hashed(line.magic) for line in lines))
-    )
+    hashes = (hashed(line.magic) for line in lines)
+    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, hashes))
+    unsealed = _unsealed(result, (of_line(line.doc_id, line.input, line.filtered_resps, line.target) for line in lines))
     every = [line.record for line in lines]
     about = result.magic
     assert about is not None  # else its log could not be read
@@ -820,8 +913,6 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
             raise _refuse(where, f"counts.{name}", count, counts[name])
     if result.stored.n_failed is not None:
         _match(where, "n_failed", result.stored.n_failed, failed)
-    if not intervals:
-        return Audit((*unchecked, "intervals"))
     settings = result.stored.settings
     options: Any = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     unchecked |= _check_bounds(about, magic.bounds(records, about.variant, **options) if judged else {}, where)
@@ -854,7 +945,7 @@ def _check_magic(result: Result, where: str, intervals: bool) -> Audit:
                 about.numbers[name].se if name in about.numbers else None,
                 "its entry under magic.numbers",
             )
-    return Audit(tuple(unchecked), tuple(aside))
+    return Audit(tuple(unchecked), tuple(aside), unsealed=unsealed)
 
 
 def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[str, Any], where: str) -> None:

@@ -221,8 +221,6 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
         raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
     results, older = newest(every)
-    for one in results:
-        audit.check(one, intervals=False)
     return results, older
 
 
@@ -263,7 +261,9 @@ def _side(
 
 def _compared(one: Result, other: Result, level: float, draws: int, seed: int, several: bool) -> Compared:
     try:
-        return paired.compare(one, other, level=level, draws=draws, seed=seed)
+        unchecked = audit.told([one, other])
+        found = paired.compare(one, other, level=level, draws=draws, seed=seed)
+        return dataclasses.replace(found, warnings=(*found.warnings, *unchecked))
     except RecordError as error:
         raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
 

@@ -478,13 +478,10 @@ class Checked(Kept):
 
     def found(self) -> tuple[int, str]:
         """Return whether the sample logs give every number of a result and of the baseline's, and what they do not give, in words."""
-        missing = list(self.one.unchecked)
+        missing = [*self.one.unchecked, *self.one.audit.unsealed]
         with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
-            missing += (
-                []
-                if self.before is None
-                else [f"the baseline: {what}" for what in self.before.partner(self.one).unchecked]
-            )
+            before = None if self.before is None else self.before.partner(self.one)
+            missing += [f"the baseline: {what}" for what in before.unchecked + before.audit.unsealed] if before else []
         aside = ", ".join(self.one.audit.aside)
         return int(not missing), "; ".join(missing) or (
             aside and f"but for what no rule goes by and only the run could compute: {aside}"

@@ -169,11 +169,12 @@ def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], befo
         for one in results
         if before is not None and any(one is other for other in compared)
     ]
-    unproven: dict[str, list[str]] = {}
+    of_many: dict[str, list[str]] = {}
     for which, one in sides_of:
-        for said in one.audit.unproven:
-            unproven.setdefault(said, []).append(f"{which}{one.task} of {one.model}")
-    told = [f"{sides.some(names, 5)}: {said}" for said, names in unproven.items()]
+        unsealed = [f"not checked: {'; '.join(one.audit.unsealed)}"] if one.audit.unsealed else []
+        for said in (*one.audit.unproven, *unsealed):
+            of_many.setdefault(said, []).append(f"{which}{one.task} of {one.model}")
+    told = [f"{sides.some(names, 5)}: {said}" for said, names in of_many.items()]
     told += [
         f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}"
         for which, one in sides_of

@@ -567,7 +567,8 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
         original(*call.args, **call.kwargs)
 
     path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
-    written.save(write, given["results"], path)
+    added = dataclasses.asdict(tracker.general_config_tracker)
+    written.save(write, given["results"], path, given["samples"], added)
     if tracker.api and tracker.push_results_to_hub:
         _push_beside(tracker, path)
 

@@ -28,6 +28,7 @@ from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.runs import digests
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import NUMBERS, to_json
@@ -148,7 +149,8 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
             for one in made
         }
         path = folder / f"{date}_results.json"
-        contents[path] = json.dumps(_results(model, date, made), indent=1) + "\n"
+        results = _results(model, date, made)
+        contents[path] = json.dumps({**results, "lmms_patch": {"digest": digests.of_file(results)}}, indent=1) + "\n"
         files.write_all(contents)
         out += [Imported(one.spec.name, model, len(one.lines), one.spec.grids, path, one.notes) for one in made]
     return out
@@ -279,6 +281,7 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         for record, key in zip(records, keys.values(), strict=True)
     ]
     values = _numbers(spec, records, metric, made, options)
+    values["patch"]["made"]["answers"] = digests.of_lines(rows)
     notes = _notes(one, records, made, stated, spec)
     if turned:
         notes.append(

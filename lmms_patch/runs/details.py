@@ -129,6 +129,7 @@ class Made(Struct):
     Attributes:
         numbers: version of how numbers are computed from records; absent in older files
         log: digest of all records of the sample log, and of all_docs; absent in older files
+        answers: digest of prompts, answers and golds of the sample log; absent without a log, and in older files
         all_docs: how many docs the benchmark has, asked or not; absent where that is not known, and in older files
         kept: answers that an earlier process of the same command had given; absent where none were, and in older files
         docs: digest: which docs with which golds
@@ -138,12 +139,13 @@ class Made(Struct):
     """
 
     MORE: ClassVar[bool] = True
-    LATE: ClassVar[Mapping[str, int]] = {"log": 1, "all_docs": 1}
+    LATE: ClassVar[Mapping[str, int]] = {"log": 1, "answers": 3, "all_docs": 1}
 
     lmms_patch: str | None = None
     lmms_eval: str | None = None
     numbers: Count | UnsetType = UNSET
     log: Digest | UnsetType = UNSET
+    answers: Digest | UnsetType = UNSET
     all_docs: Some | UnsetType = UNSET
     kept: Some | UnsetType = UNSET
     docs: Hex | UnsetType | None = UNSET

@@ -17,6 +17,7 @@ from typing import Any
 
 from lmms_patch import files
 from lmms_patch.errors import RecordError, shown
+from lmms_patch.runs import digests
 
 _OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
 _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
@@ -96,8 +97,9 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a results file, with the objects that stand in the file beside it in their places.
 
     Returns:
-        The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one: the audit
-        compares it with the one that the run wrote (``lmms_patch.sha256``).
+        The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one, and
+        ``lmms_patch.digest_found`` the digest of the results file: the audit compares them with those that the run
+        wrote (``sha256``, ``digest``).
 
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval, or the file beside it is missing or
@@ -152,6 +154,10 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
     told = data.get("lmms_patch")
     if told is None:
         return data
+    if isinstance(told, dict) and "digest" in told:
+        told = {**told, "digest_found": digests.of_file(data)}
+        if not {"file", "sha256"} & set(told):  # the objects stand in the results file
+            return {**data, "lmms_patch": told}
     if not isinstance(told, dict) or not isinstance(told.get("sha256"), str):
         raise RecordError(
             f"{path}: lmms_patch has no sha256 of the file beside it; the file was changed or written by another program"

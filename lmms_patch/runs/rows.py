@@ -121,6 +121,11 @@ def batches(
         yield _batch(result, schema, some)
 
 
+def batch_of(result: Result, lines: Sequence[Line], *, packed: bool = False) -> pa.RecordBatch:
+    """Return the rows of some lines of a task's sample log, as ``batches``."""
+    return _batch(result, schema_of(result, packed=packed), lines)
+
+
 # --- from lines to columns ------------------------------------------------------------------------
 
 

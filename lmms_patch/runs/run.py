@@ -89,7 +89,8 @@ class Run:
         about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``,
             ``versions``, ``n-samples``, ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none
             was given, None where the file does not say; ``objects``: SHA-256 of the file that has the tasks' objects,
-            as the run wrote it (``sha256``) and as it is now (``found``); empty where they stand in the results file.
+            as the run wrote it (``sha256``) and as it is now (``found``); missing where they stand in the results file.
+            Likewise ``digest`` and ``digest_found``, of the results file.
         results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
     """
 
@@ -134,7 +135,16 @@ class Run:
         None where the objects stand in the results file.
         """
         objects = self.about.get("objects")
-        return (objects["sha256"], objects["found"]) if objects else None
+        return (objects["sha256"], objects["found"]) if objects and "sha256" in objects else None
+
+    @property
+    def digest(self) -> tuple[str, str] | None:
+        """The digest of the results file (``digests.of_file``), as the run wrote it and as it is now.
+
+        None where the file has none, as those of earlier versions.
+        """
+        told = self.about.get("objects") or {}
+        return (str(told["digest"]), told["digest_found"]) if "digest" in told else None
 
     def counted(self, task: str) -> Counted | None:
         """Return the harness's own count of a task's docs (``n-samples``); None where the file does not say."""

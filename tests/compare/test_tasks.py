@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from lmms_patch.app import schemas
+from lmms_patch.ask.references import digest
 from lmms_patch.compare.engine import plain_name
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import OptionError, RecordError
@@ -457,6 +458,8 @@ def _with_images(path, change):
     data = json.loads(path.read_text())
     for details in (value for task in data["results"].values() for value in task.values() if isinstance(value, dict)):
         details.get("made", {}).pop("log", None)
+        if "images" in details.get("made", {}):
+            details["made"]["images"] = digest((line["doc_id"], line["patch"]["images"]) for line in lines)
     path.write_text(json.dumps(data))
 
 

@@ -145,7 +145,7 @@ def _odd_option(stream: Random, call: Call) -> str:
     params = [
         one
         for one in cli.built(*named).params
-        if one.param_type_name == "option" and one.name not in ("help", "with_images")
+        if one.param_type_name == "option" and one.name not in ("help", "with_images", "images")
     ]
     if not params or stream.random() < 0.08:
         call.odd = True
@@ -167,6 +167,7 @@ def _odd_option(stream: Random, call: Call) -> str:
             "junit",
             "summary",
             "sheet_file",
+            "export",
             "write",
         ):  # never outside of the case's own folder
             odd = str(call.folder / "odd" / (odd.replace("/", "_").replace("..", "_") or "x"))

@@ -68,8 +68,10 @@ def _copied(stock: Path, folder: Path, name: str, as_: str = "") -> Path:
 
 
 def _run(stream: Random, stock: Path, folder: Path, names: tuple[str, ...], as_: str) -> tuple[Path, list[Path]]:
-    """A run, and the files of it."""
+    """A run, and the files of it; of any run, also two in one folder."""
     place = _copied(stock, folder, f"runs/{stream.choice(names)}", as_)
+    if names is RUNS and stream.random() < 0.2:
+        shutil.copytree(stock / "runs" / stream.choice(RUNS), place, dirs_exist_ok=True)
     return place, sorted(place.iterdir())
 
 
@@ -220,6 +222,15 @@ def report(stream: Random, stock: Path, folder: Path) -> Call:
     )
 
 
+def explore(stream: Random, stock: Path, folder: Path) -> Call:
+    place, files = _run(stream, stock, folder, RUNS, "run")
+    words, out = ["explore", str(place)], folder / "docs"
+    if stream.random() < 0.2:
+        second, more = _run(stream, stock, folder, RUNS, "second")
+        words, files = [*words, str(second)], files + more
+    return Call(folder, [*words, "--export", str(out), "--no-images", "--quiet"], files, [out])
+
+
 def published(stream: Random, stock: Path, folder: Path) -> Call:
     table = _copied(stock, folder, f"tables/{stream.choice(('long', 'wide', 'own'))}.csv", "table.csv")
     return Call(
@@ -358,8 +369,8 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
 
 
 def kit(stream: Random, stock: Path, folder: Path) -> Call:
-    given, out = _copied(stock, folder, f"kit/{stream.choice(('tsv', 'json', 'xlsx'))}", "kit"), folder / "out"
-    words = ["import", "vlmevalkit", str(given), "--output", str(out)]
+    given, out = _copied(stock, folder, f"kit/{stream.choice(('tsv', 'json', 'xlsx', 'pkl'))}", "kit"), folder / "out"
+    words = ["import", "vlmevalkit", str(given), "--output", str(out), *_maybe(stream, ["--trust-pickle"], 0.5)]
     words += _maybe(stream, ["--cluster", stream.choice(("cluster", "answer", "x", ""))], 0.1)
     words += _maybe(
         stream, ["--crop", stream.choice(("{dataset}_patch_{n}_{row}_{col}", "{dataset}_{cell}", "{x}", ""))], 0.1
@@ -380,6 +391,7 @@ SCENARIOS = (
     Scenario("gate", 13, (0, 1, 2, 3), gate),
     Scenario("leaderboard", 4, (0, 2), leaderboard),
     Scenario("report", 0.5, (0, 2), report),
+    Scenario("explore", 3, (0, 2), explore),
     Scenario("report --from-csv", 0.6, (0, 2), published),
     Scenario("magic check", 9, (0, 1, 2), check),
     Scenario("magic build", 3, (0, 1, 2), build),

@@ -303,7 +303,7 @@ def _pruned(folder: Path) -> None:
 
 def _kit(folder: Path) -> None:
     _, records, _ = mc_run(n=8)
-    for ending in (".tsv", ".json", ".xlsx"):
+    for ending in (".tsv", ".json", ".xlsx", ".pkl"):
         kit.export(folder / "kit" / ending[1:], records, ending=ending)
 
 

@@ -4,12 +4,19 @@ import json
 import os
 import shutil
 import sys
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from lmms_patch.app import cli
+from lmms_patch.ask.spec import parse
 from lmms_patch.errors import RecordError
+from lmms_patch.harness.asking.earlier import earlier_scores
+from lmms_patch.harness.asking.settings import REFERENCES
+from lmms_patch.runs.run import find
 from tests.fuzz import case, pool, scenarios, stock
+from tests.fuzz.damage import damage
 from tests.harness import warm
 from tests.places import ROOT
 from tests.sizes import DEEP, size
@@ -36,7 +43,7 @@ def test_damaged_files_and_odd_options(true_files):
 
     `python -m tests.fuzz` runs more of them.
     """
-    found = list(pool.results(range(CASES), 0, made=true_files))
+    found = list(pool.results(range(CASES), 6, made=true_files))
     none_is_wrong(found, CASES)
     statuses = {(one.scenario, one.status) for one in found}
     assert {
@@ -51,6 +58,32 @@ def test_damaged_files_and_odd_options(true_files):
     assert sum(one.status == 2 for one in found) < 0.9 * len(
         found
     )  # most calls must get further than to the first check
+
+
+def test_a_quick_run_takes_no_harm_from_damaged_references(true_files, tmp_path, monkeypatch):
+    """Runs named by LMMS_PATCH_REFERENCES are read before a model is asked: each is used or left aside with a line."""
+    result = find([true_files / "runs" / "mc"])[0].results[0]
+    spec = parse(result.task)
+    views = [SimpleNamespace(n=0, cell=None), *(SimpleNamespace(n=2, cell=cell) for cell in range(1, 5))]
+    task = SimpleNamespace(
+        spec=spec,
+        primary=result.metric,
+        evaluated=list(range(result.docs)),
+        table=SimpleNamespace(views=views),
+        references=SimpleNamespace(plan=SimpleNamespace(digests={"docs": result.made.docs})),
+    )
+    used = 0
+    for number in range(size(40, 1500)):
+        stream, folder = Random(f"references:{number}"), tmp_path / str(number)
+        shutil.copytree(true_files / "runs" / "mc", folder)
+        for path in stream.sample(sorted(folder.iterdir()), k=stream.choice((0, 1, 1, 1, 2))):
+            damage(stream, path, [])
+        monkeypatch.setenv(REFERENCES, str(folder))
+        scores = earlier_scores(task)
+        used += scores is not None
+        assert scores is None or scores.shape == (1, result.docs, 5)
+        shutil.rmtree(folder, ignore_errors=True)
+    assert used > 5
 
 
 # --- does it bite? --------------------------------------------------------------------------------

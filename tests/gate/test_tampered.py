@@ -17,6 +17,7 @@ from lmms_patch.gate.judge import gate
 from lmms_patch.gate.outputs import to_json
 from lmms_patch.runs.logs import read_lines
 from tests.gate.running import rules_file
+from tests.making.files import sealed
 from tests.making.runs import as_before, guess, unversioned, world_run, write_run
 from tests.sizes import size
 
@@ -54,16 +55,23 @@ def made(tmp_path_factory):
         edited(folder / name, of_harness)
         if name == "before":
             as_before(path)
+        else:
+            sealed(path)
     return folder
 
 
 def edited(folder, change=None, log=None):
-    """Change the results file's content, or the list of the log's lines, in place."""
+    """Change the results file's content, or the list of the log's lines, in place.
+
+    The digest of the results file, which takes no key, is that of the changed file: so the checks of numbers are tried.
+    """
     (path,) = folder.glob("*_results.json")
     if change is not None:
         data = json.loads(path.read_text())
         change(data)
         path.write_text(json.dumps(data))
+        if "lmms_patch" in data:
+            sealed(path, answers=False)
     if log is not None:
         (file,) = folder.glob(f"*_samples_{TASK}.jsonl")
         lines = [json.loads(line) for line in file.read_text().splitlines()]
@@ -433,6 +441,7 @@ def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path
         true = at[place[-1]]
         at[place[-1]] = changed(true)
         path.write_text(json.dumps(data))
+        sealed(path, answers=False)
         at[place[-1]] = true
         try:
             judged = gate(folder, rules)
@@ -566,8 +575,8 @@ def without_necessity(data):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (older_with_narrower_intervals, "made.numbers is 0, but it holds what version 2 was the first to write"),
-        (older_by_one, "made.numbers is 1, but it holds what version 2 was the first to write"),
+        (older_with_narrower_intervals, "made.numbers is 0, but it holds what version 3 was the first to write"),
+        (older_by_one, "made.numbers is 1, but it holds what version 3 was the first to write"),
         (
             functools.partial(older_with_narrower_intervals, numbers=999),
             "its numbers are of version 999; this version of lmms-patch computes version 3",
@@ -698,8 +707,9 @@ def test_a_part_does_not_pass_for_the_whole_benchmark(tmp_path):
         data["config"]["limit"] = DOCS // 3
         data["n-samples"][TASK] = {"original": DOCS, "effective": DOCS // 3}
 
-    write_run(tmp_path / "run", {TASK: (spec, records[: DOCS // 3], plan)}, part_of_plan=True)
+    path = write_run(tmp_path / "run", {TASK: (spec, records[: DOCS // 3], plan)}, part_of_plan=True)
     edited(tmp_path / "run", honest)
+    sealed(path)
     allowed = of_rules({**RULES[0], "allow_limit": True}, CHECKED)
     assert gate(tmp_path / "run", allowed).status == 0
     with pytest.raises(PatchError, match="not the benchmark"):

@@ -8,7 +8,9 @@ import signal
 import pytest
 import yaml
 
+from lmms_patch.compare import audit
 from lmms_patch.harness.models.mosaic_reader import MosaicReader
+from lmms_patch.runs.run import find
 from tests.harness import toys as inprocess
 from tests.harness import warm
 from tests.harness.command import BIN, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
@@ -54,6 +56,12 @@ def equal_runs(tmp_path_factory):
     (out / "runs.yaml").write_text(yaml.safe_dump(runs))
     lmms_eval("--config", out / "runs.yaml")
     return out
+
+
+def test_a_run_leaves_nothing_unchecked(equal_runs):
+    found = [one for batch in BATCHES for run in find([equal_runs / f"batch{batch}"]) for one in run.results]
+    assert len(found) == len(BATCHES) * len(FEW)
+    assert [audit.check(one).whole for one in found] == [""] * len(found)
 
 
 def test_full_answers_are_those_of_the_plain_tasks(equal_runs):

@@ -304,7 +304,15 @@ def knows(full, cell, lucky=False):
 
 
 VERSIONED = (
-    *("made.numbers", "made.log", "made.all_docs", "settings.asking", "analysis.asked", "analysis.necessity"),
+    *(
+        "made.numbers",
+        "made.log",
+        "made.answers",
+        "made.all_docs",
+        "settings.asking",
+        "analysis.asked",
+        "analysis.necessity",
+    ),
     *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in ("full_pass", "adj.tests")),
     *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
 )

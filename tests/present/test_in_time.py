@@ -247,7 +247,7 @@ def test_a_gate_holds_segments_to_its_rules(run, tmp_path):
 def test_a_changed_segment_is_found_by_the_audit(tmp_path):
     path = write_run(tmp_path, {"film_trci4": world_run(knows(0.9, 0.3), n=30, grid=4, kind="trci", base="film")})
     (result,) = read(path).results
-    audit.check(result, intervals=True)
+    audit.check(result)
     (log,) = tmp_path.glob("*_samples_*.jsonl")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     del lines[0]["patch"]["views"][4]
@@ -256,7 +256,7 @@ def test_a_changed_segment_is_found_by_the_audit(tmp_path):
         table.unlink()
     (result,) = read(path).results
     with pytest.raises(RecordError, match=r"cells of grid 4|3|digest|changed"):
-        audit.check(result, intervals=True)
+        audit.check(result)
 
 
 def test_the_explorer_draws_segments_side_by_side(run):

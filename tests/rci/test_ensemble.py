@@ -5,11 +5,24 @@ import json
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
-from tests.making.runs import as_records, guess, knows, mc_run, never_looks, one_cell_knows, world_run, write_run
+from lmms_patch.rci.ensemble import one_cell
+from lmms_patch.runs.tables import Table
+from tests.making.runs import (
+    as_records,
+    guess,
+    knows,
+    mc_run,
+    misled_by_cells,
+    never_looks,
+    one_cell_knows,
+    world_run,
+    write_run,
+)
 from tests.sizes import size
 
 SAYERS = {"org/a": knows(0.9, 0.8), "org/b": knows(0.8, 0.5, lucky=True), "org/c": knows(0.95, 0.7)}
@@ -21,9 +34,9 @@ def worlds():
     return {name: world_run(say, n=120, per_cluster=2, answers=k) for k, (name, say) in enumerate(SAYERS.items())}
 
 
-def write(folder, worlds):
+def write(folder, worlds, task="toy_rci2"):
     return [
-        write_run(folder / str(k), {"toy_rci2": world}, model_name=name).parent
+        write_run(folder / str(k), {task: world}, model_name=name).parent
         for k, (name, world) in enumerate(worlds.items())
     ]
 
@@ -125,6 +138,37 @@ def test_the_interval_of_the_corrected_index_is_no_narrower_than_its_models_on_a
     widths = [one.high - one.low for one in found.adj.of.values()]
     assert found.adj.mean.high - found.adj.mean.low == pytest.approx(np.mean(widths))
     assert found.adj.mean.value == pytest.approx(np.mean([one.value for one in found.adj.of.values()]))
+
+
+def test_cells_that_mislead_count_as_1_with_no_interval_above_it(tmp_path):
+    """A model on whose cells a wrong picture does better: by the definition no share of the score is above the whole."""
+    worlds = {f"m{k}": world_run(misled_by_cells, n=300, grid=3, answers=k) for k in range(2)}
+    [one] = api.analyze(write(tmp_path, worlds, "toy_rci3"), ensemble=True).ensembles
+    for found in one.adj.of.values():
+        assert (found.value, found.low, found.high, found.reason) == (1.0, 1.0, 1.0, "cells mislead")
+    assert one.adj.mean.value == 1.0
+    [[alone], _] = api.analyze(write(tmp_path / "alone", worlds, "toy_rci3")).runs
+    assert alone.analysis.grids[3].adj.estimate.low > 1
+
+
+def test_other_indices_are_those_of_each_model_alone(found, worlds, tmp_path):
+    for name, world in worlds.items():
+        [[alone]] = api.analyze(write(tmp_path / name, {name: world})).runs
+        own = alone.analysis.grids[2].adj.estimate
+        assert own.low < own.value < own.high <= 1
+        assert (found.adj.of[name].value, found.adj.of[name].low) == pytest.approx((own.value, own.low))
+
+
+def test_docs_of_one_cell_are_of_right_and_wrong_answers_alone(worlds):
+    """Of an error rate, and of captions, no cell is right or wrong."""
+    how = {"draws": 50, "level": 0.95, "seed": 0}
+    records = [as_records(world[1]) for world in worlds.values()]
+    assert one_cell([Table(own, "acc") for own in records], 2, how) is not None
+    assert one_cell([Table(own, "acc", higher=False) for own in records], 2, how) is None
+    captions = [
+        [structs.replace(one, answer=structs.replace(one.answer, format="caption")) for one in own] for own in records
+    ]
+    assert one_cell([Table(own, "acc") for own in captions], 2, how) is None
 
 
 def test_what_is_refused(worlds, tmp_path):

@@ -15,6 +15,8 @@ from tests.making.recordings import guesses, record
 from tests.making.runs import guesses_on_cells, mc_run, misled_by_cells, never_looks, world_run, write_run
 from tests.stored import unpack
 
+pytestmark = pytest.mark.usefixtures("small_tables")
+
 
 def asked_in_part(folder):
     """Docs of a quick run: half asked whole, the others the image alone, or nothing; numbers do not matter here."""

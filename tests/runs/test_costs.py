@@ -47,6 +47,17 @@ def test_answers_that_a_cache_had_are_no_calls(tmp_path):
     assert (found.calls, found.seconds, found.output_tokens, found.input_tokens) == (120, 300.0, 3, None)
 
 
+@pytest.mark.parametrize(
+    ("count", "known"),
+    [(0, True), (3, True), (2.5, True), (-1, False), (True, False), ("3", False), (None, False)],
+)
+def test_a_count_is_a_number_of_0_or_more(tmp_path, count, known):
+    """0 tokens is a count; a truth value, a text, and less than none are none."""
+    found = of(made(tmp_path, lambda n: [{"output_tokens": count, "input_tokens": 7}] * 10))
+    assert (found.output_tokens, found.input_tokens) == (count if known else None, 7)
+    assert [costs._is_count(one) for one in (float("nan"), float("inf"))] == [False, False]
+
+
 def test_an_adapter_that_counts_nothing(tmp_path):
     found = of(made(tmp_path, lambda n: [None] * 10))
     assert (found.calls, found.seconds, found.output_tokens) == (200, 300.0, None)

@@ -1,6 +1,7 @@
 """Failed calls in the records of a finished run: counted by hand, and left out by every reader."""
 
 import copy
+import dataclasses
 import json
 import math
 
@@ -93,6 +94,13 @@ def test_calls_and_docs_are_counted(made):
     assert not failures.count(as_records(disturbed(made[1], FEW[3:4]))).many
     assert found.sentence.startswith(
         f"4 of {N} docs have a failed call and are left out of what needs it (6 of {5 * N} calls, 2 of them of the first"
+    )
+    assert f"2 of them of the first view; most often: {TEXT}); {failures._ASK_AGAIN}" in found.sentence
+    images = dataclasses.replace(found, text=f"{failures._NO_IMAGE[0]}: gone", first=0)
+    assert f"0 of them of the first view; most often: {images.text}); put the image right and " in images.sentence
+    assert (images.native("acc"), found.native("acc")[:52]) == (
+        "",
+        "acc as the harness prints it counts 2 failed calls a",
     )
     assert failures.from_json(json.loads(json.dumps(vars(found)))) == found
 

@@ -16,6 +16,8 @@ from lmms_patch.runs.rows import batches
 from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import SCHEMA
 
+pytestmark = pytest.mark.usefixtures("small_tables")
+
 FOLDER = Path(__file__).parent / "frozen"
 ROWS = FOLDER / "rows.json"
 

@@ -31,6 +31,7 @@ WORDED = [
     (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False), "1.00, cells mislead", "cells mislead"),
     (reading.corrected(estimate(1.11, 1.04, 1.2), "measured", False, "boxes"), "1.00, boxes mislead", "boxes mislead"),
     (reading.corrected(estimate(1.11, 0.99, 1.2), "measured", False), "+1.110 [+0.990, +1.200]", ""),
+    (reading.corrected(estimate(1.11, 1.0, 1.2), "measured", False), "+1.110 [+1.000, +1.200]", ""),
     (reading.corrected(estimate(1.11, 1.04, 1.2), "assumed", False), "+1.110, assumed null", "assumed null"),
     (
         reading.raw(estimate(-0.085, -0.1, -0.07), "not luck-corrected -0.085, ...", False),

@@ -21,6 +21,8 @@ from tests.making.runs import guesses_on_cells, mc_run, world_run, write_run
 from tests.sizes import size
 from tests.stored import unpack
 
+pytestmark = pytest.mark.usefixtures("small_tables")
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):

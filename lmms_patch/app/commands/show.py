@@ -73,7 +73,7 @@ def text(
         from lmms_patch.present.terminal import magic
 
         parts += [magic.table(run.magic, most), folded(magic.minds(run.magic), most)]
-    return "\n\n".join(filter(None, parts))
+    return "\n\n".join(filter(None, [*parts, folded(run.unchecked, most)]))
 
 
 def stress_blocks(tested: Sequence[Result], causes: bool, most: int | None) -> list[str]:

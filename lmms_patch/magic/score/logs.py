@@ -25,6 +25,7 @@ class Line(Struct):
         input: what was asked.
         resps: the responses of the model, in lists.
         filtered_resps: the responses, after the filter.
+        doc_id: as the harness writes it beside the record.
     """
 
     record: Record
@@ -33,6 +34,7 @@ class Line(Struct):
     input: Any = None
     resps: Any = None
     filtered_resps: Any = None
+    doc_id: Any = None
 
     @property
     def response(self) -> str:
@@ -76,9 +78,8 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
             raise RecordError(f"{where}: {error}; {CHANGED}") from None
         seen[record.id] += 1
         if filter_place is None or seen[record.id] == filter_place + 1:
-            yield Line(
-                record, magic, **{name: sample.get(name) for name in ("target", "input", "resps", "filtered_resps")}
-            )
+            told = {name: sample.get(name) for name in ("target", "input", "resps", "filtered_resps", "doc_id")}
+            yield Line(record, magic, **told)
     often = min(seen.values(), default=0)
     if twice := [name for name, times in seen.items() if times != often]:
         raise RecordError(

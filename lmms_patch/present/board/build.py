@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,15 +106,21 @@ def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
 
 
 def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
-    """Return the text of every file of a board but for the pages of models, by its name."""
+    """Return the text of every file of a board but for the pages of models, by its name.
+
+    Both pages say of which state the board is: where a run is killed while it renames its files, they differ in that
+    until the next run.
+    """
     from lmms_patch.present.board import page
 
     sheets = tables.group_sheets(ranked)
+    found = tables.json_text(title, ranked, overalls, steps, sheets)
+    state = hashlib.sha256(found.encode("utf-8", "replace")).hexdigest()[:8]
     return {
         "leaderboard.csv": tables.flat_sheet(ranked).to_csv(),
-        "leaderboard.md": tables.markdown_text(title, ranked, overalls, steps, sheets),
-        "board.json": tables.json_text(title, ranked, overalls, steps, sheets),
-        "index.html": page.page(title, ranked, overalls, steps, sheets, model_page.paths(ranked)),
+        "leaderboard.md": f"{tables.markdown_text(title, ranked, overalls, steps, sheets)}\nState: {state}\n",
+        "board.json": found,
+        "index.html": page.page(title, ranked, overalls, steps, sheets, model_page.paths(ranked), state),
     }
 
 

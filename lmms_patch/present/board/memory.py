@@ -110,9 +110,10 @@ class BoardResult(Struct, frozen=True, kw_only=True, dict=True):
         looks: Whether the answers are shown to depend on the image; null: not checked, or no gate.
         marginal: Whether the gate is passed by less than one further standard error.
         sampled: Whether its numbers are estimated from a part of the docs.
+        unchecked: What of its numbers could not be held to the sample log; null: an earlier version did not say.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("looks", "marginal", "sampled")
+    LATE: ClassVar[tuple[str, ...]] = ("looks", "marginal", "sampled", "unchecked")
 
     task: str
     filter: str
@@ -133,6 +134,7 @@ class BoardResult(Struct, frozen=True, kw_only=True, dict=True):
     looks: bool | None = None
     marginal: bool = False
     sampled: bool = False
+    unchecked: str | None = None
 
     @property
     def asked(self) -> Kind:

@@ -61,6 +61,7 @@ def page(
     changes: Sequence[Changes],
     sheets: Sequence[Sheet],
     hrefs: Mapping[tuple[str, str, str], str],
+    state: str,
 ) -> str:
     """Return the page as HTML, to be written as UTF-8: the table first.
 
@@ -71,6 +72,7 @@ def page(
         changes: ``overall.changes``.
         sheets: ``tables.group_sheets``.
         hrefs: of each model, the address of its page.
+        state: a short digest of the board's numbers.
     """
     short = sum(len(group.entries) for group in board.groups) > SHORT
     links = {board.models[identity]: href for identity, href in hrefs.items()}
@@ -90,6 +92,7 @@ def page(
         .render(
             assets=_assets(),
             title=title,
+            state=state,
             about=about(board),
             head=tables.head(board),
             short=short,

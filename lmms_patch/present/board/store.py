@@ -97,8 +97,8 @@ def remember(run: runs.Run) -> list[BoardResult]:
     """
     out = []
     for result in run.results:
-        out.append(_result(result))
-        audit.check(result, intervals=False, stored=True)
+        kept = _result(result)
+        out.append(replace(kept, unchecked=audit.check(result, stored=True).whole))
     return out
 
 
@@ -329,7 +329,8 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
             except RecordError:  # the file of its objects may have gone
                 continue
             now = _stored(run.sha256, read, [_result(result) for result in read.results], run.files)
-            return run if now == run else replace(now, results=remember(read))
+            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])  # the logs tell that
+            return run if now == known else replace(now, results=remember(read))
     return None
 
 

@@ -18,7 +18,7 @@ from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.stats.index import band, span
-from lmms_patch.text import clean, harmless, markdown
+from lmms_patch.text import clean, harmless, line, markdown
 
 SCHEMA = 1
 ON = "on:"
@@ -112,7 +112,17 @@ def remarks(group: Group) -> list[str]:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
     if group.merged:
         out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
-    return [*out, *_on_reading(group)]
+    return [*out, *_on_reading(group), *_unchecked(group)]
+
+
+def _unchecked(group: Group) -> list[str]:
+    """Return which numbers of a group were not held to their sample logs, a sentence for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in group.entries:
+        said = entry.result.unchecked
+        said = "not known whether they were checked: the board is of an earlier version" if said is None else said
+        by_reason.setdefault(said, []).append(clean(entry.model))
+    return [f"{listed(models, 6)}: {line(said)}." for said, models in by_reason.items() if said]
 
 
 def _on_reading(group: Group) -> list[str]:
@@ -520,11 +530,11 @@ def changes_sheet(changes: Changes) -> Sheet:
         Column("lacks", "Lacks"),
     )
     rows = []
-    for line in changes.lines:
-        cells: Mapping[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
-        means: dict[str, Cell] = {"coarse": line.coarse and line.coarse.value, "fine": line.fine and line.fine.value}
-        means["change"] = line.change if line.change is None or line.change.value is None else line.change.value
-        rows.append({"model": line.model, **means, **cells, "lacks": clean(", ".join(line.lacks)) or None})
+    for row in changes.lines:
+        cells: Mapping[str, Cell] = {column_of(base): one for base, one in row.cells.items()}
+        means: dict[str, Cell] = {"coarse": row.coarse and row.coarse.value, "fine": row.fine and row.fine.value}
+        means["change"] = row.change if row.change is None or row.change.value is None else row.change.value
+        rows.append({"model": row.model, **means, **cells, "lacks": clean(", ".join(row.lacks)) or None})
     shared = ", ".join(clean(base) for base in changes.shared)
     note = (
         f"(fine − coarse) / |coarse|, a fraction: −1 is a fall by 100 %. Means over {len(changes.shared)} benchmarks with both grids: {shared}."

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lmms_patch.compare import audit
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
 from lmms_patch.rci import necessity
@@ -43,6 +44,7 @@ class Side:
         docs: as far as they are read; None: not yet.
         blind_docs: those of ``blind``.
         whole: whether all are read.
+        changed: whether numbers of the results file are not those that its log gives: none of them is shown.
     """
 
     result: Result
@@ -50,7 +52,19 @@ class Side:
     docs: Docs | None = None
     blind_docs: Docs | None = None
     whole: bool = False
+    changed: bool = False
     _maps: dict[str | None, dict[str, Any] | None] = field(default_factory=dict)
+
+    def audited(self) -> str:
+        """Say what of the result is not what its log gives, or could not be checked; empty where all is right.
+
+        Docs are shown either way: they come from the log.
+        """
+        try:
+            return audit.check(self.result, stored=True).whole
+        except RecordError as error:
+            self.changed = True
+            return str(error)
 
     @property
     def right_blind(self) -> NDArray[np.float64] | None:
@@ -73,7 +87,8 @@ class Side:
         analysis, sampled = self.result.analysis, reading.is_sampled(self.result.analysis)
         if not has_classes(self.result):
             return None
-        if category is None and analysis is not None and analysis.necessity and (self.blind is None or sampled):
+        stored = analysis is not None and not self.changed and (self.blind is None or sampled)
+        if category is None and stored and analysis is not None and analysis.necessity:
             return _map(analysis.necessity[0])
         if sampled or not self.whole:
             return None
@@ -153,9 +168,14 @@ class Task:
                 self._load_blind(side)
                 for docs in _read(side.result):
                     side.docs = docs
+                self._note(side.audited())
                 side.whole = True
         except Exception as error:  # the docs are read in a thread of their own, where nobody would hear of it
             self.fault = line(f"{self.name}: its docs cannot be read: {_why(error)}")
+
+    def _note(self, said: str) -> None:
+        """Add something to mind, once."""
+        self.note = line("; ".join(dict.fromkeys(filter(None, [self.note, said]))))
 
     def _load_blind(self, side: Side) -> None:
         """Read the blind run of a side. Where that fails, the task is shown without it, and its note says so."""
@@ -164,11 +184,7 @@ class Task:
         try:
             side.blind_docs = Docs(samples.table(side.blind, columns_of(side.blind)))
         except Exception as error:  # as above
-            self.note = line(
-                "; ".join(
-                    filter(None, [self.note, f"{side.blind.task} is not used, its docs cannot be read: {_why(error)}"])
-                )
-            )
+            self._note(f"{side.blind.task} is not used, its docs cannot be read: {_why(error)}")
             side.blind = None
 
 

@@ -154,9 +154,9 @@ def _ids(texts: Sequence[str]) -> list[str]:
 def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
     """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
     result, kind = one.result, one.result.kind
-    audit.check(result, intervals=False, stored=True)
+    unchecked = audit.check(result, stored=True).whole
     if kind.name == "magic":
-        return _read_magic(one, examples, categories)
+        return _read_magic(one, examples, categories, unchecked)
     analysis = result.analysis
     whole = Part(result.docs, result.measures, analysis.gate.number if analysis and kind.has_index else None, analysis)
     excluded: dict[int, Counter[str]] = {}
@@ -171,7 +171,7 @@ def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked
         *(result, one.model, one.label, whole, parts or _tst_categories(result)),
         excluded={n: dict(reasons) for n, reasons in excluded.items()},
         failures=dict(failures),
-        warnings=tuple(dict.fromkeys([*_warnings(result, whole.analysis), *([told] if told else [])])),
+        warnings=tuple(dict.fromkeys(filter(None, [*_warnings(result, whole.analysis), told, unchecked]))),
     ), picked.picked()
 
 
@@ -184,7 +184,7 @@ def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
     return [*told, *reading.frames(result.details).values()]
 
 
-def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
+def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) -> tuple[Entry, Picked]:
     """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
     result = one.result
     told = [str(line) for line in magic_pairs.stored(result).warnings]
@@ -195,7 +195,9 @@ def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, 
         magic.parts(result.magic) if result.magic and categories else {},
     )
     picked = {} if unlogged else magic_examples.pick(magic_pairs.read(result).values(), examples)
-    return Entry(result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(told))), picked
+    return Entry(
+        result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, [*told, unchecked])))
+    ), picked
 
 
 def _records(

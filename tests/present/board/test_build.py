@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -108,6 +109,22 @@ def test_a_second_time_nothing_is_read_and_nothing_changes(tmp_path, reads):
     assert again.written == ()
     assert contents(tmp_path / "board") == before
     assert {path: path.stat().st_mtime_ns for path in made} == times
+
+
+def test_both_pages_say_the_state_of_the_board(tmp_path):
+    """A killed run may leave pages of two states; the state is another where a number is."""
+
+    def states(folder):
+        pages = [(folder / name).read_text() for name in ("leaderboard.md", "index.html")]
+        return {found for page in pages for found in re.findall(r"State: ([0-9a-f]{8})\b", page)}
+
+    write_runs(tmp_path / "runs", document("a"))
+    leaderboard([tmp_path / "runs"], tmp_path / "board")
+    [before] = states(tmp_path / "board")
+    write_runs(tmp_path / "more", document("b"))
+    leaderboard([tmp_path / "more"], tmp_path / "board")
+    [after] = states(tmp_path / "board")
+    assert before != after
 
 
 def test_the_order_of_adding_changes_nothing(tmp_path):

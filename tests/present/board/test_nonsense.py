@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lmms_patch.app.commands.leaderboard import notes
+from lmms_patch.compare import audit
 from lmms_patch.present.board import store
 from lmms_patch.present.board.build import leaderboard
 from lmms_patch.runs import run
@@ -109,7 +110,7 @@ def spoiled(model, *path, value):
 @pytest.mark.parametrize("by", ["pcri", "fip", "mpp", "gap"])
 def test_nonsense_has_no_rank_is_named_and_goes_into_no_card(tmp_path, monkeypatch, by):
     """Of a board that took in its runs before results files were checked as they are read."""
-    monkeypatch.setattr("lmms_patch.compare.audit.check", lambda *args, **options: ())
+    monkeypatch.setattr("lmms_patch.compare.audit.check", lambda *args, **options: audit.Audit(()))
     write(
         tmp_path / "runs",
         document("good", [index_task("toy")]),

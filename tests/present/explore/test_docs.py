@@ -298,10 +298,8 @@ def test_answers_that_nobody_scored_are_shown_as_such(tmp_path, loaded):
     data["configs"]["album_rci3"]["lmms_patch"]["metric"] = "bypass"  # as --predict_only leaves it
     path.write_text(json.dumps(data))
     explorer = loaded(path)
-    assert (
-        explorer.about()["tasks"][0]["note"]
-        == "answers were written and not scored (--predict_only), so none is right or wrong"
-    )
+    note = explorer.about()["tasks"][0]["note"]
+    assert note.startswith("answers were written and not scored (--predict_only), so none is right or wrong")
     assert explorer.columns(0)["first"][0] == "u" * 8
     assert explorer.columns(0)["need"][0] == "-" * 8
 
@@ -422,9 +420,7 @@ def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):
     path.write_text(json.dumps(data))
     explorer = loaded(path)
     assert explorer.columns(0)["need"][0] == "-" * 8
-    assert (
-        explorer.about()["tasks"][0]["note"]
-        == "acc is better when lower, so answers have a score, but are not right or wrong"
-    )
+    note = explorer.about()["tasks"][0]["note"]
+    assert note.startswith("acc is better when lower, so answers have a score, but are not right or wrong")
     assert explorer.about()["tasks"][0]["maps"] == [None]
     assert explorer.doc(0, 0)["sides"][0]["views"][0]["score"] == 1.0

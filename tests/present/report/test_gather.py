@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.ask.spec import parse
+from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report import gather as module
 from lmms_patch.present.report import run_sheets
@@ -29,7 +30,7 @@ def entries(*folders, **options):
 @pytest.fixture
 def unchecked(monkeypatch):
     """Logs that are edited after the run are refused; here they stand for runs that were like that."""
-    monkeypatch.setattr("lmms_patch.compare.audit.check", lambda *args, **options: ())
+    monkeypatch.setattr("lmms_patch.compare.audit.check", lambda *args, **options: audit.Audit(()))
 
 
 def edit_log(folder, change):
