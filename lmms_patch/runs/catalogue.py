@@ -430,7 +430,7 @@ NUMBERS = (
     ),
     _Shown(
         "{kind}{key}",
-        "the native metric at that number of frames or reduction, with such boxes hidden, or on the view beside the full image",
+        "the native metric on the doc's other view: so many frames, such a reduction, or such boxes hidden",
         _points,
         lambda a, k: _of(a.curve, k),
         better=True,

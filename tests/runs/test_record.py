@@ -93,7 +93,7 @@ def put(*keys):
         (put("best", "2", 5), "patch.best.2 must be the place of one of its 5 views"),
         (
             put("best", {"x": 0}),
-            "a key of patch.best must be a text matching regex '^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|turns)$', not 'x'",
+            "a key of patch.best must be a text matching regex '^([1-9]|[1-5][0-9]|6[0-4]|relevant|adversarial|beside|turns)$', not 'x'",
         ),
         (put("answer", "gold_at", 5), "patch.answer.gold_at must be the place of one of its "),
         (put("views", 3, "names", 5), "patch.views name more than the "),

@@ -278,7 +278,7 @@ class Asker:
             at = lost = 0
             while at < total:
                 size = ranks.same(portions.size(total - at) if keeps else total)
-                if any(task.table.shows_clips for task in self._tasks.values()):
+                if any(task.table.shelf.shows_clips for task in self._tasks.values()):
                     self.look_again()
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(whole, kind, [wanted[place] for place in part]), strict=True))
@@ -309,8 +309,8 @@ class Asker:
         """
         known: dict[str, str] = getattr(self._cache, compat.SETTINGS_OF_TASKS, {})
         for name, task in self._tasks.items():
-            frames = f" frames {task.table.sampling}"
-            if task.table.shows_clips and not known.get(name, "").endswith(frames):
+            frames = f" frames {task.table.shelf.sampling}"
+            if task.table.shelf.shows_clips and not known.get(name, "").endswith(frames):
                 known[name] = known.get(name, "") + frames
 
     def _ask_some_alone(

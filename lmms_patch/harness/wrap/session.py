@@ -185,10 +185,10 @@ class Session:
             described["options"].pop(name)
         if self.table.wrong is not None:
             described["wrong_images"] = self.table.wrong.digest
-        if self.spec.kind.needs_video or self.table.shows_clips:
+        if self.spec.kind.needs_video or self.table.shelf.shows_clips:
             described["clip"] = {
                 name: value
-                for name, value in dataclasses.asdict(self.table.sampling).items()
+                for name, value in dataclasses.asdict(self.table.shelf.sampling).items()
                 if name != "reader" or value
             }
         if self.subtitled:

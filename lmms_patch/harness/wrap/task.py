@@ -73,7 +73,7 @@ class WrappedTask(Delegate):
     def _remake(self, *, predict_only: bool) -> None:
         """Make all parts anew, for other options; clips stay of the same frames."""
         session = Session(self._base, self.spec, self._state, predict_only=predict_only)
-        session.table.take_frames(self.table.sampling, self.table.watch.adapter)
+        session.table.take_frames(self.table.shelf.sampling, self.table.watch.adapter)
         self._use(session)
 
     # --- settings -----------------------------------------------------------------------------
