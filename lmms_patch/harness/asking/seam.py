@@ -13,7 +13,7 @@ import inspect
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,7 +157,7 @@ class Asker:
         """Return the answers to requests, in their order. The host calls this once for each kind of request."""
         if requests and all(request.task_name in self._agentic for request in requests):
             return self._ask(model, kind, requests)
-        self._tell_cache_the_frames()
+        _tell_the_frames(self._cache, self._tasks)
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(kind, requests):
             for place, answer in zip(
@@ -268,7 +268,7 @@ class Asker:
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
-            task.table.batch = portions.batch
+            task.table.files.batch = portions.batch
         with (
             contextlib.nullcontext(bar)
             if bar is not None
@@ -300,18 +300,6 @@ class Asker:
                 {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers},
             )
         return [answers.get(_place(request)) for request in requests]
-
-    def _tell_cache_the_frames(self) -> None:
-        """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
-
-        Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and
-        before a video is decoded.
-        """
-        known: dict[str, str] = getattr(self._cache, compat.SETTINGS_OF_TASKS, {})
-        for name, task in self._tasks.items():
-            frames = f" frames {task.table.shelf.sampling}"
-            if task.table.shelf.shows_clips and not known.get(name, "").endswith(frames):
-                known[name] = known.get(name, "") + frames
 
     def _ask_some_alone(
         self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]
@@ -359,7 +347,9 @@ class Asker:
     def _settle(self, names: Set[str]) -> None:
         """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
         for name in names & self._tasks.keys():
-            self._tasks[name].table.forget_clips()
+            table = self._tasks[name].table
+            if table.shelf.shows_clips:
+                table.files.forget()
             self._tasks[name].tell_frames_read()
         watch.forget()
 
@@ -389,6 +379,19 @@ class Asker:
 
     def _key(self, request: Instance) -> bytes:
         return keys.of_request(self._model, request, self._digests[request.task_name])
+
+
+def _tell_the_frames(cache: Any, tasks: Mapping[str, WrappedTask]) -> None:
+    """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
+
+    Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and
+    before a video is decoded.
+    """
+    known: dict[str, str] = getattr(cache, compat.SETTINGS_OF_TASKS, {})
+    for name, task in tasks.items():
+        frames = f" frames {task.table.shelf.sampling}"
+        if task.table.shelf.shows_clips and not known.get(name, "").endswith(frames):
+            known[name] = known.get(name, "") + frames
 
 
 def _place(request: Instance) -> Place:

@@ -7,32 +7,24 @@ fetches (``TaggedDoc``) carries the view to whichever ``doc_to_visual`` the adap
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image
 
-from lmms_patch.ask.boxes import misfit
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.timeline import POINTS
-from lmms_patch.ask.views import Hidden, Region, Size, View, cut, is_usable, swapped
+from lmms_patch.ask.views import Hidden, Region, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
-from lmms_patch.errors import OptionError, PatchError, RecordError
-from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.video.cache import forget, written
 from lmms_patch.harness.video.clip import Clip, Sampling
-from lmms_patch.harness.video.source import source_of
-from lmms_patch.harness.video.watch import Expected, Watch
 from lmms_patch.harness.wrap import media
-from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
+from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
-from lmms_patch.harness.wrap.shelf import Base, Shelf, Shown, fetched, not_loaded
+from lmms_patch.harness.wrap.shelf import Base, Cutting, Shelf, fetched
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
 
@@ -143,32 +135,12 @@ class TaggedDocs(Sequence[Any]):
         return getattr(self._rows, name)
 
 
-@dataclass(frozen=True)
-class Cutting:
-    """The options that change pixels: how views are cut.
-
-    Attributes:
-        first_only: whether only a doc's first image is cut, and the others stay whole.
-        min_side: see ``Options.min_side`` (pixels per cell).
-        min_cell: see ``Options.min_cell`` (pixels).
-        seed: the seed of the permutations of ``shuffle``.
-        boxes_on_last: whether a doc's boxes belong to the last image that it shows, instead of the first.
-    """
-
-    first_only: bool = False
-    min_side: int = 1
-    min_cell: int = 0
-    seed: int = 0
-    boxes_on_last: bool = False
-
-
 class VariantDocs:
     """The table of all views of all docs of one task. Index ``doc · V + view``, length ``docs · V``.
 
     Where docs have boxes of their own, most have fewer than V views, and the indices between mean nothing.
 
-    A row is fetched, and its images decoded, once for all views of a doc (``shelf``).
-    Safe for threads.
+    Safe for threads. ``shelf`` has rows and images.
     """
 
     def __init__(
@@ -193,8 +165,7 @@ class VariantDocs:
             base: the base task.
             views: the views that each doc has, in request order.
             cutting: the options that change pixels.
-            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than
-            that.
+            prompt: gives the text that the base puts after its visuals; None where messages may hold more.
             boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
             wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
@@ -210,13 +181,10 @@ class VariantDocs:
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
         in_time = any(view.kind in _IN_TIME for view in self.views)
         self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
+        self._boxed = None if boxes is None else BoxedImages(boxes, self.shelf, cutting)
         self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
-        self._twice = (*self.views, *swapped(self.views))
-        self.batch = 1
-        """How many requests the model takes at a time."""
-        self._no_room: PatchError | None = None
-        self.watch = Watch()
-        """Which frames the model's adapter reads from what it is handed."""
+        self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
+        self.files = ClipFiles(cutting.min_cell)
         self._own: dict[int, tuple[View, ...]] = {}
         self._stand_ins: dict[tuple[int, bool], str] = {}
 
@@ -228,7 +196,7 @@ class VariantDocs:
             adapter: the model's class, with its module.
         """
         self.shelf.take(sampling)
-        self.watch = Watch(adapter=adapter)
+        self.files.read_by(adapter)
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of one doc in request order: its own, then the same on a wrong image where it is asked on one."""
@@ -245,10 +213,10 @@ class VariantDocs:
         """
         if self.orders is not None:
             return self.orders.views_of(doc_id, self.views)
-        if self._boxes is None or not self._boxes.boxes(doc_id):
+        if self._boxes is None or self._boxed is None or not self._boxes.boxes(doc_id):
             return self.views
         if doc_id not in self._own:  # decided once: a file that vanishes later must not change what is asked
-            cut = () if self._misfit(doc_id) else self._boxes.views(doc_id, self._boxed_size(doc_id))
+            cut = () if self._boxed.misfit(doc_id) else self._boxes.views(doc_id, self._boxed.size(doc_id))
             self._own[doc_id] = (*self.views, *cut)
         return self._own[doc_id]
 
@@ -265,11 +233,6 @@ class VariantDocs:
         if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
             return None
         return self.wrong.donor(doc_id)
-
-    @functools.cached_property
-    def _all_swapped(self) -> bool:
-        """Whether every view of every doc shows a wrong image."""
-        return all(view.swapped for view in self.views)
 
     @property
     def most(self) -> int:
@@ -315,8 +278,7 @@ class VariantDocs:
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """Return what a chat adapter sends for this doc and view.
 
-        Where the base only puts its visuals before its prompt, a blind view is that prompt, and the doc's video need
-        not be there.
+        Where the base only puts visuals before its prompt, a blind view is the prompt: no video need be there.
         """
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
@@ -335,7 +297,9 @@ class VariantDocs:
             walk: the function of ``media`` that replaces the images in what ``show`` returns.
         """
         if view.kind == "blind":
-            return media.with_line(self._blind(doc_id, show), view.adds)
+            payload, why = self.shelf.blind(doc_id, show)
+            self._stand_ins |= {(doc_id, False): why} if why else {}
+            return media.with_line(payload, view.adds)
         (payload, images), facts = self.shelf.shown(doc_id, show, walk), self.shelf.of(doc_id)
         if self.orders is not None and view.turn and show != self.base.doc_to_visual and not facts.unreadable:
             payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))
@@ -344,18 +308,19 @@ class VariantDocs:
             return walk(payload, lambda medium, _: medium.copy())
         if facts.problem:  # show it as the base would: the doc is left out of the index, and the run goes on
             return copy.copy(payload)
-        of_boxes = isinstance(view, (Region, Hidden))
-        usable = self.why_unusable(doc_id, view.n) is None if view.n else not of_boxes or not self._misfit(doc_id)
-        only = self._boxed(images) if of_boxes else 0 if self.cutting.first_only and view.n > 0 else None
+        boxed = self._boxed if isinstance(view, (Region, Hidden)) else None
+        usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
+        only = boxed.place(images) if boxed is not None else 0 if self.cutting.first_only and view.n > 0 else None
         in_time = view.kind in _IN_TIME
-        other = self._images_of_another(doc_id, show, walk) if view.swapped else None
+        donor = self.wrong_image_of(doc_id) if view.swapped else None
+        other = None if donor is None else self.shelf.shown(donor, show, walk)[1]
         if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
             self._stand_ins[doc_id, True] = (
-                f"the wrong image: {self.shelf.of(self.wrong_image_of(doc_id) or 0).problem or 'it has changed since it was chosen'}"
+                f"the wrong image: {self.shelf.of(donor or 0).problem or 'it has changed since it was chosen'}"
             )
             return walk(payload, lambda *_: media.stand_in())
-        if other is not None and isinstance(view, Region):
-            view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
+        if other is not None and isinstance(view, Region) and boxed is not None:
+            view = view.on(images[boxed.place(images)].size, other[boxed.place(other)].size)
 
         def replace(medium: Any, index: int) -> Any:
             shown = images[index] if other is None else other[index]
@@ -367,11 +332,11 @@ class VariantDocs:
             )
             if whole and other is None:
                 if isinstance(shown, Clip):
-                    self._expect_full(doc_id, medium, shown)
+                    self.files.expect_full(doc_id, medium, shown, self.shelf.sampling)
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"
             if isinstance(shown, Clip):
-                return self._written(
+                return self.files.write(
                     shown, View("full") if whole else view, (doc_id, index, other is not None, repr(view)), seed
                 )
             return shown.copy() if whole else cut(shown, view, min_cell=self.cutting.min_cell, seed=seed)
@@ -381,56 +346,6 @@ class VariantDocs:
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
         """Return a row as one of its views shows it: with its options in the view's order."""
         return row if self.orders is None else self.orders.as_shown(row, doc_id, self.views_of(doc_id)[number].turn)
-
-    def _expect_full(self, doc_id: int, medium: Any, clip: Clip) -> None:
-        """Note which frames the adapter should read from a video's own file.
-
-        Of a video that is no file, nothing can be noticed.
-        """
-        with contextlib.suppress(PatchError):
-            source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
-            indices = self.shelf.sampling.places(clip.total, len(clip)).tolist()
-            times = (clip.times - clip.times[0]).tolist()
-            self.watch.expect(
-                source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times))
-            )
-
-    def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
-        """Return the path of a file that holds a view of a clip."""
-        try:
-            path, frames = written(
-                self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch, lost=self.watch.lose
-            )
-        except (OptionError, RecordError) as error:
-            self._no_room = error
-            refuse(error)
-        self.watch.expect(path, Expected(tuple(range(frames)), full=False))
-        if clip.sound is not None and frames > 1:  # a still is silent
-            self.watch.hear()
-        return path
-
-    def forget_clips(self) -> None:
-        """Compare what the model has read with what it was handed, and remove the files that were written for the views of clips.
-
-        Where a file could not be written, end the run.
-        """
-        if self.shelf.shows_clips:
-            self.watch.settle()
-            forget(self)
-        if self._no_room is not None:  # the adapter took it for a failed call
-            refuse(self._no_room)
-
-    def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
-        """Return what the base shows of a doc, without its media.
-
-        Where the base fails without an image, return its prompt alone.
-        """
-        row = self.row(doc_id)
-        try:
-            return media.without_media(show(dict(row)))
-        except (Exception, SystemExit) as error:
-            self._stand_ins[doc_id, False] = not_loaded(error)
-            return media.without_media(self.shelf.in_its_place(row, show))
 
     def not_shown(self, doc_id: int, view: View) -> str:
         """Say why the model saw a grey image instead of a doc's images in a view; "" where it saw the images.
@@ -443,13 +358,6 @@ class VariantDocs:
         """Return whether the model saw a grey image instead of a doc's images in any view."""
         return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
-    def _images_of_another(
-        self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]
-    ) -> list[Shown] | None:
-        """Return the decoded media of a doc's wrong image; None where no doc has media that fit."""
-        donor = self.wrong_image_of(doc_id)
-        return None if donor is None else self.shelf.shown(donor, show, walk)[1]
-
     def look(self, doc_id: int) -> Look | None:
         """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
         sizes = self.sizes(doc_id)
@@ -461,7 +369,8 @@ class VariantDocs:
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
         """Say why a doc cannot be used on an n×n grid, for a set of boxes, or for the view beside its image; None where it can."""
         if n in REGIONS:
-            return self._why_no_box(doc_id, str(n))
+            assert self._boxed is not None
+            return self._boxed.why_none(doc_id, str(n))
         sizes = self.sizes(doc_id)
         if not sizes or self.shelf.of(doc_id).problem:
             return self.shelf.of(doc_id).problem or "no image"
@@ -476,34 +385,3 @@ class VariantDocs:
             if not is_usable((width, height), n, self.cutting.min_side):
                 return f"image of {width}x{height} pixels is too small"
         return None
-
-    def _why_no_box(self, doc_id: int, name: str) -> str | None:
-        assert self._boxes is not None
-        if fault := self._boxes.fault(doc_id):
-            return fault
-        boxes = self._boxes.boxes(doc_id)
-        if not any(box.set == name for box in boxes):
-            return f"no {name} box" if boxes else "no box"
-        return self._misfit(doc_id) or self._boxes.why_none(doc_id, name, self._boxed_size(doc_id)) or None
-
-    def _misfit(self, doc_id: int) -> str:
-        """Say why a doc's boxes cannot be cut from the image that the base shows; "" where they can."""
-        assert self._boxes is not None
-        sizes, facts = self.sizes(doc_id), self.shelf.of(doc_id)
-        if not sizes or facts.problem:
-            return facts.problem or "no image"
-        own = facts.stored
-        size = self._boxed_size(doc_id)
-        if own and size not in own:
-            shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
-            return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
-        return misfit(self._boxes.boxes(doc_id), size, self.cutting.min_side)
-
-    def _boxed_size(self, doc_id: int) -> Size:
-        """Return the size of the image that the boxes belong to."""
-        sizes = self.sizes(doc_id)
-        return sizes[self._boxed(sizes)]
-
-    def _boxed(self, images: Sequence[Any]) -> int:
-        """Return the place of the image that the boxes belong to."""
-        return len(images) - 1 if self.cutting.boxes_on_last else 0

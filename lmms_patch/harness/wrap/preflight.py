@@ -203,7 +203,7 @@ def frames_read(session: Session, *, new: bool) -> dict[str, Notice]:
         session: the parts of the task.
         new: whether nothing was said of them so far.
     """
-    read = session.table.watch.record()
+    read = session.table.files.watch.record()
     if read is None:
         return {}
     name = session.spec.name

@@ -60,6 +60,25 @@ def not_loaded(error: BaseException) -> str:
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
+@dataclass(frozen=True)
+class Cutting:
+    """The options that change pixels: how views are cut.
+
+    Attributes:
+        first_only: whether only a doc's first image is cut, and the others stay whole.
+        min_side: see ``Options.min_side`` (pixels per cell).
+        min_cell: see ``Options.min_cell`` (pixels).
+        seed: the seed of the permutations of ``shuffle``.
+        boxes_on_last: whether a doc's boxes belong to the last image that it shows, instead of the first.
+    """
+
+    first_only: bool = False
+    min_side: int = 1
+    min_cell: int = 0
+    seed: int = 0
+    boxes_on_last: bool = False
+
+
 @dataclass
 class Facts:
     """What is known of a doc's media; kept when they are no longer decoded.
@@ -161,6 +180,14 @@ class Shelf:
             while len(self._entries) > (CACHED_CLIPS if self.shows_clips else CACHED_DOCS):
                 self._entries.popitem(last=False)
             return entry
+
+    def blind(self, doc_id: int, show: Callable[[Any], Any]) -> tuple[Any, str]:
+        """Return what the base shows of a doc, without its media; and why it failed without an image, so that the prompt stands alone."""
+        row = self.row(doc_id)
+        try:
+            return media.without_media(show(dict(row))), ""
+        except (Exception, SystemExit) as error:
+            return media.without_media(self.in_its_place(row, show)), not_loaded(error)
 
     def in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
         """Return what to show of a row that the base cannot show: a grey image, and in messages the prompt after it."""

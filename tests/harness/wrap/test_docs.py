@@ -16,8 +16,8 @@ from PIL import Image
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.harness.wrap import media, shelf
-from lmms_patch.harness.wrap.docs import Cutting, TaggedDoc, TaggedDocs, VariantDocs, ViewId
-from lmms_patch.harness.wrap.shelf import CACHED_DOCS
+from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs, ViewId
+from lmms_patch.harness.wrap.shelf import CACHED_DOCS, Cutting
 
 
 class Rows:
