@@ -130,10 +130,8 @@ class Asker:
 
     Args:
         tasks: the wrapped tasks of the run, by name.
-        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer to the one
-        before.
-        cache: the host's response cache; None where there is none. It is asked portion by portion, and so keeps each of
-        them.
+        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer before.
+        cache: the host's response cache; None where there is none. It is asked portion by portion, and keeps each.
         kept: the journal; None where the run has none.
         cli: the host's command-line arguments.
     """
@@ -146,8 +144,7 @@ class Asker:
         self._model = keys.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
-        self._told = False
-        self._probed, self._faults = False, set[str]()
+        self._told, self._probed, self._faults = False, False, set[str]()
         self.seconds: float | None = 0.0
         """How long the model took to answer; None where earlier answers stand for some of its own."""
         self.look_again: Callable[[], None] = lambda: None
@@ -346,11 +343,10 @@ class Asker:
 
     def _settle(self, names: Set[str]) -> None:
         """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
-        for name in names & self._tasks.keys():
-            table = self._tasks[name].table
-            if table.shelf.shows_clips:
-                table.files.forget()
-            self._tasks[name].tell_frames_read()
+        for task in (self._tasks[name] for name in names & self._tasks.keys()):
+            if task.table.shelf.shows_clips:
+                task.table.files.forget()
+            task.tell_frames_read()
         watch.forget()
 
     # --- the journal ------------------------------------------------------------------------------
