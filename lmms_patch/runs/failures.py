@@ -7,7 +7,6 @@ unscored. Scored as an answer it would be wrong, and more often so on the one fu
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -84,14 +83,6 @@ class Failed:
     def many(self) -> bool:
         """Whether the failed docs are worth a warning."""
         return self.docs > WORTH_A_WARNING * self.of
-
-
-def from_json(found: Mapping[str, Any] | None) -> Failed | None:
-    """Read ``analysis.failed`` of a results file.
-
-    None where no call failed, or where an earlier version wrote the file.
-    """
-    return None if found is None else Failed(**{f.name: found[f.name] for f in dataclasses.fields(Failed)})
 
 
 def told_of(analysis: Analysis | None) -> list[str]:

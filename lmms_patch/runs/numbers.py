@@ -529,11 +529,6 @@ def none_used(key: Key) -> str:
     )
 
 
-def sets_in(analysis: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the numbers of each set of views, by its name, of an analysis in plain JSON types."""
-    return {**analysis.get("grids", {}), **(analysis.get("regions") or {}).get("sets", {})}
-
-
 def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
     """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null).
 

@@ -114,7 +114,7 @@ class Digests:
         docs = [self._of(doc_id)]
         if shown.swapped and (donor := self._table.wrong_image_of(doc_id)) is not None:
             docs.append(self._of(donor))
-        frames = f" {self._table.sampling}" if self._table.shows_clips else ""
+        frames = f" {self._table.shelf.sampling}" if self._table.shelf.shows_clips else ""
         return "" if "" in docs else " ".join(docs), f"{shown!r} {shown.swapped}{frames}"
 
     def _of(self, doc_id: int) -> str:
@@ -130,7 +130,7 @@ class Digests:
         return self._known[doc_id]
 
     def _parts(self, doc_id: int) -> list[Any]:
-        if self._raw is not None and not self._table.shows_clips:
+        if self._raw is not None and not self._table.shelf.shows_clips:
             return [self._raw[doc_id : doc_id + 1].to_pylist()]
         look = self._table.look(doc_id)
         return [dict(self._task.eval_docs_no_media[doc_id]), None if look is None else look.prints]

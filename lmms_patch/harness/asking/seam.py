@@ -13,7 +13,7 @@ import inspect
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,10 +130,8 @@ class Asker:
 
     Args:
         tasks: the wrapped tasks of the run, by name.
-        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer to the one
-        before.
-        cache: the host's response cache; None where there is none. It is asked portion by portion, and so keeps each of
-        them.
+        agentic: the names of the native tasks whose requests the host asks one by one, each after the answer before.
+        cache: the host's response cache; None where there is none. It is asked portion by portion, and keeps each.
         kept: the journal; None where the run has none.
         cli: the host's command-line arguments.
     """
@@ -146,8 +144,7 @@ class Asker:
         self._model = keys.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
-        self._told = False
-        self._probed, self._faults = False, set[str]()
+        self._told, self._probed, self._faults = False, False, set[str]()
         self.seconds: float | None = 0.0
         """How long the model took to answer; None where earlier answers stand for some of its own."""
         self.look_again: Callable[[], None] = lambda: None
@@ -157,7 +154,7 @@ class Asker:
         """Return the answers to requests, in their order. The host calls this once for each kind of request."""
         if requests and all(request.task_name in self._agentic for request in requests):
             return self._ask(model, kind, requests)
-        self._tell_cache_the_frames()
+        _tell_the_frames(self._cache, self._tasks)
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(kind, requests):
             for place, answer in zip(
@@ -294,7 +291,7 @@ class Asker:
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
-            task.table.batch = portions.batch
+            task.table.files.batch = portions.batch
         with (
             contextlib.nullcontext(bar)
             if bar is not None
@@ -304,7 +301,7 @@ class Asker:
             at = lost = 0
             while at < total:
                 size = ranks.same(portions.size(total - at) if keeps else total)
-                if any(task.table.shows_clips for task in self._tasks.values()):
+                if any(task.table.shelf.shows_clips for task in self._tasks.values()):
                     self.look_again()
                 part, began = todo[at : at + size], time.monotonic()
                 got = dict(zip(part, self._ask(whole, kind, [wanted[place] for place in part]), strict=True))
@@ -326,18 +323,6 @@ class Asker:
                 {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers},
             )
         return [answers.get(_place(request)) for request in requests]
-
-    def _tell_cache_the_frames(self) -> None:
-        """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
-
-        Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and
-        before a video is decoded.
-        """
-        known: dict[str, str] = getattr(self._cache, compat.SETTINGS_OF_TASKS, {})
-        for name, task in self._tasks.items():
-            frames = f" frames {task.table.sampling}"
-            if task.table.shows_clips and not known.get(name, "").endswith(frames):
-                known[name] = known.get(name, "") + frames
 
     def _ask_some_alone(
         self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]
@@ -384,9 +369,10 @@ class Asker:
 
     def _settle(self, names: Set[str]) -> None:
         """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
-        for name in names & self._tasks.keys():
-            self._tasks[name].table.forget_clips()
-            self._tasks[name].tell_frames_read()
+        for task in (self._tasks[name] for name in names & self._tasks.keys()):
+            if task.table.shelf.shows_clips:
+                task.table.files.forget()
+            task.tell_frames_read()
         watch.forget()
 
     # --- the journal ------------------------------------------------------------------------------
@@ -415,6 +401,19 @@ class Asker:
 
     def _key(self, request: Instance) -> bytes:
         return keys.of_request(self._model, request, self._digests[request.task_name])
+
+
+def _tell_the_frames(cache: Any, tasks: Mapping[str, WrappedTask]) -> None:
+    """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
+
+    Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and
+    before a video is decoded.
+    """
+    known: dict[str, str] = getattr(cache, compat.SETTINGS_OF_TASKS, {})
+    for name, task in tasks.items():
+        frames = f" frames {task.table.shelf.sampling}"
+        if task.table.shelf.shows_clips and not known.get(name, "").endswith(frames):
+            known[name] = known.get(name, "") + frames
 
 
 def _place(request: Instance) -> Place:

@@ -147,7 +147,7 @@ class Aggregations:
                 {} if self._text_only is None else self._text_only.about(),
                 self._references.golds_from(),
                 self._state.plan.form,
-                self._table.watch.record(),
+                self._table.files.watch.record(),
                 self._state.kept,
             )
         except Exception as error:

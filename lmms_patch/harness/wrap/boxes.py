@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tqdm import tqdm
 
-from lmms_patch.ask.boxes import DocBoxes, hide, read
+from lmms_patch.ask.boxes import DocBoxes, hide, misfit, read
 from lmms_patch.ask.kinds import REGIONS
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import Region, Size, View
 from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.wrap.shelf import Cutting, Shelf
 
 _MANY = 5_000
 
@@ -152,3 +153,46 @@ def _columns(rows: Any, names: tuple[str, ...]) -> Any:
         if name in columns
     ]
     return rows.select_columns(kept) if kept else rows
+
+
+class BoxedImages:
+    """The boxes of docs on the images that the base shows.
+
+    Args:
+        boxes: the boxes.
+        shelf: the docs.
+        cutting: which image the boxes lie on, and how small a box may be.
+    """
+
+    def __init__(self, boxes: BoxTable, shelf: Shelf, cutting: Cutting) -> None:
+        self._boxes, self._shelf, self._cutting = boxes, shelf, cutting
+
+    def why_none(self, doc_id: int, name: str) -> str | None:
+        """Say why a doc has no box of a set that can be used; None where it has one."""
+        if fault := self._boxes.fault(doc_id):
+            return fault
+        boxes = self._boxes.boxes(doc_id)
+        if not any(box.set == name for box in boxes):
+            return f"no {name} box" if boxes else "no box"
+        return self.misfit(doc_id) or self._boxes.why_none(doc_id, name, self.size(doc_id)) or None
+
+    def misfit(self, doc_id: int) -> str:
+        """Say why a doc's boxes cannot be cut from the image that the base shows; "" where they can."""
+        sizes, facts = self._shelf.sizes(doc_id), self._shelf.of(doc_id)
+        if not sizes or facts.problem:
+            return facts.problem or "no image"
+        own = facts.stored
+        size = self.size(doc_id)
+        if own and size not in own:
+            shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
+            return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
+        return misfit(self._boxes.boxes(doc_id), size, self._cutting.min_side)
+
+    def size(self, doc_id: int) -> Size:
+        """Return the size of the image that the boxes belong to."""
+        sizes = self._shelf.sizes(doc_id)
+        return sizes[self.place(sizes)]
+
+    def place(self, images: Sequence[Any]) -> int:
+        """Return the place of the image that the boxes belong to."""
+        return len(images) - 1 if self._cutting.boxes_on_last else 0

@@ -7,55 +7,30 @@ fetches (``TaggedDoc``) carries the view to whichever ``doc_to_visual`` the adap
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
-import functools
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from PIL import Image
 
-from lmms_patch.ask.boxes import misfit
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.timeline import POINTS
-from lmms_patch.ask.views import DESCRIBE, TEXTS, Hidden, Region, Size, View, cut, is_usable, swapped
+from lmms_patch.ask.views import DESCRIBE, TEXTS, Hidden, Region, View, cut, is_usable, swapped
 from lmms_patch.ask.wrong_images import Look
-from lmms_patch.errors import CannotWrapError, OptionError, PatchError, RecordError
-from lmms_patch.harness.compat import LONGEST_FAILURE
-from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.video.cache import forget, written
 from lmms_patch.harness.video.clip import Clip, Sampling
-from lmms_patch.harness.video.source import source_of
-from lmms_patch.harness.video.watch import Expected, Watch
 from lmms_patch.harness.wrap import media
-from lmms_patch.harness.wrap.boxes import BoxTable
-from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
+from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
-from lmms_patch.harness.wrap.swap import WrongImages, prints, sight
+from lmms_patch.harness.wrap.shelf import Base, Cutting, Shelf, fetched
+from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
 
-CACHED_DOCS = 8
-"""How many docs are kept decoded. The views of a doc arrive together, so a batch touches few docs."""
-CACHED_CLIPS = 2
-"""How many docs are kept decoded where docs show clips, whose frames can take 200 MB each."""
 _IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 """The kinds of views that cut a clip in time."""
-Shown = Image.Image | Clip
-"""A decoded medium."""
-
-
-class Base(Protocol):
-    """What the table needs of a base task: how the base shows a doc to a model."""
-
-    def doc_to_visual(self, doc: Any) -> Any: ...
-
-    def doc_to_messages(self, doc: Any) -> Any: ...
 
 
 class ViewId(int):
@@ -161,67 +136,12 @@ class TaggedDocs(Sequence[Any]):
         return getattr(self._rows, name)
 
 
-def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any, str]:
-    """Return a row, and why its media are missing; "" where they are not.
-
-    Datasets decode the images of a row when the row is fetched, so one damaged image would end the run.
-
-    Args:
-        rows: the docs, media included.
-        place: the number of the row.
-        plain: gives the docs without media; None where there is no such form, so that the error is raised.
-    """
-    try:
-        return rows[place], ""
-    except Exception as error:
-        if plain is None:
-            raise
-        try:
-            return plain()[place], _not_loaded(error)
-        except Exception:
-            raise error from None
-
-
-def _not_loaded(error: BaseException) -> str:
-    """Return the line for an image or video that cannot be loaded."""
-    return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
-
-
-@dataclass(frozen=True)
-class Cutting:
-    """The options that change pixels: how views are cut.
-
-    Attributes:
-        first_only: whether only a doc's first image is cut, and the others stay whole.
-        min_side: see ``Options.min_side`` (pixels per cell).
-        min_cell: see ``Options.min_cell`` (pixels).
-        seed: the seed of the permutations of ``shuffle``.
-        boxes_on_last: whether a doc's boxes belong to the last image that it shows, instead of the first.
-    """
-
-    first_only: bool = False
-    min_side: int = 1
-    min_cell: int = 0
-    seed: int = 0
-    boxes_on_last: bool = False
-
-
-class _Entry:
-    """One doc while its views are asked: its row, what the base shows of it, and its decoded images."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.row: Any = None
-        self.shown: dict[Callable[..., Any], tuple[Any, list[Shown]]] = {}
-
-
 class VariantDocs:
     """The table of all views of all docs of one task. Index ``doc · V + view``, length ``docs · V``.
 
     Where docs have boxes of their own, most have fewer than V views, and the indices between mean nothing.
 
-    A row is fetched, and its images decoded, once for all views of a doc; both are kept for the last ``CACHED_DOCS``
-    docs. Safe for threads.
+    Safe for threads. ``shelf`` has rows and images.
     """
 
     def __init__(
@@ -247,8 +167,7 @@ class VariantDocs:
             base: the base task.
             views: the views that each doc has, in request order.
             cutting: the options that change pixels.
-            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than
-            that.
+            prompt: gives the text that the base puts after its visuals; None where messages may hold more.
             boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
             wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
@@ -262,31 +181,18 @@ class VariantDocs:
         self._describe = describe
         self.captions: dict[int, str] = {}
         """By doc id, the description that stands in place of the doc's images."""
-        self._prompt, self._boxes, self._plain = prompt, boxes, plain
+        self._prompt, self._boxes = prompt, boxes
         self.wrong = None if wrong is None else wrong(self.look)
         self.orders, self.pointing, self.text_only = orders, pointing, text_only
-        self._prints: dict[int, tuple[str, ...]] = {}
         self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
-        self._twice = (*self.views, *swapped(self.views))
-        self._sizes: dict[int, tuple[Size, ...]] = {}
-        self._sights: dict[int, str] = {}
-        self._clips: dict[int, tuple[tuple[int, float], ...]] = {}
-        self.sampling = Sampling()
-        """Which frames of a video the model takes."""
-        self.batch = 1
-        """How many requests the model takes at a time."""
-        self._no_room: PatchError | None = None
-        self.watch = Watch()
-        """Which frames the model's adapter reads from what it is handed."""
-        self.shows_clips = False
-        """Whether a doc shows a video, as far as docs were decoded."""
-        self._own_sizes: dict[int, frozenset[Size]] = {}
-        self._problems: dict[int, str] = {}
-        self._unreadable: set[int] = set()
+        in_time = any(view.kind in _IN_TIME for view in self.views)
+        self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
+        self._boxed = None if boxes is None else BoxedImages(boxes, self.shelf, cutting)
+        self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
+        self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
+        self.files = ClipFiles(cutting.min_cell)
         self._own: dict[int, tuple[View, ...]] = {}
         self._stand_ins: dict[tuple[int, bool], str] = {}
-        self._entries: OrderedDict[int, _Entry] = OrderedDict()
-        self._lock = threading.Lock()
 
     def take_frames(self, sampling: Sampling, adapter: str) -> None:
         """Make clips of the frames that a model takes, and watch which it reads.
@@ -295,7 +201,8 @@ class VariantDocs:
             sampling: the frames.
             adapter: the model's class, with its module.
         """
-        self.sampling, self.watch = sampling, Watch(adapter=adapter)
+        self.shelf.take(sampling)
+        self.files.read_by(adapter)
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of one doc in request order: its own, then the same on a wrong image where it is asked on one."""
@@ -315,10 +222,10 @@ class VariantDocs:
         if doc_id in self.captions:
             said = self.captions[doc_id]
             return tuple(dataclasses.replace(one, adds=said) if one.kind == "caption" else one for one in self.views)
-        if self._boxes is None or not self._boxes.boxes(doc_id):
+        if self._boxes is None or self._boxed is None or not self._boxes.boxes(doc_id):
             return self.views
         if doc_id not in self._own:  # decided once: a file that vanishes later must not change what is asked
-            cut = () if self._misfit(doc_id) else self._boxes.views(doc_id, self._boxed_size(doc_id))
+            cut = () if self._boxed.misfit(doc_id) else self._boxes.views(doc_id, self._boxed.size(doc_id))
             self._own[doc_id] = (*self.views, *cut)
         return self._own[doc_id]
 
@@ -335,11 +242,6 @@ class VariantDocs:
         if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
             return None
         return self.wrong.donor(doc_id)
-
-    @functools.cached_property
-    def _all_swapped(self) -> bool:
-        """Whether every view of every doc shows a wrong image."""
-        return all(view.swapped for view in self.views)
 
     @property
     def most(self) -> int:
@@ -372,31 +274,6 @@ class VariantDocs:
     def __deepcopy__(self, _: Any) -> VariantDocs:
         return self
 
-    def row(self, doc_id: int) -> Any:
-        """Return the base task's row, media included."""
-        entry = self._entry(doc_id)
-        with entry.lock:
-            return self._row(entry, doc_id)
-
-    def _row(self, entry: _Entry, doc_id: int) -> Any:
-        if entry.row is None:
-            entry.row, why = fetched(self.rows, doc_id, self._plain)
-            if why:
-                self._note_unreadable(doc_id, why)
-        return entry.row
-
-    def _note_unreadable(self, doc_id: int, why: str) -> None:
-        self._problems[doc_id] = why
-        self._unreadable.add(doc_id)
-
-    def _entry(self, doc_id: int) -> _Entry:
-        with self._lock:
-            entry = self._entries.setdefault(doc_id, _Entry())
-            self._entries.move_to_end(doc_id)
-            while len(self._entries) > (CACHED_CLIPS if self.shows_clips else CACHED_DOCS):
-                self._entries.popitem(last=False)
-            return entry
-
     def visuals(self, doc: TaggedDoc) -> list[Any]:
         """Return what a simple adapter shows for this doc and view. For a blind view the base is not asked at all."""
         assert doc.view is not None
@@ -410,8 +287,7 @@ class VariantDocs:
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """Return what a chat adapter sends for this doc and view.
 
-        Where the base only puts its visuals before its prompt, a blind view is that prompt, and the doc's video need
-        not be there.
+        Where the base only puts visuals before its prompt, a blind view is the prompt: no video need be there.
         """
         assert doc.view is not None
         view = self.views_of(doc.doc_id)[doc.view]
@@ -433,27 +309,30 @@ class VariantDocs:
             walk: the function of ``media`` that replaces the images in what ``show`` returns.
         """
         if view.kind in TEXTS:
-            return media.with_text(self._blind(doc_id, show), view)
-        payload, images = self._shown(doc_id, show, walk)
-        if self.orders is not None and view.turn and show != self.base.doc_to_visual and doc_id not in self._unreadable:
+            payload, why = self.shelf.blind(doc_id, show)
+            self._stand_ins |= {(doc_id, False): why} if why else {}
+            return media.with_text(payload, view)
+        (payload, images), facts = self.shelf.shown(doc_id, show, walk), self.shelf.of(doc_id)
+        if self.orders is not None and view.turn and show != self.base.doc_to_visual and not facts.unreadable:
             payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))
-        if doc_id in self._unreadable:
-            self._stand_ins[doc_id, view.swapped] = self._problems[doc_id]
+        if facts.unreadable:
+            self._stand_ins[doc_id, view.swapped] = facts.problem
             return walk(payload, lambda medium, _: medium.copy())
-        if doc_id in self._problems:  # show it as the base would: the doc is left out of the index, and the run goes on
+        if facts.problem:  # show it as the base would: the doc is left out of the index, and the run goes on
             return copy.copy(payload)
-        of_boxes = isinstance(view, (Region, Hidden))
-        usable = self.why_unusable(doc_id, view.n) is None if view.n else not of_boxes or not self._misfit(doc_id)
-        only = self._boxed(images) if of_boxes else 0 if self.cutting.first_only and view.n > 0 else None
+        boxed = self._boxed if isinstance(view, (Region, Hidden)) else None
+        usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
+        only = boxed.place(images) if boxed is not None else 0 if self.cutting.first_only and view.n > 0 else None
         in_time = view.kind in _IN_TIME
-        other = self._images_of_another(doc_id, show, walk) if view.swapped else None
+        donor = self.wrong_image_of(doc_id) if view.swapped else None
+        other = None if donor is None else self.shelf.shown(donor, show, walk)[1]
         if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
             self._stand_ins[doc_id, True] = (
-                f"the wrong image: {self._problems.get(self.wrong_image_of(doc_id) or 0, 'it has changed since it was chosen')}"
+                f"the wrong image: {self.shelf.of(donor or 0).problem or 'it has changed since it was chosen'}"
             )
             return walk(payload, lambda *_: media.stand_in())
-        if other is not None and isinstance(view, Region):
-            view = view.on(images[self._boxed(images)].size, other[self._boxed(other)].size)
+        if other is not None and isinstance(view, Region) and boxed is not None:
+            view = view.on(images[boxed.place(images)].size, other[boxed.place(other)].size)
 
         def replace(medium: Any, index: int) -> Any:
             shown = images[index] if other is None else other[index]
@@ -465,11 +344,11 @@ class VariantDocs:
             )
             if whole and other is None:
                 if isinstance(shown, Clip):
-                    self._expect_full(doc_id, medium, shown)
+                    self.files.expect_full(doc_id, medium, shown, self.shelf.sampling)
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self.cutting.seed}/{doc_id}"
             if isinstance(shown, Clip):
-                return self._written(
+                return self.files.write(
                     shown, View("full") if whole else view, (doc_id, index, other is not None, repr(view)), seed
                 )
             return shown.copy() if whole else cut(shown, view, min_cell=self.cutting.min_cell, seed=seed)
@@ -479,69 +358,6 @@ class VariantDocs:
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
         """Return a row as one of its views shows it: with its options in the view's order."""
         return row if self.orders is None else self.orders.as_shown(row, doc_id, self.views_of(doc_id)[number].turn)
-
-    def _expect_full(self, doc_id: int, medium: Any, clip: Clip) -> None:
-        """Note which frames the adapter should read from a video's own file.
-
-        Of a video that is no file, nothing can be noticed.
-        """
-        with contextlib.suppress(PatchError):
-            source = source_of(medium.medium if isinstance(medium, media.Video) else medium)
-            indices = self.sampling.places(clip.total, len(clip)).tolist()
-            times = (clip.times - clip.times[0]).tolist()
-            self.watch.expect(
-                source if isinstance(source, str) else f"of doc {doc_id}", Expected(tuple(indices), tuple(times))
-            )
-
-    def _written(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
-        """Return the path of a file that holds a view of a clip."""
-        try:
-            path, frames = written(
-                self, key, clip, view, min_cell=self.cutting.min_cell, seed=seed, batch=self.batch, lost=self.watch.lose
-            )
-        except (OptionError, RecordError) as error:
-            self._no_room = error
-            refuse(error)
-        self.watch.expect(path, Expected(tuple(range(frames)), full=False))
-        if clip.sound is not None and frames > 1:  # a still is silent
-            self.watch.hear()
-        return path
-
-    def forget_clips(self) -> None:
-        """Compare what the model has read with what it was handed, and remove the files that were written for the views of clips.
-
-        Where a file could not be written, end the run.
-        """
-        if self.shows_clips:
-            self.watch.settle()
-            forget(self)
-        if self._no_room is not None:  # the adapter took it for a failed call
-            refuse(self._no_room)
-
-    def _blind(self, doc_id: int, show: Callable[[Any], Any]) -> Any:
-        """Return what the base shows of a doc, without its media.
-
-        Where the base fails without an image, return its prompt alone.
-        """
-        row = self.row(doc_id)
-        try:
-            return media.without_media(show(dict(row)))
-        except (Exception, SystemExit) as error:
-            self._stand_ins[doc_id, False] = _not_loaded(error)
-            return media.without_media(self._in_its_place(row, show))
-
-    def _in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
-        """Return what to show of a row that the base cannot show: a grey image, and in messages the prompt after it."""
-        if show != getattr(self.base, "doc_to_messages", None):
-            return [media.stand_in()]
-        try:
-            ask = self._prompt or self.base.doc_to_text  # type: ignore[attr-defined]
-            text = media.without_placeholders(str(ask(dict(row))))
-        except Exception:  # the text does not matter: the doc is left out
-            text = ""
-        return [
-            {"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}
-        ]
 
     def not_shown(self, doc_id: int, view: View) -> str:
         """Say why the model saw a grey image instead of a doc's images in a view; "" where it saw the images.
@@ -554,146 +370,22 @@ class VariantDocs:
         """Return whether the model saw a grey image instead of a doc's images in any view."""
         return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
-    def _images_of_another(
-        self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]
-    ) -> list[Shown] | None:
-        """Return the decoded media of a doc's wrong image; None where no doc has media that fit."""
-        donor = self.wrong_image_of(doc_id)
-        return None if donor is None else self._shown(donor, show, walk)[1]
-
     def look(self, doc_id: int) -> Look | None:
         """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
         sizes = self.sizes(doc_id)
-        if not sizes or doc_id in self._problems:
+        if not sizes or self.shelf.of(doc_id).problem:
             return None
-        if doc_id not in self._prints:
-            self._prints[doc_id] = prints(self._shown(doc_id, *self._way_to_show())[1])
         usable = all(self.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
-        return Look(sizes, self._prints[doc_id], usable, len(self.clips(doc_id)))
-
-    def _shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
-        """Return what the base shows of a doc, and the decoded images.
-
-        Both are kept while the doc is among the last ones used.
-        """
-        entry = self._entry(doc_id)
-        with entry.lock:
-            if show not in entry.shown:
-                row = self._row(entry, doc_id)
-                if self._boxes is not None and doc_id not in self._own_sizes:
-                    self._own_sizes[doc_id] = _sizes_in(row)
-                entry.shown[show] = self._read(doc_id, row, show, walk)
-            return entry.shown[show]
-
-    def _read(
-        self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]
-    ) -> tuple[Any, list[Shown]]:
-        """Return what the base shows of a row, and its decoded images.
-
-        Where an image cannot be loaded, that is noted, and what is shown has grey images.
-        """
-        payload = None
-        if doc_id not in self._unreadable:
-            try:
-                payload = show(dict(row))
-            except (Exception, SystemExit) as error:  # many benchmarks end the process where a video is missing
-                self._note_unreadable(doc_id, _not_loaded(error))
-        images = [] if doc_id in self._unreadable else self._decode(doc_id, payload, walk)
-        if doc_id not in self._unreadable:
-            return payload, images
-        self._sizes.setdefault(doc_id, ())
-        stands_in = self._in_its_place(row, show) if payload is None else walk(payload, lambda *_: media.stand_in())
-        return stands_in, []
-
-    def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Shown]:
-        """Decode the images and videos of a doc and note their sizes.
-
-        Where one cannot be cut, note the problem and return none.
-        """
-        shown: list[Shown] = []
-        try:
-            shown = [self._decoded(medium) for medium in media.images_in(payload, walk)]
-            self._check_kind(shown)
-        except media.UnreadableError as error:
-            self._note_unreadable(doc_id, str(error))
-        except PatchError as error:
-            self._problems[doc_id] = str(error)
-        if doc_id not in self._sights:
-            self._sights[doc_id] = sight(shown)
-        self._clips[doc_id] = tuple((len(one), one.duration) for one in shown if isinstance(one, Clip))
-        if self._clips[doc_id]:  # now, since few clips are kept, and to decode one again takes longer
-            self._prints[doc_id] = prints(shown)
-        self._sizes[doc_id] = tuple(one.size for one in shown)  # always set again, never deleted: other threads read it
-        return shown
-
-    def _decoded(self, medium: Any) -> Shown:
-        if not media.is_video(medium):
-            return media.decode(medium)
-        from lmms_patch.harness.video import reading  # takes PyAV to import, which tasks with images do not need
-
-        clip = reading.read(medium.medium if isinstance(medium, media.Video) else medium, self.sampling)
-        self.shows_clips = True
-        return clip
-
-    def _check_kind(self, shown: Sequence[Shown]) -> None:
-        """Refuse media that the views cannot be made of.
-
-        Raises:
-            CannotWrapError: still images that are to be cut in time, or clips with boxes.
-        """
-        clips = any(isinstance(one, Clip) for one in shown)
-        if shown and not clips and any(view.kind in _IN_TIME for view in self.views):
-            raise CannotWrapError(
-                "it shows still images, which have no moments; its cells are asked with the suffix _rci3"
-            )
-        if clips and self._boxes is not None:
-            raise CannotWrapError("it shows a video; boxes lie on still images")
-
-    def sight(self, doc_id: int) -> str:
-        """Return a digest of the images that a doc shows (``swap.sight``); "" where it shows none that can be cut."""
-        return self._sights.get(doc_id, "") if self.sizes(doc_id) else ""
-
-    def sizes(self, doc_id: int) -> tuple[Size, ...]:
-        """Return width and height in pixels of each image that a doc shows; () where it shows none that can be cut.
-
-        They are usually known from the requests. A doc whose answers all came from a response cache is decoded here.
-        One that cannot be fetched any more is noted as a problem, so that its scores are not lost.
-        """
-        if doc_id not in self._sizes:
-            show, walk = self._way_to_show()
-            try:
-                self._shown(doc_id, show, walk)
-            except Exception as error:
-                self._sizes[doc_id], self._problems[doc_id] = (), _not_loaded(error)
-        return self._sizes[doc_id]
-
-    def clips(self, doc_id: int) -> tuple[tuple[int, float], ...]:
-        """Return how many frames each clip of a doc has, and how many seconds it takes.
-
-        () for a doc with still images.
-        """
-        return self._clips.get(doc_id, ()) if self.sizes(doc_id) else ()
-
-    def problem(self, doc_id: int) -> str | None:
-        """Say why a doc's media cannot be cut (a video, a broken file); None where no reason is known."""
-        return self._problems.get(doc_id)
-
-    def unreadable(self, doc_id: int) -> bool:
-        """Return whether an image of a doc cannot be loaded."""
-        return doc_id in self._unreadable
-
-    def _way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
-        if hasattr(self.base, "doc_to_messages"):
-            return self.base.doc_to_messages, media.replace_in_messages
-        return self.base.doc_to_visual, media.replace_in_visuals
+        return Look(sizes, self.shelf.prints(doc_id), usable, len(self.clips(doc_id)))
 
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
         """Say why a doc cannot be used on an n×n grid, for a set of boxes, or for the view beside its image; None where it can."""
         if n in REGIONS:
-            return self._why_no_box(doc_id, str(n))
+            assert self._boxed is not None
+            return self._boxed.why_none(doc_id, str(n))
         sizes = self.sizes(doc_id)
-        if not sizes or doc_id in self._problems:
-            return self._problems.get(doc_id, "no image")
+        if not sizes or self.shelf.of(doc_id).problem:
+            return self.shelf.of(doc_id).problem or "no image"
         if isinstance(n, str):
             return None
         if words := self.pointing(doc_id) if self.pointing is not None else "":
@@ -705,40 +397,3 @@ class VariantDocs:
             if not is_usable((width, height), n, self.cutting.min_side):
                 return f"image of {width}x{height} pixels is too small"
         return None
-
-    def _why_no_box(self, doc_id: int, name: str) -> str | None:
-        assert self._boxes is not None
-        if fault := self._boxes.fault(doc_id):
-            return fault
-        boxes = self._boxes.boxes(doc_id)
-        if not any(box.set == name for box in boxes):
-            return f"no {name} box" if boxes else "no box"
-        return self._misfit(doc_id) or self._boxes.why_none(doc_id, name, self._boxed_size(doc_id)) or None
-
-    def _misfit(self, doc_id: int) -> str:
-        """Say why a doc's boxes cannot be cut from the image that the base shows; "" where they can."""
-        assert self._boxes is not None
-        sizes, own = self.sizes(doc_id), self._own_sizes.get(doc_id, frozenset())
-        if not sizes or doc_id in self._problems:
-            return self._problems.get(doc_id, "no image")
-        size = self._boxed_size(doc_id)
-        if own and size not in own:
-            shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
-            return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
-        return misfit(self._boxes.boxes(doc_id), size, self.cutting.min_side)
-
-    def _boxed_size(self, doc_id: int) -> Size:
-        """Return the size of the image that the boxes belong to."""
-        sizes = self.sizes(doc_id)
-        return sizes[self._boxed(sizes)]
-
-    def _boxed(self, images: Sequence[Any]) -> int:
-        """Return the place of the image that the boxes belong to."""
-        return len(images) - 1 if self.cutting.boxes_on_last else 0
-
-
-def _sizes_in(row: Any) -> frozenset[Size]:
-    """Return the sizes of the images that a row holds, directly or in lists."""
-    values = row.values() if isinstance(row, Mapping) else ()
-    media = (medium for value in values for medium in (value if isinstance(value, (list, tuple)) else (value,)))
-    return frozenset(medium.size for medium in media if isinstance(medium, Image.Image))

@@ -77,8 +77,8 @@ class Preflight:
                 raise CannotWrapError(f"{refused} (doc {doc_id}): {error}") from None
             if not self._spec.kind.needs_image:
                 return
-            sizes, problem = self._table.sizes(doc_id), self._table.problem(doc_id)
-            if problem and self._table.unreadable(doc_id):
+            sizes, problem = self._table.sizes(doc_id), self._table.shelf.of(doc_id).problem
+            if problem and self._table.shelf.of(doc_id).unreadable:
                 unreadable.append(f"doc {doc_id}: {problem}")
                 if len(unreadable) == min(_DOCS_TO_LOOK_AT, len(doc_ids)):
                     raise CannotWrapError(
@@ -87,7 +87,7 @@ class Preflight:
             elif problem:
                 raise CannotWrapError(f"{refused} (doc {doc_id}): {problem}")
             elif sizes:
-                if self._table.shows_clips:
+                if self._table.shelf.shows_clips:
                     yield from self._frames()
                 return
         if doc_ids:
@@ -101,7 +101,7 @@ class Preflight:
 
     def _frames(self) -> Iterator[Notice]:
         """Say which frames of a video make a clip."""
-        name, sampling = self._spec.name, self._table.sampling
+        name, sampling = self._spec.name, self._table.shelf.sampling
         frames = "all frames" if sampling.count is None else f"{sampling.count} uniform frames"
         frames += f", at most {sampling.fps:g} a second" if sampling.fps else ""
         frames += f", chosen as {sampling.reader} does" if sampling.reader else ""
@@ -207,7 +207,7 @@ def frames_read(session: Session, *, new: bool) -> dict[str, Notice]:
         session: the parts of the task.
         new: whether nothing was said of them so far.
     """
-    read = session.table.watch.record()
+    read = session.table.files.watch.record()
     if read is None:
         return {}
     name = session.spec.name

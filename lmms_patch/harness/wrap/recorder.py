@@ -216,7 +216,7 @@ class Recorder:
             **beside,
             tst=tst,
             wrong_image=wrong,
-            images=self._table.sight(doc.doc_id) if sizes else "",
+            images=self._table.shelf.sight(doc.doc_id) if sizes else "",
             clips=tuple(Clip(frames, round(seconds, 3)) for frames, seconds in self._table.clips(doc.doc_id))
             if sizes
             else (),

@@ -15,7 +15,7 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
-from lmms_patch.harness.wrap.docs import Cutting, TaggedDocs, VariantDocs
+from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.golds import CaptionScore, Golds
 from lmms_patch.harness.wrap.in_time import InTime
 from lmms_patch.harness.wrap.late import late
@@ -23,6 +23,7 @@ from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
+from lmms_patch.harness.wrap.shelf import Cutting
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -186,10 +187,10 @@ class Session:
             described["options"].pop(name)
         if self.table.wrong is not None:
             described["wrong_images"] = self.table.wrong.digest
-        if self.spec.kind.needs_video or self.table.shows_clips:
+        if self.spec.kind.needs_video or self.table.shelf.shows_clips:
             described["clip"] = {
                 name: value
-                for name, value in dataclasses.asdict(self.table.sampling).items()
+                for name, value in dataclasses.asdict(self.table.shelf.sampling).items()
                 if name != "reader" or value
             }
         if self.subtitled:

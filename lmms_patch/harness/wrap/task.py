@@ -77,7 +77,7 @@ class WrappedTask(Delegate):
     def _remake(self, *, predict_only: bool) -> None:
         """Make all parts anew, for other options; clips stay of the same frames."""
         session = Session(self._base, self.spec, self._state, predict_only=predict_only)
-        session.table.take_frames(self.table.sampling, self.table.watch.adapter)
+        session.table.take_frames(self.table.shelf.sampling, self.table.files.watch.adapter)
         self._use(session)
 
     # --- settings -----------------------------------------------------------------------------
@@ -179,6 +179,7 @@ class WrappedTask(Delegate):
         limits = kwargs.get("limit"), kwargs.get("offset")
         self.evaluated = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, *limits)]
         self._state.ask(AskPlan())
+        self._recorder = Recorder(self._session, self._requests)  # scores of an earlier run are not those of this one
         self._session.evaluate(self.evaluated)
         try:
             for notice in Preflight(self._session, self._requests, self._frames_from).notices(

@@ -15,8 +15,9 @@ from PIL import Image
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import View, views_of
-from lmms_patch.harness.wrap import docs, media
-from lmms_patch.harness.wrap.docs import CACHED_DOCS, Cutting, TaggedDoc, TaggedDocs, VariantDocs, ViewId
+from lmms_patch.harness.wrap import media, shelf
+from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs, ViewId
+from lmms_patch.harness.wrap.shelf import CACHED_DOCS, Cutting
 
 
 class Rows:
@@ -505,7 +506,7 @@ def test_a_doc_that_cannot_be_cut_is_shown_as_the_base_shows_it_and_left_out():
     """A sound among images, found during a run: the run goes on, and the reason is known."""
     every = table("gqa_rci3", make=lambda doc_id: {"number": doc_id, "images": ["sound.wav"]})
     assert [shown(every, 0, view) for view in (0, 5)] == [["sound.wav"]] * 2
-    assert "sound.wav" in every.problem(0)
+    assert "sound.wav" in every.shelf.of(0).problem
     assert "sound.wav" in every.why_unusable(0, 3)
 
 
@@ -531,7 +532,7 @@ def test_the_base_is_shown_a_plain_row():
 
 
 def test_the_module_keeps_as_many_docs_as_it_says(monkeypatch):
-    monkeypatch.setattr(docs, "CACHED_DOCS", 1)
+    monkeypatch.setattr(shelf, "CACHED_DOCS", 1)
     every = table("gqa_rci2", count=2)
     for doc_id in (0, 1, 0):
         shown(every, doc_id, 0)
@@ -544,13 +545,13 @@ def test_what_is_known_of_a_doc_holds_while_it_is_decoded_again(monkeypatch):
     shown(every, 0, 1)
     for doc in range(1, CACHED_DOCS + 2):
         shown(every, doc, 1)
-    meanwhile, decode = [], docs.media.decode
+    meanwhile, decode = [], media.decode
 
     def watching(medium):
         meanwhile.append((every.why_unusable(0, 3), every.sizes(0)))
         return decode(medium)
 
-    monkeypatch.setattr(docs.media, "decode", watching)
+    monkeypatch.setattr(media, "decode", watching)
     shown(every, 0, 2)
     assert meanwhile
     assert all(why is None and sizes for why, sizes in meanwhile)
@@ -563,9 +564,9 @@ def test_a_doc_that_breaks_in_the_middle_of_its_views_is_left_out(monkeypatch):
         shown(every, doc, 1)
 
     def broken(medium):
-        raise docs.media.CannotWrapError("the file is gone")
+        raise media.CannotWrapError("the file is gone")
 
-    monkeypatch.setattr(docs.media, "decode", broken)
+    monkeypatch.setattr(media, "decode", broken)
     shown(every, 0, 2)
     assert every.why_unusable(0, 3) == "the file is gone"
 
@@ -575,24 +576,24 @@ def test_a_doc_that_breaks_in_the_middle_of_its_views_is_left_out(monkeypatch):
 
 def test_docs_that_show_the_same_are_known_by_it_and_no_others():
     same, other = table(count=3), table(count=3, make=lambda doc_id: row(doc_id + (doc_id == 2)))
-    seen = [table(count=3).sight(i) for i in range(3)]
+    seen = [table(count=3).shelf.sight(i) for i in range(3)]
     assert len(set(seen)) == 3
-    assert [same.sight(i) for i in range(3)] == seen
-    assert [other.sight(i) == seen[i] for i in range(3)] == [True, True, False]
+    assert [same.shelf.sight(i) for i in range(3)] == seen
+    assert [other.shelf.sight(i) == seen[i] for i in range(3)] == [True, True, False]
     sizes = [[(30, 30)], [(30, 31)], [(31, 30)], [(30, 30), (30, 30)], [(3000, 20)], [(1, 1)]]
-    assert len({table(make=lambda doc_id, own=own: row(0, *own)).sight(0) for own in sizes}) == len(sizes)
+    assert len({table(make=lambda doc_id, own=own: row(0, *own)).shelf.sight(0) for own in sizes}) == len(sizes)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I", "F", "I;16"])
 def test_images_of_every_mode_have_a_digest(mode):
     image = Image.new(mode, (70, 5))
-    assert len(docs.sight([image])) == 16
-    assert docs.sight([image]) != docs.sight([image, image])
+    assert len(shelf.sight([image])) == 16
+    assert shelf.sight([image]) != shelf.sight([image, image])
 
 
 def test_a_doc_that_shows_nothing_or_cannot_be_cut_has_no_digest():
-    assert table(make=lambda doc_id: {"number": doc_id, "images": []}).sight(0) == ""
-    assert table(make=lambda doc_id: {"number": doc_id, "images": ["video.mp4"]}).sight(0) == ""
+    assert table(make=lambda doc_id: {"number": doc_id, "images": []}).shelf.sight(0) == ""
+    assert table(make=lambda doc_id: {"number": doc_id, "images": ["video.mp4"]}).shelf.sight(0) == ""
 
 
 def test_looking_decodes_no_doc_anew_and_costs_little():
@@ -600,13 +601,13 @@ def test_looking_decodes_no_doc_anew_and_costs_little():
     rci2 = table("gqa_rci2", count=2)
     shown(rci2, 0, 0)
     before = list(rci2.rows.fetched)
-    rci2.sight(0)
+    rci2.shelf.sight(0)
     assert rci2.rows.fetched == before
     photo = Image.new("RGB", (4000, 3000))
-    docs.sight([photo])
+    shelf.sight([photo])
     taken = []
     for _ in range(5):
         start = time.perf_counter()
-        docs.sight([photo])
+        shelf.sight([photo])
         taken.append(time.perf_counter() - start)
     assert min(taken) < 0.005

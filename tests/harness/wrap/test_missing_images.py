@@ -14,7 +14,8 @@ from PIL import Image
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.wrap.docs import Cutting, VariantDocs
+from lmms_patch.harness.wrap.docs import VariantDocs
+from lmms_patch.harness.wrap.shelf import Cutting
 from tests.harness.toys import ChatModel, Model, coded_image, metrics, run, write_task
 
 DOCS, BROKEN = 9, 5

@@ -481,7 +481,7 @@ def test_an_image_that_is_gone_when_scores_are_made_does_not_lose_them(folder):
     """As when every answer came from the response cache."""
     write_task(folder, "toy", rows(2))
     task = load(folder, "toy_rci2")
-    task.table.rows = None
+    task.table.shelf.rows = None
     returned = task.process_results(task.eval_docs[1], ["1"] * 5)
     assert returned["exact_match"] == 1.0
     assert "cannot be loaded" in returned["patch"]["excluded"]["2"]
