@@ -112,7 +112,7 @@ class Subject(runs.Labelled):
         """Return whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
         if self.kind == "magic":
             return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
-        return bool(self.result.details.get("higher_is_better", {}).get(metric, True))
+        return self.result.better(metric)
 
     @property
     def kind(self) -> str:

@@ -7,11 +7,9 @@ as a column, so it gets the few that matter.
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from lmms_patch.errors import PatchError
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs import reading
 from lmms_patch.runs.columns import MOST, last, tracked, with_ends, with_errors
-from lmms_patch.runs.digests import of_file, of_lines
+from lmms_patch.runs.digests import of_file, of_samples
 from lmms_patch.runs.results import objects_file, objects_text
 from lmms_patch.runs.run import OBJECTS, Result, Run
 from lmms_patch.text import log
@@ -46,8 +44,8 @@ def save(
     original: Callable[..., Any],
     results: dict[str, Any],
     path: Path,
-    samples: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
-    added: Mapping[str, Any] | None = None,
+    samples: Mapping[str, Sequence[Mapping[str, Any]]] | None,
+    added: Mapping[str, Any],
 ) -> None:
     """Write a results file as the host does, with the long objects of our tasks in a file beside it.
 
@@ -58,7 +56,7 @@ def save(
         original: writes the results that it is given. It adds keys to them.
         results: all that the host has of the run; gets the keys that the host adds.
         path: of the results file.
-        samples: by task, what its log will hold; empty where none is written.
+        samples: by task, what its log will hold; None where none is written.
         added: keys that the host adds, as it has them now.
     """
     filed = {key: value for key, value in results.items() if key != TOOK}
@@ -68,7 +66,8 @@ def save(
 
             columns = {task: with_ends(results["results"][task], of_task) for task, of_task in found.items()}
             for task, of_task in found.items():
-                _add_answers(results["results"][task], of_task, (samples or {}).get(task) or ())
+                logged = samples.get(task, ()) if samples else ()
+                _add_answers(results["results"][task], of_task, of_samples(logged, handle_non_serializable))
             objects = {
                 task: {key: one for key, one in results["results"][task].items() if isinstance(one, Details)}
                 for task in found
@@ -77,7 +76,7 @@ def save(
             files.write(objects_file(path), content)
             about = {"file": objects_file(path).name, "sha256": digest}
             filed |= {"results": {**results["results"], **columns}, "lmms_patch": about}
-            digest = of_file({**filed, **(added or {})}, handle_non_serializable)
+            digest = of_file({**filed, **added}, handle_non_serializable)
             filed["lmms_patch"] = {**about, "digest": digest}
         except Exception as error:
             log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {_said(error)}")
@@ -85,29 +84,19 @@ def save(
     results.update({key: value for key, value in filed.items() if key not in ("results", "lmms_patch")})
 
 
-def _add_answers(columns: Mapping[str, Any], results: Sequence[Result], samples: Sequence[Mapping[str, Any]]) -> None:
+def _add_answers(columns: Mapping[str, Any], results: Sequence[Result], answers: Sequence[str]) -> None:
     """Put the digest of prompts, answers and golds into the objects of a task, before its log is written.
 
     Args:
         columns: of the task; its objects are changed.
         results: of the task, one for each filter pipeline.
-        samples: what its log will hold, each with the ``arguments`` of which the host logs the first as ``input``.
+        answers: by the place of the pipeline, the digest; empty where no log is written.
     """
-    from lmms_eval.utils import handle_non_serializable
-
-    times: Counter[Any] = Counter()
-    lines: dict[int, list[dict[str, Any]]] = {}
-    for sample in samples:
-        place = times[sample["doc_id"]]
-        times[sample["doc_id"]] += 1
-        asked = json.loads(json.dumps(sample["arguments"][0], default=handle_non_serializable))
-        line = {**sample, "input": asked, "target": str(sample["target"])}
-        lines.setdefault(place, []).append(line)
-    for one in results:
+    for one in results if answers else ():
         for metric in OBJECTS:
             details = columns.get(f"{metric},{one.filter}")
-            if isinstance(details, Details) and "made" in details and one.place in lines:
-                details["made"]["answers"] = of_lines(lines[one.place])
+            if isinstance(details, Details) and "made" in details:
+                details["made"] |= {"answers": answers[one.place]}
 
 
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:

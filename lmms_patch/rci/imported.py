@@ -280,8 +280,7 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         }
         for record, key in zip(records, keys.values(), strict=True)
     ]
-    values = _numbers(spec, records, metric, made, options)
-    values["patch"]["made"]["answers"] = digests.of_lines(rows)
+    values = _numbers(spec, records, metric, made, options, digests.of_lines(rows))
     notes = _notes(one, records, made, stated, spec)
     if turned:
         notes.append(
@@ -451,8 +450,13 @@ def _earned(text: str, roles: Sequence[str], answer: Answer, scale: float) -> tu
     return (("gold",) if "gold" in roles else ()), scale
 
 
-def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan, options: Options) -> dict[str, Any]:
-    """Return the values of the task in a results file: its metrics, and all numbers under ``patch``."""
+def _numbers(
+    spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan, options: Options, answers: str
+) -> dict[str, Any]:
+    """Return the values of the task in a results file: its metrics, and all numbers under ``patch``.
+
+    ``answers`` is the digest of what its log has beside the records.
+    """
     settings = Settings(seed=options.seed, scale=options.scale, chance=options.chance, seconds=options.seconds)
     table = Table(records, metric, higher=True)
     native = _Means(table, records)
@@ -466,6 +470,7 @@ def _numbers(spec: WrapSpec, records: Sequence[Record], metric: str, made: Plan,
             "lmms_eval": None,
             "numbers": NUMBERS,
             "log": log_digest(hashed(msgspec.to_builtins(record)) for record in records),
+            "answers": answers,
             **made.digests,
         },
         "settings": to_json(settings),

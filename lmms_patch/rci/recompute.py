@@ -384,7 +384,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
         raise RecordError(
             f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}"
         )
-    higher = bool(run.result.details.get("higher_is_better", {}).get(metric, True))
+    higher = run.result.better(metric)
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
     if changes.metric is not None and changes.metric != described["metric"]:

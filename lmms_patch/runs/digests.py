@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -27,6 +28,24 @@ def of_lines(lines: Iterable[Mapping[str, Any]]) -> str:
     return log_digest(
         of_line(*(one.get(key) for key in ("doc_id", "input", "filtered_resps", "target"))) for one in lines
     )
+
+
+def of_samples(samples: Iterable[Mapping[str, Any]], default: Callable[[Any], Any]) -> list[str]:
+    """Return ``of_lines`` of a log that the harness has not written yet, of each filter pipeline.
+
+    Args:
+        samples: as the harness has them: the first of ``arguments`` becomes ``input``, ``target`` its text.
+        default: makes JSON of what is no plain type, as the harness does.
+    """
+    lines: list[list[dict[str, Any]]] = []
+    times: Counter[Any] = Counter()
+    for sample in samples:
+        place = times[sample["doc_id"]]
+        times[sample["doc_id"]] += 1
+        asked = json.loads(json.dumps(sample["arguments"][0], default=default))
+        lines += [[]] if place == len(lines) else []
+        lines[place].append({**sample, "input": asked, "target": str(sample["target"])})
+    return [of_lines(some) for some in lines]
 
 
 def of_line(doc_id: Any, asked: Any, answers: Any, gold: Any) -> bytes:
@@ -64,6 +83,7 @@ def of_file(data: Mapping[str, Any], default: Callable[[Any], Any] | None = None
         default: makes JSON of what is no plain type.
     """
     known = {key: data[key] for key in READ if key in data}
-    known["lmms_patch"] = (data.get("lmms_patch") or {}).get("sha256")
+    beside = data.get("lmms_patch")
+    known["lmms_patch"] = beside.get("sha256") if isinstance(beside, Mapping) else None
     plain = json.loads(json.dumps(known, default=default))  # keys as texts, so that they can be sorted
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

@@ -143,8 +143,8 @@ class Run:
 
         None where the file has none, as those of earlier versions.
         """
-        told = self.about.get("objects") or {}
-        return (str(told["digest"]), told["digest_found"]) if "digest" in told else None
+        told = self.about.get("objects")
+        return (str(told["digest"]), told["digest_found"]) if told and "digest" in told else None
 
     def counted(self, task: str) -> Counted | None:
         """Return the harness's own count of a task's docs (``n-samples``); None where the file does not say."""

@@ -41,7 +41,10 @@ def _number(value: Any) -> Scalar:
         return value if math.isfinite(value) else None
     if not isinstance(value, numbers.Real):
         return None
-    value = float(value)
+    try:
+        value = float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return None
     return value if math.isfinite(value) else None
 
 

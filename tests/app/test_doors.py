@@ -33,7 +33,7 @@ def spoil(value, key=""):
 
 
 def hostile_run(folder, name, answers, analysis=True):
-    """A run with hostile texts; those of its analysis too, which a gate refuses: it computes them anew from the log."""
+    """A run with hostile texts; those of its analysis too, which is refused where there is a log to compute it from."""
     spec, records, made = mc_run(n=60, answers=answers)
     for record in records:
         record["views"][1]["failed"] = ""
@@ -74,13 +74,18 @@ def hostile_run(folder, name, answers, analysis=True):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("doors")
-    return [hostile_run(root / folder, folder[0], answers) for folder, answers in (("a", 1), ("b", 2), ("a again", 1))]
+    folders = (("a", 1), ("b", 2), ("a again", 1))
+    return [hostile_run(root / folder, folder[0], answers, analysis=False) for folder, answers in folders]
 
 
 @pytest.fixture(scope="module")
-def gated(tmp_path_factory):
-    root = tmp_path_factory.mktemp("gated")
-    return [hostile_run(root / name, name, answers, analysis=False) for answers, name in enumerate("ab", 1)]
+def unlogged(tmp_path_factory):
+    """Runs without logs, whose analyses are shown as they stand."""
+    root = tmp_path_factory.mktemp("unlogged")
+    found = [hostile_run(root / name, name, answers) for answers, name in enumerate("ab", 1)]
+    for log in root.rglob("*.jsonl"):
+        log.unlink()
+    return found
 
 
 RULES = {
@@ -117,6 +122,9 @@ COMMANDS = {
     "gate": "gate A -c RULES -b B --json OUT/x.json --junit OUT/x.xml --summary OUT/x.md --no-annotations",
     "leaderboard": "leaderboard A B --output OUT/board --title TITLE",
     "report": "report A B --output OUT/report --title TITLE",
+    "show-unlogged": "show A --cells --chance",
+    "leaderboard-unlogged": "leaderboard A B --output OUT/board --title TITLE",
+    "report-unlogged": "report A B --output OUT/report --title TITLE",
     "doctor": "doctor A",
     "doctor-json": "doctor A --format json",
     "export": "export A --output OUT/x.csv",
@@ -132,11 +140,11 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_door_lets_anything_out(runs, gated, tmp_path, capfd, monkeypatch, command):
+def test_no_door_lets_anything_out(runs, unlogged, tmp_path, capfd, monkeypatch, command):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
-    first, second = gated if command == "gate" else runs[:2]
+    first, second = unlogged if command.endswith("unlogged") else runs[:2]
     names = {
         "A": str(first),
         "A2": str(runs[2]),
@@ -176,18 +184,18 @@ def texts(value):
         yield value
 
 
-def test_annotations_are_ours_alone(gated, tmp_path, capfd):
+def test_annotations_are_ours_alone(runs, tmp_path, capfd):
     """One line for all verdicts that block, and nothing else that a build server acts on."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
     status = cli.main(
         [
             "gate",
-            str(gated[0]),
+            str(runs[0]),
             "-c",
             str(rules),
             "-b",
-            str(gated[1]),
+            str(runs[1]),
             "--annotations",
             "--json",
             str(tmp_path / "x.json"),

@@ -31,6 +31,10 @@ def test_scalar_of_native_items(item, expected):
     assert scalar(item) == expected
 
 
+def test_a_number_too_large_for_any_score_is_none():
+    assert scalar(10**400) is scalar({"score": -(10**400)}) is None
+
+
 def test_scalar_takes_the_first_key_that_holds_a_number():
     assert scalar({"a": "x", "b": 2, "score": 3}, ("a", "b", "score")) == 2.0
 
