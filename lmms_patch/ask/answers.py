@@ -33,6 +33,7 @@ class Asked:
         choices: the option texts, where a field or the task names them.
         by_index: whether an answer is the index of a choice (tasks scored by log-likelihoods).
         letters: the letter of each choice; empty: A, B, C, ...
+        format: one of ``FORMATS``, where the doc's source says it; None: recognised.
     """
 
     prompt: str
@@ -40,6 +41,7 @@ class Asked:
     choices: tuple[str, ...] = ()
     by_index: bool = False
     letters: str = ""
+    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
 
     Args:
         docs: all docs of the task.
-        declared: the profile's format. It wins over the recognised format; the options are still the recognised ones.
+        declared: the profile's format. It wins over the recognised format, and a doc's own over both; the options are
+        still the recognised ones.
     """
     golds = _in_words(
         docs, [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs], declared
@@ -100,8 +103,9 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
     out = []
     for doc, own in zip(docs, golds, strict=True):
         answer = _recognise(doc, own, letters)
-        if declared is not None and answer.format != declared:
-            answer = _as_declared(declared, own, answer)
+        wanted = doc.format or declared
+        if wanted is not None and answer.format != wanted:
+            answer = _as_declared(wanted, own, answer)
         out.append(answer)
     return out
 

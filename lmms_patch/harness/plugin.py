@@ -212,10 +212,30 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
+    if specs and (evaluator := sys.modules.get("lmms_eval.evaluator")):
+        manager._lmms_patch_specs = specs
+        _patch(evaluator, "simple_evaluate", _simple_evaluate)
     native = original(manager, asked)
     for line in lookup.hidden_by_ours(manager, [*native, *(spec.base for spec in specs)]):
         log().warning(line)
     return sorted({*native, *(spec.name for spec in specs)})
+
+
+def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Refuse options of wrapped tasks that do not fit the run.
+
+    Why this function: the command line calls it, with ``--limit``, before the model is loaded. A caller from Python may
+    hand over tasks in other ways; then the same is refused when docs are known (``asking.quick.check``).
+    """
+    from lmms_patch.harness.names import configs
+
+    manager = kwargs.get("task_manager")
+    try:
+        for spec in getattr(manager, "_lmms_patch_specs", ()):
+            configs.check_asking(manager, spec, kwargs.get("limit"), kwargs.get("offset") or 0)
+    except PatchError as error:
+        refuse(error)
+    return original(*args, **kwargs)
 
 
 def _load(

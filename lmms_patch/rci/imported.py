@@ -7,9 +7,9 @@ yes and no).
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-import string
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ from lmms_patch.ask.views import views_of
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import digests
+from lmms_patch.runs import vlmevalkit as kit
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
+from lmms_patch.runs.failures import BY_KIT
 from lmms_patch.runs.numbers import NUMBERS, to_json
+from lmms_patch.runs.reading import CIRCULAR
 from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, best_cell
 from lmms_patch.runs.tables import Table
-from lmms_patch.runs.vlmevalkit import FAILED, Benchmark, Scored
+from lmms_patch.runs.vlmevalkit import Benchmark, Scored
 from lmms_patch.text import line
-
-TURNED = "index % 1000000"
-"""What stands as the name of the clusters' field where rows are questions with their options turned."""
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,10 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         raise RecordError(f"{one.full.path}: --category {stated.category}: no such column")
     scores = {id(part): {key: _score(part, key, row, stated.scale) for key, row in part.rows.items()} for part in parts}
     metric = "acc" if {score for own in scores.values() for score in own.values()} <= {0.0, 1.0, None} else "score"
-    turned = _turned(one.full.rows)
+    turning, turned = kit.turned(one.full.rows)
     options = Options(
-        cluster=stated.cluster or (TURNED if turned else None),
+        cluster=stated.cluster or turning or None,
+        group=turning or None,
         category=category,
         chance=stated.chance,
         scale=None if stated.scale == 1 else stated.scale,
@@ -261,13 +262,14 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
     clusters = (
         turned if stated.cluster is None else {key: row[stated.cluster.lower()] for key, row in one.full.rows.items()}
     )
-    docs = [_doc(doc_id, one.full.rows[key], clusters.get(key)) for doc_id, key in keys.items()]
-    # Circular evaluation asks each question once per rotation of its options, and scores all of them together: a letter
-    # has no score of its own.
-    circular = any("g_index" in row for row in one.full.rows.values())
-    made = plan(docs, declared="open" if circular else None)
+    opened = kit.open_golds(one.full.rows)
+    docs = [_doc(doc_id, one.full.rows[key], clusters.get(key), opened.get(key)) for doc_id, key in keys.items()]
+    together = _scored_together(one.full.rows, turned, scores[id(one.full)])
+    made = plan(docs, declared="open" if together else None)
+    if opened:
+        made = _with_open(made, {doc_id: opened[key] for doc_id, key in keys.items() if key in opened})
     records = [
-        _record(spec, one, key, doc_id, made, scores, metric, stated, category, clusters)
+        _record(spec, one, key, doc_id, made, scores, metric, stated, category, clusters, turned, key in opened)
         for doc_id, key in keys.items()
     ]
     rows = [
@@ -281,29 +283,54 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
         for record, key in zip(records, keys.values(), strict=True)
     ]
     values = _numbers(spec, records, metric, made, options, digests.of_lines(rows))
-    notes = _notes(one, records, made, stated, spec)
+    notes = _notes(one, records, made, stated, spec, keys, opened)
     if turned:
-        notes.append(
-            f"circular evaluation: the {len(turned)} rows are {len(set(turned.values()))} questions with their options turned; the score is the mean "
-            "over rows, while VLMEvalKit's own counts a question only where all its rows are right"
-            + ("; each question is one cluster" if stated.cluster is None else "")
-        )
+        circular = kit.circular(records, metric)
+        values[f"{metric}{CIRCULAR}"] = circular
+        notes.append(_of_turns(turned, circular, metric, own_clusters=stated.cluster is None))
     return _Task(spec, metric, values, rows, tuple(notes))
 
 
-def _turned(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, int]:
-    """Return the question of each row where some rows are other rows with their options turned; empty where none are.
+def _scored_together(
+    rows: Mapping[str, Mapping[str, Any]], turned: Mapping[str, str], scores: Mapping[str, Any]
+) -> bool:
+    """Return whether a score is that of all turns of a question, so that a letter has no score of its own.
 
-    VLMEvalKit's circular evaluation adds 1,000,000 to the index of a question for each turn.
+    Circular evaluation makes such scores. Where rows of one question are scored differently, each has its own.
     """
-    if not all(re.fullmatch(r"\d{1,15}", key) for key in rows):
-        return {}
-    asked: dict[int, list[tuple[str, list[str]]]] = defaultdict(list)
-    for key, row in rows.items():
-        asked[int(key) % 10**6].append((str(row.get("question")), sorted(str(row[letter]) for letter in _letters(row))))
-    several = [own for own in asked.values() if len(own) > 1]
-    alike = all(one == own[0] and len(one[1]) > 1 for own in several for one in own)
-    return {key: int(key) % 10**6 for key in rows} if several and alike else {}
+    own: dict[str, set[Any]] = defaultdict(set)
+    for key, question in turned.items():
+        own[question].add(scores[key])
+    return any(kit.GROUP in row for row in rows.values()) and all(len(some) == 1 for some in own.values())
+
+
+def _of_turns(turned: Mapping[str, str], circular: float | None, metric: str, *, own_clusters: bool) -> str:
+    """Say what the score is of rows that are questions with their options turned, and what VLMEvalKit's own is."""
+    theirs = (
+        "some rows have no score, so the circular score is not known"
+        if circular is None
+        else f"{metric}{CIRCULAR} ({circular:.3f}) counts a question only where all its rows are right, as VLMEvalKit does"
+    )
+    return (
+        f"circular evaluation: the {len(turned)} rows are {len(set(turned.values()))} questions with their options turned; "
+        f"{metric} is the mean over rows, and {theirs}{'; each question is one cluster' if own_clusters else ''}"
+    )
+
+
+def _with_open(made: Plan, golds: Mapping[int, str]) -> Plan:
+    """Return a plan with other constant answers to open questions: golds that several of them share, and no answer.
+
+    A gold of one question alone is that question's answer, and no habit of the benchmark.
+    """
+    shared = {gold for gold, count in Counter(golds.values()).items() if count > 1}
+    baselines = dict(made.baselines)
+    for doc_id in golds:
+        kept = {
+            text: [role for role in roles if role != "constant" or text in shared]
+            for text, roles in made.baselines[doc_id].items()
+        }
+        baselines[doc_id] = {**kept, "": ["constant"]}
+    return dataclasses.replace(made, baselines=baselines)
 
 
 def _shown(one: Benchmark, record: Record) -> list[Scored]:
@@ -321,26 +348,22 @@ def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
     return dict(enumerate(sorted(rows)))
 
 
-def _doc(doc_id: int, row: Mapping[str, Any], cluster: Any) -> Doc:
-    """Return what is known of a doc."""
-    letters = _letters(row)
-    choices = tuple(str(row[letter]) for letter in letters)
-    question = str(row.get("question") or "")
-    answer = row.get("answer")
-    return Doc(
-        doc_id,
-        Asked(question, None if answer is None else str(answer), choices, letters=letters),
-        question,
-        cluster=cluster,
-    )
+def _doc(doc_id: int, row: Mapping[str, Any], cluster: Any, open_gold: str | None) -> Doc:
+    """Return what is known of a doc.
 
-
-def _letters(row: Mapping[str, Any]) -> str:
-    """Return the letters of a row's options.
-
-    VLMEvalKit shows each by the letter of its column, also where columns before it are empty.
+    Args:
+        doc_id: its id.
+        row: its row.
+        cluster: its cluster.
+        open_gold: the gold of an open question whose options VLMEvalKit made when it evaluated; None for any other doc.
     """
-    return "".join(letter for letter in string.ascii_uppercase if row.get(letter) is not None)
+    question, answer = str(row.get("question") or ""), row.get("answer")
+    if open_gold is not None:
+        return Doc(doc_id, Asked(question, open_gold, format="open"), question, cluster=cluster)
+    letters = kit.letters(row)
+    choices = tuple(str(row[letter]) for letter in letters)
+    asked = Asked(question, None if answer is None else str(answer), choices, letters=letters)
+    return Doc(doc_id, asked, question, cluster=cluster)
 
 
 def _score(part: Scored, key: str, row: Mapping[str, Any], scale: float) -> float | None:
@@ -382,6 +405,8 @@ def _record(
     stated: Stated,
     category: str | None,
     clusters: Mapping[str, Any],
+    turned: Mapping[str, str],
+    matched: bool,
 ) -> Record:
     """Return the record of a doc."""
     row = one.full.rows[key]
@@ -405,9 +430,13 @@ def _record(
     answer = made.answers[doc_id]
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
     fields = {"cluster": clusters[key]} if clusters else {}
+    if turned:
+        fields[kit.QUESTION] = turned[key]
     if category is not None:
         fields["category"] = str(row.get(category.lower()) or "")
-    earned = [(text, *_earned(text, roles, answer, stated.scale)) for text, roles in made.baselines[doc_id].items()]
+    earned = [
+        (text, *_earned(text, roles, answer, stated.scale, matched)) for text, roles in made.baselines[doc_id].items()
+    ]
     baselines = tuple(Baseline(text, roles, {metric: value}, {metric: value}) for text, roles, value in earned if roles)
     record = SampleRecord(
         spec.name,
@@ -430,19 +459,24 @@ def _record(
 def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -> ScoredView:
     """Return a view with its score; a failed call has none."""
     said = _said(part.rows[key])
-    if said.startswith(FAILED):
+    if said.startswith(BY_KIT):
         return ScoredView(view, failed=line(said, 80))
     if score is None:
         return ScoredView(view, error=f"no {part.column} in {part.path.name}")
     return ScoredView(view, {metric: score}, {metric: score})
 
 
-def _earned(text: str, roles: Sequence[str], answer: Answer, scale: float) -> tuple[tuple[str, ...], float]:
+def _earned(
+    text: str, roles: Sequence[str], answer: Answer, scale: float, matched: bool
+) -> tuple[tuple[str, ...], float]:
     """Return what an uninformed answer or the gold earns, and in which roles that is known.
 
-    An option is right or wrong, and a letter that is none of the doc's options is wrong. Of any other answer but the
-    gold, only VLMEvalKit's own scorer could say what it earns.
+    An option is right or wrong, and a letter that is none of the doc's options is wrong. An open question of MMMU is
+    matched: VLMEvalKit looks for the gold's text in the answer (``can_infer_text``). Of any other answer but the gold,
+    only VLMEvalKit's own scorer could say what it earns.
     """
+    if matched and answer.gold:
+        return tuple(roles), scale if answer.gold.lower() in text.lower() else 0.0
     known = answer.format in ("mc", "yesno") and answer.gold in answer.options
     letters = all(re.fullmatch("[A-Z]", one or "") for one in (text, answer.gold))
     if known and (text in answer.options or letters):
@@ -491,18 +525,26 @@ def _numbers(
     }
 
 
-def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated, spec: WrapSpec) -> list[str]:
+def _notes(
+    one: Benchmark,
+    records: Sequence[Record],
+    made: Plan,
+    stated: Stated,
+    spec: WrapSpec,
+    keys: Mapping[int, str],
+    opened: Mapping[str, str],
+) -> list[str]:
     """Say what is not known, and what was left out."""
     out = [f"scores: {one.full.column} of {one.full.path.name}; the score of the task is their mean"]
     failed = sum(any(view.failed for view in record.views) for record in records)
     if failed:
         out.append(
-            f"{failed} docs with a failed call ({FAILED} ...): wrong answers in the task's own metric, left out of FIP, chance and index"
+            f"{failed} docs with a failed call ({BY_KIT} ...): wrong answers in the task's own metric, left out of FIP, chance and index"
         )
         given = [
             one.full.rows[key].get(one.full.column)
             for key in one.full.rows
-            if _said(one.full.rows[key]).startswith(FAILED)
+            if _said(one.full.rows[key]).startswith(BY_KIT)
         ]
         if luck := sum(value not in (None, 0, "0", "0.0") for value in given):
             out.append(
@@ -518,9 +560,15 @@ def _notes(one: Benchmark, records: Sequence[Record], made: Plan, stated: Stated
     if unscored:
         what = "neither score nor index" if any(record.views[0].error is not None for record in records) else "no index"
         out.append(f"{unscored} answers without a score: {what}, until VLMEvalKit has judged all of them")
-    if stated.chance is None and not all(answer.format in ("mc", "yesno") for answer in made.answers.values()):
+    unknown = [made.answers[doc_id] for doc_id, key in keys.items() if key not in opened]
+    if stated.chance is None and not all(answer.format in ("mc", "yesno") for answer in unknown):
         out.append(
             "what an uninformed answer scores is not known of answers that are no options; type --chance if it is documented"
+        )
+    if opened:
+        out.append(
+            f"{len(opened)} of {len(records)} questions are open: VLMEvalKit wrote the gold and {kit.OTHER!r} as their options when it evaluated, "
+            "and no model saw these; an uninformed answer to them is right only where it has the gold in it"
         )
     if spec.grids:
         out.append("nothing was asked on wrong images, so the gate cannot say whether the model looks")

@@ -44,6 +44,20 @@ class Noted(Estimate):
     words: tuple[str, ...] = ()
 
 
+CIRCULAR = "_circular"
+"""The end of the name of a score that counts a question only where all turns of its options were answered right."""
+
+
+def circular(metric: str, metrics: Mapping[str, float | None]) -> str:
+    """Say what the circular score of a run from VLMEvalKit is; "" where there is none."""
+    value = metrics.get(f"{metric}{CIRCULAR}")
+    return (
+        ""
+        if value is None
+        else f"{metric} is the mean over rows; the circular score, which counts a question only where all its rows are right, is {value:.3f}"
+    )
+
+
 def words(estimate: Estimate | None) -> tuple[str, ...]:
     """Return the words that stand beside a number."""
     return estimate.words if isinstance(estimate, Noted) and estimate.value is not None else ()

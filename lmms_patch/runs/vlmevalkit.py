@@ -26,13 +26,20 @@ from typing import Any
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import is_of_run
 from lmms_patch.text import line
 
 SCORES = ("hit", "score", "eval_score", "eval", "correct", "is_correct", "match")
 """Columns that hold a doc's score, the first that is there."""
-FAILED = "Failed to obtain answer"
-"""What VLMEvalKit writes in place of an answer where the call failed."""
+OTHER = "Other Answers"
+"""What VLMEvalKit writes as option B of an open question of MMMU when it evaluates; option A is then the gold. No model saw them."""
+TURN = 10**6
+"""What VLMEvalKit adds to the index of a question for each turn of its options."""
+GROUP = "g_index"
+"""The column in which VLMEvalKit's circular evaluation names the question that a row turns."""
+QUESTION = "group"
+"""The field of a record that holds the question whose options its row turns."""
 ENDINGS = (".xlsx", ".tsv", ".csv", ".json", ".pkl")
 CROPS = tuple(
     "{dataset}_" + word
@@ -570,3 +577,62 @@ def _check_docs(where: str, done: Benchmark) -> None:
                             f"{part.path}: index {key} has another {name} than in {done.full.path.name} "
                             f"({line(own, 40)} and {line(theirs, 40)}); is it another dataset?"
                         )
+
+
+# --- what rows are --------------------------------------------------------------------------------
+
+
+def letters(row: Mapping[str, Any]) -> str:
+    """Return the letters of a row's options.
+
+    VLMEvalKit shows each by the letter of its column, also where columns before it are empty.
+    """
+    return "".join(letter for letter in string.ascii_uppercase if row.get(letter) is not None)
+
+
+def open_golds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the golds of open questions that stand in a judged table as a choice between the gold and other answers.
+
+    Before it evaluates MMMU, VLMEvalKit fills the options of each open question so, and its versions leave the gold in
+    ``answer`` or write A there. Where "Other Answers" is the gold of some question, it is an option that was asked.
+    """
+    filled = {key: row for key, row in rows.items() if row.get("B") == OTHER and letters(row) == "AB"}
+    golds = {key: str(row["A"]) for key, row in filled.items()}
+    alike = all(str(row.get("answer")) in ("A", golds[key]) for key, row in filled.items())
+    return golds if alike else {}
+
+
+def turned(rows: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
+    """Return the question of each row where some questions stand in several rows, their options turned.
+
+    Returns:
+        How the question is known ("index % 1000000", or the column ``g_index``), and the question of each row; both are
+        empty where each row is a question of its own.
+    """
+    if any(row.get(GROUP) is not None for row in rows.values()):
+        of_rows = {key: str(key if row.get(GROUP) is None else row[GROUP]) for key, row in rows.items()}
+        return (GROUP, of_rows) if len(set(of_rows.values())) < len(rows) else ("", {})
+    if not all(re.fullmatch(r"\d{1,15}", key) for key in rows):
+        return "", {}
+    of_rows = {key: str(int(key) % TURN) for key in rows}
+    asked: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for key, row in rows.items():
+        asked[of_rows[key]].add((str(row.get("question")), *sorted(str(row[letter]) for letter in letters(row))))
+    several = {question for question, count in Counter(of_rows.values()).items() if count > 1}
+    alike = all(len(asked[question]) == 1 and len(min(asked[question])) > 2 for question in several)
+    return (f"index % {TURN}", of_rows) if several and alike else ("", {})
+
+
+def circular(records: Sequence[Record], metric: str) -> float | None:
+    """Return the mean over questions of the lowest score among a question's rows, a failed call being a wrong answer.
+
+    None where no row turns another, or a row has no score.
+    """
+    lowest: dict[str, float] = {}
+    for record in records:
+        question, view = record.fields.get(QUESTION), record.views[0]
+        score = 0.0 if view.failed is not None else view.scores.get(metric)
+        if question is None or score is None:
+            return None
+        lowest[str(question)] = min(score, lowest.get(str(question), score))
+    return sum(lowest.values()) / len(lowest) if lowest else None

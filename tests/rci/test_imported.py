@@ -499,10 +499,140 @@ def test_rows_that_are_turned_questions_are_one_cluster_each(tmp_path):
     assert width > 0.8 * alone, "of 100 docs it would be half as wide"
     assert audit.check(found).unchecked == ()
     assert any("the 100 rows are 25 questions with their options turned" in note for note in done.notes)
+    assert found.metrics["acc_circular"] == 0.8
     rows = [{**kit.question(i + turn * 10**6), "question": f"Which? {i} {turn}"} for i in range(5) for turn in range(2)]
     table(tmp_path / "other", rows)
     (found,), (done,) = imported(tmp_path / "other", tmp_path / "other")
     assert found.details["analysis"]["clusters"] is None, "other questions, so other docs"
+
+
+def as_mmmu(i, gold, said, version):
+    """An open question as VLMEvalKit's MMMU_preproc leaves it in a judged table: later versions write A as its answer."""
+    row = {**kit.question(i), "A": gold, "B": "Other Answers", "C": None, "D": None, "prediction": said}
+    return {**row, "answer": gold if version == "earlier" else "A", "hit": int(gold in said)}
+
+
+@pytest.mark.parametrize("version", ["earlier", "later"])
+@pytest.mark.parametrize("ending", [".xlsx", ".tsv"])
+def test_open_questions_of_mmmu_are_no_choice_of_two(tmp_path, version, ending):
+    """28 choices of four and two open questions: a guess earns 28/4 of 30, and not (28/4 + 2/2) of 30."""
+    rows = [kit.question(i, kit.LETTERS[i % 4], "A") for i in range(28)]
+    rows += [as_mmmu(28, "42", "It is 42", version), as_mmmu(29, "a comb", "a rake", version)]
+    table(tmp_path, rows, f"m_MMMU_DEV_VAL_openai_result{ending}")
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    chance = found.details["analysis"]["chance"]
+    assert chance["floors"]["uniform"]["value"] == pytest.approx(7 / 30)
+    assert found.metrics["acc"] == pytest.approx(8 / 30)
+    *_, first, second = found.records()
+    assert [(one.answer.format, one.answer.options, one.answer.gold) for one in (first, second)] == [
+        ("open", 0, "42"),
+        ("open", 0, "a comb"),
+    ]
+    assert next(note for note in done.notes if "questions are open" in note).startswith("2 of 30 questions are open")
+    assert not any("type --chance" in note for note in done.notes)
+    assert audit.check(found).unchecked == ()
+
+
+def test_a_gold_that_open_questions_share_is_a_constant_answer(tmp_path):
+    """12 open questions, golds 2 (five times), 20 (once) and six others: "2" is right five times.
+
+    "20" has "2" in it, so VLMEvalKit counts it as right six times: 6/12.
+    """
+    golds = ["2"] * 5 + ["20"] * 2 + ["a", "b", "c", "d", "e"]
+    table(
+        tmp_path, [as_mmmu(i, gold, "", "earlier") for i, gold in enumerate(golds)], "m_MMMU_DEV_VAL_openai_result.xlsx"
+    )
+    (found,), _ = imported(tmp_path, tmp_path)
+    constant = found.details["analysis"]["chance"]["floors"]["constant"]["value"]
+    assert constant == pytest.approx(max(sum(gold in text for gold in golds) for text in ("2", "20")) / 12) == 7 / 12
+
+
+def test_an_open_question_whose_gold_is_a_letter(tmp_path):
+    """VLMEvalKit leaves B as its gold, although B is "Other Answers" then; nobody saw that option."""
+    rows = [kit.question(i, kit.LETTERS[i % 4]) for i in range(28)] + [
+        as_mmmu(i, "B", "B", "earlier") for i in (28, 29)
+    ]
+    table(tmp_path, rows, "m_MMMU_DEV_VAL_openai_result.xlsx")
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert [record.answer.format for record in found.records()] == ["mc"] * 28 + ["open"] * 2
+
+
+def test_other_answers_that_were_asked_stay_an_option(tmp_path):
+    """Where some gold is "Other Answers" itself, VLMEvalKit has not written that option."""
+    rows = [as_mmmu(i, f"thing {i}", "A", "later") for i in range(20)]
+    rows[7]["answer"] = "B"
+    table(tmp_path, rows)
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert {record.answer.label for record in found.records()} == {"mc2"}
+    assert found.details["analysis"]["chance"]["floors"]["uniform"]["value"] == 0.5
+
+
+def in_groups(right, number=lambda i, turn: 4 * i + turn):
+    """20 questions in four turns each, with VLMEvalKit's ``g_index``; ``right``: how many turns of each are right."""
+    return [
+        {**kit.question(number(i, turn), "ABCD"[turn], "ABCD"[turn] if turn < count else "none"), "g_index": 100 + i}
+        for i, count in enumerate(right)
+        for turn in range(4)
+    ]
+
+
+@pytest.mark.parametrize("number", [lambda i, turn: 4 * i + turn, lambda i, turn: 100 + i + turn * 10**6])
+def test_rows_of_a_g_index_are_one_cluster_and_have_a_circular_score(tmp_path, number):
+    """Of 20 questions 8 are right in all turns, 6 in three and 6 in none: 50 of 80 rows, 8 of 20 questions."""
+    right = [4] * 8 + [3] * 6 + [0] * 6
+    table(tmp_path, in_groups(right, number=number), "m_MMBench_openai_result.xlsx")
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert (found.docs, found.details["analysis"]["clusters"]) == (80, 20)
+    assert (found.metrics["acc"], found.metrics["acc_circular"]) == (50 / 80, 8 / 20)
+    assert {record.answer.format for record in found.records()} == {"mc"}, "rows of one question are scored differently"
+    assert found.details["chance"] == pytest.approx(0.25)
+    assert any(
+        "the 80 rows are 20 questions with their options turned; acc is the mean over rows, and acc_circular (0.400)"
+        in note
+        for note in done.notes
+    )
+    assert audit.check(found).unchecked == ()
+    assert main(["show", str(done.path.parent)]) == 0
+
+
+def test_a_circular_score_that_was_changed_is_refused(tmp_path):
+    table(tmp_path, in_groups([4, 3, 0, 4, 2]), "m_MMBench_openai_result.xlsx")
+    _, (done,) = imported(tmp_path, tmp_path)
+    done.path.write_text(done.path.read_text().replace('"acc_circular,none": 0.4', '"acc_circular,none": 0.6'))
+    (changed,) = runs.read(done.path).results
+    with pytest.raises(RecordError, match=r"the sample log gives acc_circular 0\.4, but the run reported 0\.6"):
+        audit.check(changed)
+
+
+def test_a_failed_or_unscored_turn_of_a_question(tmp_path):
+    """A failed call is a wrong turn; a turn without a score leaves no circular score."""
+    rows = in_groups([4, 4, 3, 0])
+    rows[0]["prediction"] = "Failed to obtain answer via API."
+    table(tmp_path, rows, "m_MMBench_openai_result.xlsx")
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert found.metrics["acc_circular"] == 0.25
+    rows[5]["hit"] = None
+    table(tmp_path, rows, "m_MMBench_openai_result.xlsx")
+    (found,), (done,) = imported(tmp_path, tmp_path)
+    assert found.metrics["acc_circular"] is None
+    assert any("the circular score is not known" in note for note in done.notes)
+
+
+def test_scores_that_all_turns_of_a_question_share_give_a_letter_no_chance(tmp_path):
+    """A table that repeats each question's score on its rows: the score is the question's, and no letter earns it."""
+    table(tmp_path, [{**row, "hit": int(row["g_index"] % 3 > 0)} for row in in_groups([4] * 12)])
+    (found,), _ = imported(tmp_path, tmp_path)
+    assert (found.metrics["acc"], found.metrics["acc_circular"], found.details["chance"]) == (8 / 12, 8 / 12, None)
+
+
+def test_advice_about_failed_calls_is_of_vlmevalkit(tmp_path, capsys):
+    rows = [kit.question(i, said="Failed to obtain answer via API." if i < 12 else "A") for i in range(60)]
+    table(tmp_path, rows)
+    _, (done,) = imported(tmp_path, tmp_path)
+    assert main(["show", str(done.path.parent)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "run VLMEvalKit again with --reuse, which asks only the failed calls, and import its files anew" in said
+    assert "--use_cache" not in said + done.path.read_text()
 
 
 def test_options_keep_their_letters(tmp_path):

@@ -138,17 +138,9 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
         part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{spec.kind.name}, base: {spec.base}, exit: true}}"
         raise CannotWrapError(f"{name}: {why}; type --tasks {whole}{part if options.quick and plan.form else ''}")
     docs, views = len(evaluated), 1 + sum(cells_of(spec))
-    pilot, null = pilot_of(options.pilot, docs), session.on_wrong_images(evaluated) * views
-    full = docs * views
-    if pilot < min(docs, LEAST_PILOT):
-        raise OptionError(
-            f"{name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more"
-        )
-    if options.quick and options.budget is not None and options.budget < (least := pilot * views + null):
-        raise OptionError(
-            f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
-            f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
-        )
+    on_wrong_images = session.on_wrong_images(evaluated)
+    check_fit(spec, docs, on_wrong_images)
+    pilot, null, full = pilot_of(options.pilot, docs), on_wrong_images * views, docs * views
     sizes = Counter(map(unit_of, session.golds.docs))
     worth = effective_clusters(list(sizes.values()))
     if options.quick and options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
@@ -157,6 +149,33 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
             "type target: benchmark (LMMS_PATCH_TARGET=benchmark)"
         )
     return f"{name}: {told_before(spec, docs, full, null)}"
+
+
+def check_fit(spec: WrapSpec, docs: int | None, on_wrong_images: int) -> None:
+    """Refuse a pilot that shows too little, and a budget that it does not fit into.
+
+    Args:
+        spec: what is asked.
+        docs: of how many docs; None where that is not known, so that a budget cannot be checked.
+        on_wrong_images: how many of them are asked on a wrong image too.
+
+    Raises:
+        OptionError: says what is allowed.
+    """
+    options, views = spec.options, 1 + sum(cells_of(spec))
+    pilot = options.pilot if docs is None else pilot_of(options.pilot, docs)
+    if pilot is not None and pilot < (LEAST_PILOT if docs is None else min(docs, LEAST_PILOT)):
+        raise OptionError(
+            f"{spec.name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more"
+        )
+    if docs is None or pilot is None or not options.quick or options.budget is None:
+        return
+    null = on_wrong_images * views
+    if options.budget < (least := pilot * views + null):
+        raise OptionError(
+            f"{spec.name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
+            f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
+        )
 
 
 def told_before(spec: WrapSpec, docs: int, full: int, null: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -49,6 +50,7 @@ class Facts:
         shown: what that code hands to a model.
         python: whether the task is a Python class, whose config is known only when it is loaded.
         docs: the number of docs, where it is known without the network and without loading data.
+        filtered: whether a function of the task may leave some of these docs out.
         metadata: the task's metadata, which may carry an inline profile.
         problem: why the config cannot be read, if it cannot.
     """
@@ -63,6 +65,7 @@ class Facts:
     shown: Shown = UNKNOWN
     python: bool = False
     docs: int | None = None
+    filtered: bool = False
     metadata: Any = None
     problem: str | None = None
 
@@ -90,6 +93,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         hint=None if place is None else _mentioned(*place),
         shown=shown,
         docs=sizes.docs_of(config),
+        filtered=config.get("process_docs") is not None,
         metadata=config.get("metadata"),
     )
 
@@ -372,6 +376,42 @@ def check(manager: Any, spec: WrapSpec) -> None:
             raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))
+
+
+def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
+    """Refuse options of ``_quick`` and ``exit`` that cannot fit, as far as configs and the command line show.
+
+    Args:
+        manager: the host's.
+        spec: what is to be wrapped.
+        limit: the run's ``--limit``: docs of each task, or their share where it is below 1.
+        offset: the run's ``--offset``.
+
+    Raises:
+        OptionError: one line that says what is allowed.
+    """
+    from lmms_patch.harness.asking.quick import check_fit  # takes NumPy to import
+
+    for facts in leaves(manager, spec.base):
+        options = options_over(facts.metadata, spec, facts.name)
+        member = dataclasses.replace(spec.of(facts.name), options=options)
+        if member.leaves_out:
+            docs = None if facts.filtered else _asked(facts.docs, limit, offset)
+            check_fit(member, docs, min(options.null, docs or 0) if spec.kind.takes_null else 0)
+
+
+def _asked(docs: int | None, limit: Any, offset: int) -> int | None:
+    """Return how many of a task's docs a run asks; None where the number of docs is not known.
+
+    >>> _asked(1000, None, 0), _asked(1000, 50, 0), _asked(1000, 0.1, 0), _asked(20, 50, 5), _asked(None, 50, 0)
+    (1000, 50, 100, 15, None)
+    """
+    if docs is None:
+        return None
+    there = max(0, docs - offset)
+    if not limit or limit < 0:
+        return there
+    return min(there, math.ceil(docs * limit) if limit < 1 else int(limit))
 
 
 def _may(facts: Facts, spec: WrapSpec) -> bool:

@@ -555,7 +555,12 @@ def _minds(shown: Labelled) -> list[str]:
             reading.minds(result.described, analysis, _words(shown)) if result.kind.index or result.kind.regions else []
         )
     lines += reading.frames(result.details).values()
-    lines += [reading.kept(result.details), *_of_failures(shown), _fip_of_used_docs(shown)]
+    lines += [
+        reading.kept(result.details),
+        reading.circular(result.metric, result.metrics),
+        *_of_failures(shown),
+        _fip_of_used_docs(shown),
+    ]
     measured = (
         (grid.adj.estimate for grid in analysis.sets.values() if grid.adj and grid.adj.null == reading.MEASURED)
         if analysis

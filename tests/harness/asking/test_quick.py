@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
+from lmms_eval import evaluator
+from lmms_eval.tasks import TaskManager
 
 from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import Options
@@ -448,3 +450,34 @@ def test_a_pilot_that_shows_nothing_is_refused(tmp_path):
         asked_in(tmp_path / "out", model := PerRequestK(), tmp_path)
     assert "a pilot of 3 docs shows too little" in str(getattr(error.value, "__context__", "")) + str(error.value)
     assert not model.asked
+
+
+@pytest.mark.parametrize(
+    ("options", "limit", "says"),
+    [
+        ({"pilot": 5}, None, "toy_rci3_quick: a pilot of 5 docs shows too little of the others; allowed: 10 or more"),
+        ({"pilot": 5}, 4, ""),
+        ({"pilot": 20, "budget": 150, "null": 0}, None, "150 calls is too small: 20 docs asked whole are 200 calls"),
+        ({"pilot": 20, "budget": 150, "null": 0}, 15, ""),
+        (
+            {"budget": 199},
+            0.25,
+            "10 docs asked whole are 100 calls, and those on wrong images 100; allowed: 200 or more",
+        ),
+        ({"pilot": 20, "budget": 250, "null": 10}, None, "allowed: 300 or more, or a smaller 'pilot' or 'null'"),
+        ({"precision": 2}, None, "precision must be a number above 0 and below 1"),
+    ],
+)
+def test_options_that_cannot_fit_are_refused_before_the_model_is_loaded(tmp_path, options, limit, says):
+    """40 docs of 10 views. There is no model of this name, so that loading it fails in another way."""
+    write_task(tmp_path, "toy", rows(40), metadata={"lmms_patch": options})
+    manager = TaskManager(verbosity="ERROR", include_path=str(tmp_path), model_name="no_such_model")
+
+    def begin():
+        names = manager.match_tasks(["toy_rci3_quick"])
+        evaluator.simple_evaluate(model="no_such_model", tasks=names, task_manager=manager, limit=limit)
+
+    with pytest.raises((OptionError, ValueError)) as error:
+        begin()
+    assert (says or "no_such_model") in str(error.value)
+    assert isinstance(error.value, OptionError) == bool(says)
