@@ -123,14 +123,18 @@ def write(plan: Plan, output: Path) -> None:
     numbers = api.results(folders)
     pq.write_table(numbers, output / "atlas.parquet")
     api.leaderboard(folders, output=output / "board")
-    (output / "atlas.md").write_text(table(plan, numbers.to_pylist()))
+    rows = [{**row, "model": Path(row["path"]).relative_to(output).parts[0]} for row in numbers.to_pylist()]
+    (output / "atlas.md").write_text(table(plan, rows))
     print((output / "atlas.md").read_text())
 
 
 def table(plan: Plan, rows: Sequence[dict[str, object]]) -> str:
-    """Return a Markdown table: a row for each benchmark and model, numbers with their 95 % intervals, or why there is none."""
-    of = {(_model(row), row["base"], row["kind"], row["measure"]): row for row in rows}
-    names = list(dict.fromkeys(_model(row) for row in rows))
+    """Return a Markdown table: a row for each benchmark and model, numbers with their 95 % intervals, or why there is none.
+
+    A model is called as the plan does, which is its folder.
+    """
+    of = {(row["model"], row["base"], row["kind"], row["measure"]): row for row in rows}
+    names = list(dict.fromkeys(str(row["model"]) for row in rows))
     lines = [
         "| benchmark | model | docs | " + " | ".join(COLUMNS.values()) + " |",
         "|---|---|---|" + "---|" * len(COLUMNS),
@@ -141,11 +145,6 @@ def table(plan: Plan, rows: Sequence[dict[str, object]]) -> str:
             docs = next((row["docs"] for row in own if row is not None), "")
             lines.append(f"| {benchmark} | {name} | {docs} | " + " | ".join(map(_cell, own)) + " |")
     return "\n".join(lines) + "\n"
-
-
-def _model(row: dict[str, object]) -> str:
-    """Return the folder of a result, which is its model's name in the plan."""
-    return Path(str(row["path"])).parent.name
 
 
 def _cell(row: dict[str, object] | None) -> str:
