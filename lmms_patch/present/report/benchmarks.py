@@ -10,7 +10,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import OF_IMAGES, Kind, Words
 from lmms_patch.present.report.data import Entry, Shares
-from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of
+from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of, models
 from lmms_patch.present.report.points import corrected as luck_corrected
 from lmms_patch.present.report.run_sheets import above_one, band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -64,21 +64,27 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     """
     if not points:
         return cells(entries)
-    enough = len(benchmarks(points)) >= FEWEST
-    wide = [matrix(points)] if enough and 2 <= len(columns(points)) <= WIDEST_MATRIX else []
     made = [
         table2(points),
         table2(points, corrected=True),
         bands(points),
         indices(points),
         not_read(points),
-        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
-        percentiles(points),
-        *wide,
-        correlations(points),
+        *(_of_models(points) if len(models(points)) > 1 else []),
         *cells(entries),
     ]
     return [sheet for sheet in made if sheet.rows]
+
+
+def _of_models(points: Sequence[Point]) -> list[Sheet]:
+    """Return the tables that say something of a benchmark once several models were asked."""
+    enough = len(benchmarks(points)) >= FEWEST
+    return [
+        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
+        percentiles(points),
+        *([matrix(points)] if enough and len(columns(points)) <= WIDEST_MATRIX else []),
+        correlations(points),
+    ]
 
 
 # --- Table 2 --------------------------------------------------------------------------------------

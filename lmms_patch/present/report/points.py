@@ -202,6 +202,11 @@ def benchmarks(points: Iterable[Point]) -> list[str]:
     return once(point.benchmark for point in points)
 
 
+def models(points: Iterable[Point]) -> list[str]:
+    """Return the models in the order in which they come."""
+    return once(point.model for point in points)
+
+
 def columns(points: Sequence[Point]) -> list[tuple[str, int]]:
     """Return the (model, n) that there are: models in the order in which they come, grids from coarse to fine."""
     models, grids = once(point.model for point in points), sorted({point.n for point in points})

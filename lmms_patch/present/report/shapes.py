@@ -15,7 +15,7 @@ from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, case, names
 from lmms_patch.present.report.data import Entry, Indexed, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
-from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of
+from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of, without_looking
 from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet
 from lmms_patch.runs import catalogue, reading
@@ -170,13 +170,29 @@ class Row:
         """Whether the index to go by is the luck-corrected one."""
         return self.at.headline is not None and self.at.headline is self.at.adj
 
+    @property
+    def has_index(self) -> bool:
+        """Whether there is an index to go by."""
+        return self.at.headline is not None and self.at.headline.value is not None
+
+    @property
+    def misled(self) -> str:
+        """What people read in place of an index above 1 ("cells mislead"); empty where it is not."""
+        return next((word for word in reading.words(self.at.headline) if word in reading.MISLEAD), "")
+
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """Return a line for each result and grid. MAGIC tasks and text-only cross-validations have tables of their own."""
+    """Return a line for each result and grid.
+
+    MAGIC tasks and text-only cross-validations have tables of their own; a blind run stands beside its full images in
+    the table of what is answered without looking.
+    """
+    beside = {(one.base, one.model, one.result.filter) for one in without_looking(entries) if one.blind is not None}
     return [
         _row(entry, n)
         for entry in entries
         if not entry.result.magic and not entry.kind.folds
+        if entry.kind.name != "blind" or (entry.base, entry.model, entry.result.filter) not in beside
         for n in (entry.grids or (None,))
     ]
 

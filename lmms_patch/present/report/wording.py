@@ -13,6 +13,8 @@ from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
+MISLEAD = "mislead"
+"""The style of an index above 1, which is no strong need of the whole: single cells mislead."""
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
 """The hyphen of a number below 0; not that of a range or of a name."""
 
@@ -120,7 +122,7 @@ def colour(estimate: Estimate | None) -> str:
     """Return the style of an index by its band; empty where it must not be read as it stands."""
     if estimate is None or reading.contradicted(estimate) or reading.assumed(estimate):
         return ""
-    return band_class(estimate.value)
+    return MISLEAD if reading.misleads(estimate) else band_class(estimate.value)
 
 
 def short_reason(reason: str) -> str:

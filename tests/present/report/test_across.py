@@ -332,6 +332,19 @@ def test_near_chance_is_in_no_mean_and_is_listed():
     assert {row["benchmarks"] for row in sheets["correlations"].rows} == {4, 5}
 
 
+def test_what_compares_models_needs_two_of_them():
+    """A model agrees with itself by construction, and has the first rank among itself."""
+    several = {"fit", "percentiles", "correlations", "correlation_matrix", "ranking", "by_type", "granularity"}
+    entries = [entry(b, m, seed=i) for i, (b, m) in enumerate(itertools.product("abcde", ("one", "two")))]
+    assert several - {"by_type"} <= set(by_name(across.sheets(entries, across.points_of(entries))))
+    of_one = [one for one in entries if one.model == "one"]
+    found = set(by_name(across.sheets(of_one, across.points_of(of_one))))
+    assert not several & found
+    assert {"rci", "bands", "indices", "cells3"} <= found
+    drawn = {sketch.section for sketch in figures.sketches(of_one, across.points_of(of_one))}
+    assert "models" not in drawn
+
+
 def test_the_cell_table_is_in_percent_and_its_mean_a_mean():
     weights = [0.1, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
     entries = [entry(b, grids=(3,), indices=(-0.1,), weights=weights, seed=i) for i, b in enumerate("ab")]

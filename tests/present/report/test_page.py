@@ -284,11 +284,14 @@ def test_warnings_of_one_result_and_of_several_are_told_in_their_number():
     assert "2 of 2 results have warnings of their own, marked !: see their details." in told[1]
 
 
-def test_each_part_of_a_bar_is_told_as_text_whatever_its_width():
-    """4 % has no room for a label, so it would be told by its colour alone."""
+def test_each_part_of_a_bar_is_told_as_text_once_whatever_its_width():
+    """4 % has no room for a label, so it would be told by its colour alone; 12 % and 77 % stand in the bar."""
     html = page.page(Report("t", {}, (needing("a", made.necessity(0.04, 0.12, 0.77, text=0.07)),)))
     (line,) = re.findall(r'<span class="parts"[^>]*>(.*?)</span>\n</li>', html, re.DOTALL)
-    assert squeezed(re.sub(r"<[^>]+>", "", line)) == "text 7 % · one cell 4 % · whole image 12 % · unsolved 77 %"
+    assert (
+        squeezed(re.sub(r"<[^>]+>", "", line.replace("</span><span class", "</span> <span class")))
+        == "text 7 % one cell 4 % whole image unsolved"
+    )
 
 
 def test_what_a_drawing_tells_who_points_at_it_stands_below_it_as_text():
@@ -335,7 +338,13 @@ def test_needs_have_a_place_in_the_page_and_a_table_and_none_where_nothing_is_kn
 
 def test_the_table_of_results_says_each_number_with_its_interval(html):
     first = rows_of(html, "results-table")[0]
-    assert first[:5] == ["mosaic_local", "mosaic-vlm", "rci", "2×2", "120"]
+    assert first[:5] == [
+        "mosaic_local mosaic-vlm, rci, 2×2",
+        "mosaic-vlm",
+        "rci",
+        "2×2",
+        "120",
+    ]  # on a phone, in one cell
     assert first[5] == "0.825 [0.785, 0.865]"
     # 0.825 · (1 + 0.15) = 0.94875, ± 0.04
     assert first[6] == "0.949 [0.909, 0.989]"
@@ -353,6 +362,16 @@ def test_the_table_of_results_has_no_column_that_says_nothing():
     assert titles == ["Benchmark", "Grid", "Docs", "Score", "MPP", "Gap", "RCI", "Luck-corrected RCI", "Chance", "Gate"]
 
 
+def test_a_blind_run_has_no_line_where_it_stands_beside_its_full_images():
+    """Its score is a column of the table of what is answered without looking; alone it has a line."""
+    full, of_other = (
+        dataclasses.replace(pages.index_entry(f"e-{base}", "m", base, 0.8, {2: 0.1}), blind=beside)
+        for base, beside in (("b", pages.estimate(0.3)), ("c", None))
+    )
+    blind, alone = (pages.blind_entry(f"e-{i}", "m", base, 0.3) for i, base in ((3, "b"), (4, "c")))
+    assert [row.entry for row in shapes.rows([full, of_other, blind, alone])] == [full, of_other, alone]
+
+
 def test_docs_that_a_grid_leaves_out_show_their_own_fip(html):
     second = rows_of(html, "results-table")[1]
     assert second[3] == "3×3"
@@ -361,7 +380,7 @@ def test_docs_that_a_grid_leaves_out_show_their_own_fip(html):
 
 
 def test_a_result_near_chance_has_no_index_and_says_why(html):
-    near = next(row for row in rows_of(html, "results-table") if row[0] == "mosaic_text" and row[2] == "rci")
+    near = next(row for row in rows_of(html, "results-table") if row[0].startswith("mosaic_text ") and row[2] == "rci")
     assert near[7] == near[8] == near[9] == "N/A near chance"
     assert near[11] == "✕ near chance"
     assert "FIP 0.210 &lt; 0.257" in html

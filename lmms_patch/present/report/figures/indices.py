@@ -14,7 +14,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, forests, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import Point, benchmarks, columns, counted, once
+from lmms_patch.present.report.points import Point, benchmarks, columns, counted, models, once
 from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
@@ -103,13 +103,13 @@ def _cell(axes: Any, row: int, column: int, colour: str | None, text: str, told:
 
 def maps(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw benchmarks by models in the colours of the bands, per grid: for many models."""
-    models, names = once(p.model for p in points), benchmarks(points)
-    if len(models) < MAP_FROM or len(names) < 2:
+    every, names = models(points), benchmarks(points)
+    if len(every) < MAP_FROM or len(names) < 2:
         return
     for n in sorted({p.n for p in points}):
         shown = [p for p in points if p.n == n]
         rows = forests.order(shown)
-        for some, part, end, told in canvas.blocks(models, MAP_MODELS, rows, ROWS):
+        for some, part, end, told in canvas.blocks(every, MAP_MODELS, rows, ROWS):
             yield _map(shown, some, part, n, f"map{n}{end}", told)
 
 
@@ -156,9 +156,11 @@ def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
 def matrices(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw the correlation over benchmarks between models and grids.
 
-    One drawing per grid where there are many columns.
+    One drawing per grid where there are many columns; none of a single model.
     """
     usable = [p for p in points if p.valid]
+    if len(models(usable)) < 2:
+        return
     sets = (
         [usable]
         if len(columns(usable)) <= tables.WIDEST_MATRIX

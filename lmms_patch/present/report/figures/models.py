@@ -15,6 +15,7 @@ from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
 from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, once
+from lmms_patch.present.report.points import models as named
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 
@@ -29,8 +30,10 @@ _STEP, _ROW = 0.13, 0.2
 def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw ranking, task types, and relative change, of each group of models that can be compared.
 
-    Of the index that the tables rank by.
+    Of the index that the tables rank by; none of a single model.
     """
+    if len(named(points)) < 2:
+        return
     words = medium_of(points)
     by_grid = {n: tables.standings(points, n) for n in tables.grids(points)}
     known = once(

@@ -6,7 +6,7 @@ In ``make test`` one on 4 and two on 5.
 import pytest
 
 from lmms_patch.app import api
-from lmms_patch.present.report import figures
+from lmms_patch.present.report import figures, shapes, wording
 from lmms_patch.present.report.figures import canvas
 from tests import sizes
 from tests.making.runs import suite
@@ -98,6 +98,20 @@ def test_the_numbers_of_the_headline_are_reached_by_keyboard(open_page, made):
         for line in lines
     )
     assert len(lines) >= made[0][0] * made[0][1]
+
+
+@SMALL
+def test_a_phone_shows_benchmark_score_and_index_of_the_first_table(open_page, made):
+    page = at(open_page, made, 390)
+    heads = page.locator("#results-table thead th:visible").all_inner_texts()
+    assert [head.split()[0] for head in heads] == ["Benchmark", "Score", "RCI"]
+    assert page.locator(".scroll:has(#results-table)").evaluate("one => one.scrollWidth <= one.clientWidth")
+    for row, line in zip(page.locator("#results-table tbody tr").all(), shapes.rows(made[2].entries), strict=True):
+        name, score, index = row.locator("> :visible").all_inner_texts()
+        size = line.entry.words.size(line.at.n)
+        assert name.split("\n") == [line.entry.base, f"{size}, luck-corrected" if line.luck_corrected else size]
+        assert score.startswith(f"{line.score.value:.3f}")
+        assert index.startswith(wording.value(line.at.headline, signed=True) if line.has_index else "N/A")
 
 
 FOLDED = "document.querySelectorAll('details:not([open])').length"

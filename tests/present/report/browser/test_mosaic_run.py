@@ -93,19 +93,19 @@ def test_it_sorts_filters_darkens_and_turns_its_tabs(report, open_page):
     """Silence on the console and no request but of the file itself are asserted by ``open_page``."""
     page = open_page(file=report[0])
     rows = page.locator("#results-table tbody tr:visible")
-    assert rows.count() == 6 * len(FAMILIES)  # two grids of each family and the blind runs, twice
+    assert rows.count() == 4 * len(FAMILIES)  # two grids of each family, twice; blind runs stand beside them
     button = page.locator("#results-table thead th", has_text=re.compile(r"^\s*RCI")).get_by_role("button")
     button.click()
     shown = [
         v
-        for v in page.locator("#results-table tbody tr > :nth-child(9)").evaluate_all(
+        for v in page.locator("#results-table tbody tr > :nth-child(8)").evaluate_all(
             "cells => cells.map(c => c.dataset.value)"
         )
         if v
     ]
     assert [float(v) for v in shown] == sorted(float(v) for v in shown)
     page.locator('input[data-filters="results-table"]').fill("other-model count")
-    assert rows.count() == 3
+    assert rows.count() == 2
     page.get_by_label("Dark", exact=True).check(force=True)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 26)"
     page.locator('input[data-filters="results-table"]').fill("")
