@@ -14,6 +14,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.terminal import compare as compare_text
 from lmms_patch.runs.run import read
+from tests.making.files import sealed
 from tests.making.runs import knows, misled_by_cells, never_looks, views_run, world_run, write_run
 
 SPATIAL = re.compile(r"\b(cells?|images?|pictures?|looks?|looking|2×2|4×4|4x4|pixels)\b", re.IGNORECASE)
@@ -228,6 +229,7 @@ def test_a_task_in_time_is_no_partner_of_one_in_space(mixed, tmp_path):
 
 
 def test_a_gate_holds_segments_to_its_rules(run, tmp_path):
+    sealed(next(run.glob("*_results.json")))
     rules = tmp_path / "rules.yaml"
     rules.write_text(
         "schema: 1\nrules:\n"

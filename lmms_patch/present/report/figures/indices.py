@@ -14,7 +14,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, forests, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import Point, benchmarks, columns, counted, models, once
+from lmms_patch.present.report.points import Point, benchmarks, columns, counted, models
 from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 

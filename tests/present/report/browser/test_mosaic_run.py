@@ -12,6 +12,7 @@ from lmms_patch.app import api
 from lmms_patch.present.report import figures
 from lmms_patch.resources import folder as resource
 from tests.harness import warm
+from tests.making.files import sealed
 from tests.sizes import size
 
 FAMILIES = ("local", "count", "text")
@@ -69,6 +70,7 @@ def report(browser, indexed, tmp_path_factory):
         line["filtered_resps"][0] = HOSTILE
         line["filtered_resps"][1:] = ["y" * 100_000] * (len(line["filtered_resps"]) - 1)
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sealed(next((work / "a").rglob("*_results.json")))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "MOST_HEATMAPS", size(2, 30))
         found = api.report([work], work / "report", with_images=True)
