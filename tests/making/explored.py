@@ -125,7 +125,8 @@ def serve_grown(folder, docs):
     from lmms_patch.present.explore import explorer
 
     read = explorer.samples.table
-    small = read(find([write_many(folder / "small", 600)])[0].results[0], explorer.COLUMNS)
+    result = find([write_many(folder / "small", 600)])[0].results[0]
+    small = read(result, explorer.columns_of(result))
     explorer.samples.table = lambda result, columns: grown(small, docs)
     serve(
         explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(False, None), 0, browser=False

@@ -14,7 +14,7 @@ from lmms_patch.ask.spec import parse
 from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError, UnknownNameError
-from lmms_patch.present.explore.docs import COLUMNS, Docs
+from lmms_patch.present.explore.docs import Docs, columns_of
 from lmms_patch.present.report.examples import example, rule_of
 from lmms_patch.present.terminal.rci import pooled_table
 from lmms_patch.rci.analysis import analyse
@@ -313,7 +313,7 @@ def test_grids_that_are_not_possible(name):
 def test_the_explorer_counts_views_by_their_worst_order(runs):
     """By hand, of each doc: right on its image in every order, and on how many cells in every order."""
     result = of(runs / "a", "sheet_crci3")
-    docs = Docs(samples.table(result, COLUMNS))
+    docs = Docs(samples.table(result, columns_of(result)))
     for place, record in enumerate(line.record for line in result.lines()):
         scores = {}
         for view in record.views:
