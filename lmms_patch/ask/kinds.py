@@ -113,7 +113,7 @@ class Words:
         return f"the {n} {self.parts}" if self.instead else f"the {self.parts} of grid {n}"
 
     def size(self, n: int | str, times: str = "×") -> str:
-        """Return a grid's size as tables have it.
+        """Return a grid's size for tables.
 
         >>> OF_IMAGES.size(3), OF_CLIPS.size(4), LOWRES.words.size(4)
         ('3×3', '4 segments', '1/4')
@@ -236,12 +236,12 @@ class Kind:
 
     @property
     def prefix(self) -> str | None:
-        """What the names of its indices start with; None where it has none."""
+        """The beginning of the names of indices; None without an index."""
         return "rci" if self.regions else self.index
 
     @property
     def own_boxes(self) -> bool:
-        """Whether docs must carry boxes of their own."""
+        """Whether docs must carry boxes."""
         return self.regions or self.hides
 
     @property
@@ -298,7 +298,7 @@ class Kind:
 
     @property
     def has_points(self) -> bool:
-        """Whether it has points (``points``)."""
+        """Whether ``points`` may be more than none."""
         return bool(self.hides or self.beside or self.curve)
 
     @property

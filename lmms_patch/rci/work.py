@@ -70,7 +70,7 @@ class Work:
         return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
 
     def estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
-        """Return M of one set with its interval; empty where M itself returned nothing (a doc could not be scored)."""
+        """Return M of a set with an interval; empty where M returned nothing (a doc could not be scored)."""
         estimate = self.draws.estimate(name, value, used)
         return (
             estimate
@@ -79,7 +79,7 @@ class Work:
         )
 
     def value(self, chosen: Chosen) -> float | None:
-        """Return M of some items; None where it is not defined."""
+        """Return M of some items; None where M is not defined."""
         if self.form is not None:
             value = forms.value_of(self.form, self.table.picked(chosen))
             return value if math.isfinite(value) else None
@@ -87,7 +87,7 @@ class Work:
 
     @cached_property
     def ceiling(self) -> float | None:
-        """M of the gold answers; None where it is not known."""
+        """M of the gold answers; None where not known."""
         if self.table.ceiling is None:
             return None
         return self.value(self.table.ceiling)

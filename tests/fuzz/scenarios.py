@@ -314,7 +314,8 @@ def stepsense(stream: Random, stock: Path, folder: Path) -> Call:
 
 
 def schema(stream: Random, stock: Path, folder: Path) -> Call:
-    return Call(folder, ["schema", *_maybe(stream, [stream.choice(("patch", "gate", "nothing", ""))], 0.7)], [])
+    names = ("schemas", "schemas/patch", "schemas/gate", "schemas/nothing", "schemas/", "")
+    return Call(folder, ["config", *_maybe(stream, [stream.choice(names)], 0.7)], [])
 
 
 def tst(stream: Random, stock: Path, folder: Path) -> Call:

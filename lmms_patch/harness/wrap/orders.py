@@ -122,7 +122,7 @@ class OrderTable:
         )
 
     def others(self, row: Any, doc_id: int) -> list[Any]:
-        """Return a row with its options in each order but its own; none where they cannot be moved."""
+        """Return a row with the options in each other order; nothing where options cannot be moved."""
         return [self.as_shown(row, doc_id, turn) for turn in range(1, len(self.of(doc_id).orders))]
 
     def as_shown(self, row: Any, doc_id: int, turn: int) -> Any:

@@ -98,12 +98,12 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
 
 
 def _with_gold_at(table: Table, doc: int, place: int) -> int:
-    """Return the view of a doc that shows its gold at a place."""
+    """Return the view of a doc with the gold at a place."""
     return next(i for i in table.turned[doc] if table.records[doc].views[i].gold_at == place)
 
 
 def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str = "") -> Turned:
-    """Return the numbers of a task that asks docs in every order of their options.
+    """Return the numbers of a task asked in every order of the options.
 
     Args:
         table: the records, with the views in all their orders.
