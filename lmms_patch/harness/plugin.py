@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch import resources
@@ -229,10 +229,10 @@ def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) ->
     """
     from lmms_patch.harness.names import configs
 
-    manager = kwargs.get("task_manager")
+    given = SimpleNamespace(**{"task_manager": None, "limit": None, "offset": 0, **kwargs})
     try:
-        for spec in getattr(manager, "_lmms_patch_specs", ()):
-            configs.check_asking(manager, spec, kwargs.get("limit"), kwargs.get("offset") or 0)
+        for spec in getattr(given.task_manager, "_lmms_patch_specs", ()):
+            configs.check_asking(given.task_manager, spec, given.limit, given.offset or 0)
     except PatchError as error:
         refuse(error)
     return original(*args, **kwargs)

@@ -110,8 +110,11 @@ def test_what_is_said(tmp_path):
     assert re.search(
         r"With these docs a difference of 0\.1\d\d would be found with 80 % power", text
     )  # 2.8 · √(0.5 / 200) = 0.14, Holm more
-    assert "t0_rci2, acc: 200 docs; primary: fip" in text
-    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 9." in text
+    assert "t0_rci2, acc: 200 docs\n" in text
+    assert (
+        "The first number of each task is primary (Holm over 3 tasks). All other numbers are corrected together: Holm over 9."
+        in text
+    )
     assert "A: a (" in text
     turned = shown_of(compare(tmp_path / "b", tmp_path / "a", draws=FEW))
     assert "A is better on the full image (fip): B - A = -0." in turned
@@ -334,8 +337,9 @@ def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_pat
                 date=f"2026-01-0{k + 1}",
             )
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert "Primary: fip (Holm over 3 tasks). All other numbers are corrected together: Holm over 12." in shown_of(
-        found
+    assert (
+        "The first number of each task is primary (Holm over 3 tasks). All other numbers are corrected together: Holm over 12."
+        in shown_of(found)
     )
 
 
@@ -346,7 +350,10 @@ def test_tasks_without_a_p_value_are_not_counted(tmp_path):
             made = docs(right, seed=k)
             finish(tmp_path / side, made[:5] if k == 2 else made, name=f"t{k}", date=f"2026-01-0{k + 1}")
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert "Primary: fip (Holm over 2 tasks). All other numbers are corrected together: Holm over 6." in shown_of(found)
+    assert (
+        "The first number of each task is primary (Holm over 2 tasks). All other numbers are corrected together: Holm over 6."
+        in shown_of(found)
+    )
     assert by_name(found.tasks[2])["fip"].p_holm is None
 
 
@@ -402,7 +409,7 @@ def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(
     """A guesses on cells (RCI -0.1, luck-corrected 1), B knows from one cell (0 and 0): by RCI B needs more of the image, which is wrong."""
     found = compare(*guesser_and_knower)
     text = shown_of(found)
-    assert "rci3, contradicted" in text
+    assert "RCI 3×3, contradicted" in text
     (said,) = [
         line
         for line in text.splitlines()

@@ -152,7 +152,7 @@ def blocks(
     cases = [case(a.result) for a in run]
     if of_category:  # how many docs a benchmark has says nothing of how many a category has
         cases = [dataclasses.replace(one, size=None) for one in cases]
-    out = [folded((one.text for one in findings(cases)), most), rci.table(shown, most), rci.chances(shown, most)]
+    out = [folded((one.text for one in findings(cases)), most), rci.table(shown, most), rci.gates(shown, most)]
     out.append(necessity.table(shown, most))
     out += [rci.cell_tables(shown)] if cells else []
     out += [rci.pooled_table(groups, most)] if groups else []

@@ -93,7 +93,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         hint=None if place is None else _mentioned(*place),
         shown=shown,
         docs=sizes.docs_of(config),
-        filtered=config.get("process_docs") is not None,
+        filtered="process_docs" in config,
         metadata=config.get("metadata"),
     )
 

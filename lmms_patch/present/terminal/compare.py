@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from lmms_patch.ask.kinds import ANY_INDEX, KINDS, RCI, TRCI, of_index
+from lmms_patch.ask.kinds import ANY_INDEX, KINDS, RCI, TRCI, Kind, of_index
 from lmms_patch.compare.tasks import Comparison, Number, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, shown
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
+from lmms_patch.runs.catalogue import keyed
 from lmms_patch.stats.paired import Difference
 from lmms_patch.text import clean
 
@@ -50,10 +51,19 @@ def text(comparison: Comparison, *, wide: bool = False, most: int | None = None)
         most: cells in a line of a table or a text; None: any.
     """
     head = [headline(comparison), f"A: {_of(comparison.first)}", f"B: {_of(comparison.second)}"]
+    told = _told(comparison)
     blocks = [
         "\n".join(fold(each, most) for each in head),
-        *(_block(comparison, task, wide, most) for task in comparison.tasks),
+        *(_block(comparison, task, wide, most, told) for task in comparison.tasks),
     ]
+    shared = {line: names for line, names in told.items() if len(names) > 1}
+    if shared:
+        every = len(comparison.tasks)
+        named = (
+            f"- {f'all {every} tasks' if len(names) == every else in_words(names)}: {line}"
+            for line, names in shared.items()
+        )
+        blocks.append("\n".join(["What to mind of several tasks", *(fold(each, most) for each in named)]))
     return "\n\n".join([*blocks, "\n".join(fold(each, most) for each in _foot(comparison).splitlines())])
 
 
@@ -116,7 +126,7 @@ def _by(task: Task) -> str:
     one = number.difference
     sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
     name = task.compared.metric if number.name in _SCORES else number.name
-    where = KINDS[task.compared.kind].where
+    where = _kind(task).where
     beside = "" if where in (RCI.where, TRCI.where) else f" {where}"
     return f"{clean(name)}{beside} {sides}, B - A = {shown(one.estimate, _SIGNED)}"
 
@@ -135,8 +145,40 @@ def _of(side: Side) -> str:
     return f"{side.model} ({side.path}{older})"
 
 
-def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> str:
-    """Return a task's table, with what it is of above it and what it shows in words below it."""
+def _told(comparison: Comparison) -> dict[str, list[str]]:
+    """Return what there is to mind, with the tasks that it is true of."""
+    told: dict[str, list[str]] = {}
+    for task in comparison.tasks:
+        for line in minds(task):
+            told.setdefault(line, []).append(clean(task.second))
+    return told
+
+
+def _kind(task: Task) -> Kind:
+    return KINDS[task.compared.kind]
+
+
+def _words(task: Task) -> dict[str, str]:
+    """Return what pages call the numbers that a task may have, by their names."""
+    kind = _kind(task)
+    least, most = kind.sizes
+    every = keyed(kind, range(least, most + 1))
+    known = {name: number.called(kind, key) for name, (number, key) in every.items()}
+    return {**known, "fip": f"Full {kind.words.medium} (FIP)"}
+
+
+def _block(
+    comparison: Comparison, task: Task, wide: bool, most: int | None, told: Mapping[str, Collection[str]]
+) -> str:
+    """Return a task's table, with what it is of above it and what it shows in words below it.
+
+    Args:
+        comparison: the comparison.
+        task: the task.
+        wide: all columns.
+        most: cells in a line; None: any.
+        told: what there is to mind, with its tasks; what is true of several stands below all tables.
+    """
     compared = task.compared
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
@@ -147,18 +189,20 @@ def _block(comparison: Comparison, task: Task, wide: bool, most: int | None) -> 
         *(["p (Holm)"] if corrected else []),
         *([_MORE] if wide else []),
     ]
-    rows = [_row(number, task.compared.marks, corrected, wide) for number in task.numbers]
-    about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}; primary: {task.numbers[0].name}"
+    words = _words(task)
+    rows = [_row(number, words, task.compared.marks, corrected, wide) for number in task.numbers]
+    about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}"
     lines = [line for line in (*_right(task), *docs(task)) if line]
-    lines += [f"mind: {line}" for line in minds(task)]
+    lines += [f"mind: {line}" for line in minds(task) if len(told[line]) == 1]
     said = [fold(each, most) for each in (*lines, *sentences(comparison, task))]
     return "\n".join([fold(about, most), sheets.table(heads, rows).to_text(most), *said])
 
 
-def _row(number: Number, marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
+def _row(number: Number, words: Mapping[str, str], marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
     """Return the row of a number: both sides, the difference, and p-values."""
     difference = number.difference
-    name = f"{number.name}, {reading.CONTRADICTED}" if number.name in marks else number.name
+    name = words.get(number.name, number.name)
+    name = f"{name}, {reading.CONTRADICTED}" if number.name in marks else name
     sides = (NOT_DEFINED if side is None else side for side in (difference.first, difference.second))
     p = [reading.p_text(difference.p)] * (wide or not corrected) + [reading.p_text(number.p_holm)] * corrected
     return [name, *sides, difference.estimate, *p, *([number.detectable] if wide else [])]
@@ -179,12 +223,11 @@ def _foot(comparison: Comparison) -> str:
 def _holm(comparison: Comparison) -> str:
     """Say which numbers are primary, and over how many p-values they and the others are corrected."""
     every = [number for task in comparison.tasks for number in task.numbers]
-    names = ", ".join(dict.fromkeys(number.name for number in every if number.primary))
     first, others = (next((number.tests for number in every if number.primary is which), 0) for which in (True, False))
     if not first and not others:
         return "Holm: nothing to correct, no number has a p-value."
     over = f" (Holm over {first} tasks)" if first > 1 else ""
-    return f"Primary: {names}{over}." + (
+    return f"The first number of each task is primary{over}." + (
         f" All other numbers are corrected together: Holm over {others}." if others > 1 else ""
     )
 
@@ -223,7 +266,11 @@ def minds(task: Task) -> list[str]:
         if compared.settings
         else []
     )
-    lines += [_letters(line) for line in compared.warnings]
+    of_task = tuple(f"{name}: " for name in (task.first, task.second))
+    lines += [
+        _letters(next((line.removeprefix(name) for name in of_task if line.startswith(name)), line))
+        for line in compared.warnings
+    ]
     if (
         (compared.mcnemar is not None or compared.tests)
         and clusters is not None
@@ -233,7 +280,7 @@ def minds(task: Task) -> list[str]:
         lines.append(
             f"McNemar's test takes docs as independent, but they hang together in {clusters} clusters: go by the p-values of the table"
         )
-    return lines
+    return list(dict.fromkeys(lines))
 
 
 def sentences(comparison: Comparison, task: Task) -> list[str]:
@@ -247,7 +294,7 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
         if number.name in _SCORES:
             if number.primary and len(comparison.tasks) == 1:
                 continue
-            place = KINDS[task.compared.kind].where
+            place = _kind(task).where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
             said = _sentence(

@@ -14,6 +14,7 @@ from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, RCI, REGIONS, Key, Kind, W
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
 from lmms_patch.present.terminal import necessity
+from lmms_patch.present.terminal.folding import fold
 from lmms_patch.rci.grids import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
@@ -598,6 +599,30 @@ def chances(shown: Sequence[Labelled], width: int | None = None) -> str:
     return "\n\n".join(_chances(some, words).to_text(width) for words, some in by_medium(shown, _words))
 
 
+def gates(shown: Sequence[Labelled], width: int | None = None) -> str:
+    """Return what the full image had to beat in each task: chance with its margin, and a wrong image."""
+    parts = []
+    for words, some in by_medium(shown, _words):
+        heads: list[str | Column] = [
+            "task",
+            "score",
+            "needs",
+            "gate",
+            "wrong",
+            Column("", "score - wrong", signed=True),
+        ]
+        rows: list[list[Cell]] = []
+        for s in some:
+            gate = s.result.analysis.gate if s.result.analysis else None
+            looked = gate.looks[0] if gate and gate.looks else None
+            against = [looked.other, looked.difference] if looked else [None, None]
+            cells = [_fip(s), gate.threshold if gate else None, reading.gate_word(gate), *against]
+            rows.append([s.label, *map(_or_na, cells)])
+        title = f"What the score had to beat: chance and its margin (needs), and a wrong {words.medium}"
+        parts.append("\n".join([fold(title, width), sheets.table(heads, rows).to_text(width)]))
+    return "\n\n".join(parts)
+
+
 def _chances(shown: Sequence[Labelled], words: Words) -> Sheet:
     """Return the chance floors of the tasks of one medium."""
     whole = all(s.result.kind.full for s in shown)
@@ -671,7 +696,14 @@ def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
     of_name: dict[str, list[Pooled]] = {}
     for one in pooled:
         of_name.setdefault(_name(one.asked), []).append(one)
-    return "\n\n".join(_pooled_sheet(some, some[0].asked.words).to_text(width) for some in of_name.values())
+    parts = []
+    for some in of_name.values():
+        why = dict.fromkeys(f"- {p.group}: {p.index.reason}" for p in some if p.index.value is None and p.index.reason)
+        table = _pooled_sheet(some, some[0].asked.words).to_text(width)
+        parts.append(
+            "\n".join(["All tasks of a group, pooled", table, *(fold(text.line(line), width) for line in why)])
+        )
+    return "\n\n".join(parts)
 
 
 def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
@@ -687,7 +719,7 @@ def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
     ]
     rows: list[list[Cell]] = []
     for p in pooled:
-        index = p.index.reason if p.index.value is None else p.index
+        index = NOT_DEFINED if p.index.value is None else p.index
         rows.append([p.group, words.size(p.n, "x"), p.index.n, number(p.fip), number(p.mpp), index])
     return sheets.table(heads, rows)
 

@@ -130,13 +130,33 @@ def test_hostile_names_stay_text():
 
 def test_the_table_fits_80_columns_and_wide_has_all():
     """By default the p that decides: the corrected one where there are several numbers."""
-    others = (number(f"rci{n}_adj", -0.5, -0.25, 0.1, 0.4, 0.01, p_holm=0.02, tests=2) for n in (2, 3))
-    given = comparison(task("gqa", BETTER, *others, marks={"rci2_adj": ("x",)}))
+    others = (number(name, -0.5, -0.25, 0.1, 0.4, 0.01, p_holm=0.02, tests=2) for name in ("rci2", "rci2_adj"))
+    given = comparison(task("gqa", BETTER, *others, marks={"rci2": ("x",)}))
     narrow, wide = compare.text(given, most=80), compare.text(given, wide=True)
     assert max(map(len, narrow.splitlines())) <= 80
     assert _heads(narrow) == ["A", "B", "B - A", "p (Holm)"]
     assert _heads(wide) == ["A", "B", "B - A", "p", "p (Holm)", "would be found"]
-    assert "rci2_adj, contradicted  -0.500  -0.250  +0.250 [+0.100, +0.400]     0.020" in narrow
+    assert "RCI 2×2, contradicted   -0.500  -0.250  +0.250 [+0.100, +0.400]     0.020" in narrow
+    assert "Luck-corrected RCI 2×2  -0.500" in narrow
+
+
+def test_what_is_to_mind_of_several_tasks_is_said_once():
+    """Three tasks: a note of all, one of two and one of the third, which alone stands at its task."""
+    notes = {
+        "a": ("a_rci3: of all", "of two"),
+        "b": ("b_rci3: of all", "of two"),
+        "c": ("c_rci3: of all", "c_rci3: of c alone", "of c alone"),
+    }
+    given = comparison(*(task(name, BETTER, warnings=own) for name, own in notes.items()))
+    text = compare.text(given)
+    assert [text.count(note) for note in ("of all", "of two", "of c alone")] == [1, 1, 1]
+    *blocks, shared, _ = text.split("\n\n")
+    assert shared.splitlines() == [
+        "What to mind of several tasks",
+        "- all 3 tasks: of all",
+        "- a_rci3 and b_rci3: of two",
+    ]
+    assert [block.partition(",")[0] for block in blocks if "mind: of c alone" in block] == ["c_rci3"]
 
 
 def test_wide_characters_fit_80_columns():

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 
@@ -5,7 +6,16 @@ import pytest
 from rich.cells import cell_len
 
 from lmms_patch.present.findings import case, findings
-from lmms_patch.present.terminal.rci import averaged_table, cell_tables, chances, load, pooled_table, table, warnings
+from lmms_patch.present.terminal.rci import (
+    averaged_table,
+    cell_tables,
+    chances,
+    gates,
+    load,
+    pooled_table,
+    table,
+    warnings,
+)
 from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
@@ -190,12 +200,25 @@ def test_an_index_below_chance_is_said_not_shown(tmp_path):
     assert said.startswith("No result for toy (acc 0.")
 
 
+def test_why_a_group_has_no_index_is_said_once(tmp_path):
+    """Two grids, and members that guess: one reason for both."""
+    path = write_run(
+        tmp_path, {name: mc_run(know_full=0.0) for name in ("a_rci2", "b_rci2")}, groups={"g": ["a_rci2", "b_rci2"]}
+    )
+    (two,) = groups(path, [recompute(run) for run in recompute_load(path)])
+    text = pooled_table([two, dataclasses.replace(two, n=3)], 80)
+    assert text.splitlines()[0] == "All tasks of a group, pooled"
+    assert [line.split()[-1] for line in text.splitlines()[3:5]] == ["N/A", "N/A"]
+    assert text.count("- g: near chance") == text.count("near chance") == 1
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_groups_and_averages_are_tables(tmp_path):
     path = write_run(
         tmp_path, {"a_rci2": mc_run(n=60, seed=1), "b_rci2": mc_run(n=60, seed=2)}, groups={"g": ["a_rci2", "b_rci2"]}
     )
     analyzed = [recompute(run) for run in recompute_load(path)]
-    assert pooled_table(groups(path, analyzed)).splitlines()[2].split()[:3] == ["g", "2x2", "120"]
+    assert pooled_table(groups(path, analyzed)).splitlines()[3].split()[:3] == ["g", "2x2", "120"]
     averaged = averaged_table(average([analyzed, analyzed]), [analyzed, analyzed])
     assert "SD between runs" in averaged
     assert "rci2_adj, assumed null" in averaged
@@ -241,11 +264,13 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
         r"No image is needed for toy \(acc 0\.58\d with its images, 0\.58\d with wrong images, so the image adds less than 0\.00\d\)\.",
         said,
     )
-    row = chances([one]).splitlines()[2]
-    assert "does not look" in row
-    known, low, high = re.search(rf"{one.result.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row).groups()
-    assert float(known) == 0 > float(low) > -0.01
-    assert float(high) == -float(low)
+    for row in (chances([one]).splitlines()[2], gates([one]).splitlines()[3]):
+        assert "does not look" in row
+        known, low, high = re.search(
+            rf"{one.result.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row
+        ).groups()
+        assert float(known) == 0 > float(low) > -0.01
+        assert float(high) == -float(low)
 
 
 def test_pure_guessing_on_cells_is_marked(worlds):
@@ -331,6 +356,7 @@ def test_a_marginal_pass_is_marked_beside_the_index():
     assert "+0.200 [+0.100, +0.300], marginal" in table([one])
     assert any("one further standard error" in line for line in warnings([one]))
     assert "valid, marginal" in chances([one])
+    assert "valid, marginal" in gates([one])
 
 
 def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
