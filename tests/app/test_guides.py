@@ -127,7 +127,7 @@ def test_all_commands_run_in_order_from_an_empty_folder(tmp_path):
 
     Verdicts of rules over all that the reader made are not shown, so any verdict will do.
     """
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment |= {"HF_HUB_OFFLINE": "1", "COLUMNS": "80"}
     ran = []
     for page in PAGES:

@@ -95,7 +95,14 @@ def test_calls_and_docs_are_counted(made):
     assert found.sentence.startswith(
         f"4 of {N} docs have a failed call and are left out of what needs it (6 of {5 * N} calls, 2 of them of the first"
     )
-    assert f"2 of them of the first view; most often: {TEXT}); {failures._ask_again(TEXT)}" in found.sentence
+    assert (
+        f"2 of them of the first view; most often: {TEXT}); run again with the same --use_cache: only the"
+        in found.sentence
+    )
+    by_kit = dataclasses.replace(found, text="Failed to obtain answer via API.")
+    assert by_kit.sentence.endswith(
+        "run VLMEvalKit again with --reuse, which asks only the failed calls, and import its files anew"
+    )
     images = dataclasses.replace(found, text=f"{failures._NO_IMAGE[0]}: gone", first=0)
     assert f"0 of them of the first view; most often: {images.text}); put the image right and " in images.sentence
     assert (images.native("acc"), found.native("acc")[:52]) == (

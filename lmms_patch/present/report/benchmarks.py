@@ -10,7 +10,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import OF_IMAGES, Kind, Words
 from lmms_patch.present.report.data import Entry, Shares
-from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of, models
+from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of, model_names
 from lmms_patch.present.report.points import corrected as luck_corrected
 from lmms_patch.present.report.run_sheets import above_one, band_text
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -64,27 +64,22 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     """
     if not points:
         return cells(entries)
+    several = [
+        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
+        percentiles(points),
+        *([matrix(points)] if len(benchmarks(points)) >= FEWEST and len(columns(points)) <= WIDEST_MATRIX else []),
+        correlations(points),
+    ]
     made = [
         table2(points),
         table2(points, corrected=True),
         bands(points),
         indices(points),
         not_read(points),
-        *(_of_models(points) if len(models(points)) > 1 else []),
+        *(several if len(model_names(points)) > 1 else []),
         *cells(entries),
     ]
     return [sheet for sheet in made if sheet.rows]
-
-
-def _of_models(points: Sequence[Point]) -> list[Sheet]:
-    """Return the tables that say something of a benchmark once several models were asked."""
-    enough = len(benchmarks(points)) >= FEWEST
-    return [
-        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
-        percentiles(points),
-        *([matrix(points)] if enough and len(columns(points)) <= WIDEST_MATRIX else []),
-        correlations(points),
-    ]
 
 
 # --- Table 2 --------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
-from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, once
-from lmms_patch.present.report.points import models as named
+from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, model_names, once
 from lmms_patch.present.sheets import Cell, Column, Sheet, used
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -99,7 +98,7 @@ def sheets(points: Sequence[Point]) -> list[Sheet]:
 
     Of one model there is nothing to compare. Task types and grids are the papers', which are of images.
     """
-    if len(named(points)) < 2:
+    if len(model_names(points)) < 2:
         return []
     made = [ranking(points)] if medium_of(points).instead else [ranking(points), by_type(points), granularity(points)]
     return [sheet for sheet in made if sheet.rows]

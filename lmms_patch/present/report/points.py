@@ -6,7 +6,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Words
 from lmms_patch.present.ranking import means_by_corrected
@@ -202,14 +202,21 @@ def benchmarks(points: Iterable[Point]) -> list[str]:
     return once(point.benchmark for point in points)
 
 
-def models(points: Iterable[Point]) -> list[str]:
+class OfModel(Protocol):
+    """What is of one model: a result, an index, a place in a ranking."""
+
+    @property
+    def model(self) -> str: ...
+
+
+def model_names(some: Iterable[OfModel]) -> list[str]:
     """Return the models in the order in which they come."""
-    return once(point.model for point in points)
+    return once(one.model for one in some)
 
 
 def columns(points: Sequence[Point]) -> list[tuple[str, int]]:
     """Return the (model, n) that there are: models in the order in which they come, grids from coarse to fine."""
-    models, grids = once(point.model for point in points), sorted({point.n for point in points})
+    models, grids = model_names(points), sorted({point.n for point in points})
     there = {(point.model, point.n) for point in points}
     return [(model, n) for model in models for n in grids if (model, n) in there]
 

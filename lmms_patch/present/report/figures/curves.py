@@ -15,7 +15,7 @@ from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketc
 from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.figures.scores import scales
-from lmms_patch.present.report.points import counted, listed, once
+from lmms_patch.present.report.points import counted, listed, model_names, once
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.stats.resample import Estimate
@@ -151,7 +151,7 @@ def _of_orders(entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sket
 
 def _p_of_places(entries: Sequence[Entry]) -> str:
     """Return the p-values of "the place of the gold changes nothing", for the caption; empty where there are none."""
-    models = once(entry.model for entry in entries)
+    models = model_names(entries)
     told = []
     for entry in entries:
         turned = entry.whole.analysis and entry.whole.analysis.turned

@@ -15,7 +15,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import Point, benchmarks, counted, docs_each, medium_of, once
+from lmms_patch.present.report.points import Point, benchmarks, counted, docs_each, medium_of, model_names, once
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import BANDS, fragmentation
@@ -58,7 +58,7 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
         yield _headline(chosen)
     own = [p for p in points if not p.source]
     few = points if len({p.model for p in points}) <= (MANY_MODELS if own else MODELS) else own
-    models = once(p.model for p in few)
+    models = model_names(few)
     if len(models) > MANY_MODELS:
         return
     for n in sorted({p.n for p in few}):

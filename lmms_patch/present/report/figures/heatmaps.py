@@ -17,7 +17,7 @@ from lmms_patch.present.report.data import Entry, Shares
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import counted, once
+from lmms_patch.present.report.points import counted, model_names, once
 from lmms_patch.stats.resample import Array
 
 ALPHA = 0.05
@@ -290,7 +290,7 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
     """Return the drawing of cells over results, at one grid."""
     entries, values = [entry for entry, _ in known], np.array([found.score for _, found in known])
     mean = values.mean(axis=0)
-    over, models = counted(len(entries), "result"), once(entry.model for entry in entries)
+    over, models = counted(len(entries), "result"), model_names(entries)
     caption = (
         f"{SCORE.capitalize()} that each {kind.words.part} earns in isolation: its mean over {over} (benchmarks and models), and each result as a "
         f"point, with median, quartiles, and whiskers to the lowest and highest. {_read(kind)} Dotted: even. Without what the gate refuses, or with "
@@ -311,7 +311,7 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
 
 def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, across: float) -> Any:
     """Draw the mean heatmap, and the box of each cell beside or below it."""
-    models = once(entry.model for entry in entries)
+    models = model_names(entries)
     marks = model_marks(models)
     key = canvas.key_height(marks, across - 2 * EDGE)
     stacked = across < TWO

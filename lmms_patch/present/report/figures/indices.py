@@ -14,7 +14,7 @@ from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, forests, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
-from lmms_patch.present.report.points import Point, benchmarks, columns, counted, models
+from lmms_patch.present.report.points import Point, benchmarks, columns, counted, model_names
 from lmms_patch.present.sheets import levels
 from lmms_patch.stats.resample import Estimate
 
@@ -103,7 +103,7 @@ def _cell(axes: Any, row: int, column: int, colour: str | None, text: str, told:
 
 def maps(points: Sequence[Point]) -> Iterator[Sketch]:
     """Draw benchmarks by models in the colours of the bands, per grid: for many models."""
-    every, names = models(points), benchmarks(points)
+    every, names = model_names(points), benchmarks(points)
     if len(every) < MAP_FROM or len(names) < 2:
         return
     for n in sorted({p.n for p in points}):
@@ -159,7 +159,7 @@ def matrices(points: Sequence[Point]) -> Iterator[Sketch]:
     One drawing per grid where there are many columns; none of a single model.
     """
     usable = [p for p in points if p.valid]
-    if len(models(usable)) < 2:
+    if len(model_names(usable)) < 2:
         return
     sets = (
         [usable]

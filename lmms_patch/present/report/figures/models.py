@@ -14,8 +14,7 @@ from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
-from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, once
-from lmms_patch.present.report.points import models as named
+from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, model_names, once
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 
@@ -32,7 +31,7 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
     Of the index that the tables rank by; none of a single model.
     """
-    if len(named(points)) < 2:
+    if len(model_names(points)) < 2:
         return
     words = medium_of(points)
     by_grid = {n: tables.standings(points, n) for n in tables.grids(points)}
@@ -202,7 +201,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
     changes = [one for kind in kinds for one in tables.changes(points, kind)]
     finest = max((one.fine for one in changes), default=0)
     rows = [one for one in changes if one.fine == finest and one.relative.value is not None]
-    models = once(one.model for one in rows)
+    models = model_names(rows)
     if len(rows) < 2:
         return
     order = models[:MOST]

@@ -15,7 +15,7 @@ from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketc
 from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.magic_words import WORDS
-from lmms_patch.present.report.points import counted, listed, once
+from lmms_patch.present.report.points import counted, listed, model_names, once
 from lmms_patch.present.sheets import levels_in
 from lmms_patch.stats.resample import Estimate
 
@@ -84,7 +84,7 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
         f"{_lines(panels.values())}{_missing(entries)}{_keyed(entries)}"
     )
     told = [f"{entry.model} {y.value:.2f} at {x.value:.2f}" for entry, (x, y) in next(iter(panels.values()))]
-    alt = f"Precision against recall of {counted(len(once(e.model for e in entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
+    alt = f"Precision against recall of {counted(len(model_names(entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
     return Sketch(
         "magic-precision-recall",
         "Which boxes are used",
@@ -157,7 +157,7 @@ def _points(
 
     Return the names that found no room.
     """
-    models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
+    models, tasks = model_names(entries), once(entry.result.label for entry in entries)
     lines: list[labels.Box] = []
     for entry, (x, y) in points:
         told = f"{entry.model}, {entry.result.label}: {names[0]} {wording.said(x)}, {names[1]} {wording.said(y)}"
@@ -175,7 +175,7 @@ def _points(
 
 def _key(entries: Sequence[Entry]) -> list[Mark]:
     """Return the legend: colours and shapes are models; of two tasks the second is hollow."""
-    models, tasks = once(entry.model for entry in entries), once(entry.result.label for entry in entries)
+    models, tasks = model_names(entries), once(entry.result.label for entry in entries)
     out = model_marks(models)
     if len(tasks) > 1:
         for filled, some in ((True, tasks[::2]), (False, tasks[1::2])):
@@ -185,7 +185,7 @@ def _key(entries: Sequence[Entry]) -> list[Mark]:
 
 def _keyed(entries: Sequence[Entry]) -> str:
     """Return the sentence on the names of models."""
-    models = once(entry.model for entry in entries)
+    models = model_names(entries)
     return lettering.explained(lettering.short(models)) if len(models) > 1 else f" Model: {models[0]}."
 
 
