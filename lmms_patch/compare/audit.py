@@ -53,14 +53,23 @@ from lmms_patch.runs.digests import of_line
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.reading import CIRCULAR
-from lmms_patch.runs.record import TURNS, Record, View, hashed, hashed_text, in_set, in_worst_order, log_digest
+from lmms_patch.runs.record import (
+    TURNS,
+    Record,
+    View,
+    circular,
+    hashed,
+    hashed_text,
+    in_set,
+    in_worst_order,
+    log_digest,
+)
 from lmms_patch.runs.results import IMPORTED, objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.runs.trees import TOLERANCE, differences, estimates, parts, same, written_by
 from lmms_patch.runs.unjudged import Bounds
-from lmms_patch.runs.vlmevalkit import circular
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Array, Estimate

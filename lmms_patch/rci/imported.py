@@ -36,6 +36,7 @@ from lmms_patch.runs.failures import BY_KIT
 from lmms_patch.runs.numbers import NUMBERS, to_json
 from lmms_patch.runs.reading import CIRCULAR
 from lmms_patch.runs.record import Record, hashed, log_digest
+from lmms_patch.runs.record import circular as circular_of
 from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, best_cell
 from lmms_patch.runs.tables import Table
@@ -285,7 +286,7 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
     values = _numbers(spec, records, metric, made, options, digests.of_lines(rows))
     notes = _notes(one, records, made, stated, spec, keys, opened)
     if turned:
-        circular = kit.circular(records, metric)
+        circular = circular_of(records, metric)
         values[f"{metric}{CIRCULAR}"] = circular
         notes.append(_of_turns(turned, circular, metric, own_clusters=stated.cluster is None))
     return _Task(spec, metric, values, rows, tuple(notes))

@@ -374,6 +374,21 @@ def in_set(view: View, key: Key) -> bool:
     return view.n is not None and view.row is not None and key == windows(view.n)
 
 
+def circular(records: Sequence[Record], metric: str) -> float | None:
+    """Return the mean over questions of the lowest score among a question's rows, a failed call being a wrong answer.
+
+    None where no row turns another, or a row has no score.
+    """
+    lowest: dict[str, float] = {}
+    for record in records:
+        question, view = record.fields.get("group"), record.views[0]
+        score = 0.0 if view.failed is not None else view.scores.get(metric)
+        if question is None or score is None:
+            return None
+        lowest[str(question)] = min(score, lowest.get(str(question), score))
+    return sum(lowest.values()) / len(lowest) if lowest else None
+
+
 def in_worst_order(record: Record, metric: str, higher: bool = True) -> Record:
     """Return a record whose views were asked in every order of the options with one view in place of its orders: the worst by a metric.
 

@@ -26,7 +26,6 @@ from typing import Any
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import is_of_run
 from lmms_patch.text import line
 
@@ -621,18 +620,3 @@ def turned(rows: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     several = {question for question, count in Counter(of_rows.values()).items() if count > 1}
     alike = all(len(asked[question]) == 1 and len(min(asked[question])) > 2 for question in several)
     return (f"index % {TURN}", of_rows) if several and alike else ("", {})
-
-
-def circular(records: Sequence[Record], metric: str) -> float | None:
-    """Return the mean over questions of the lowest score among a question's rows, a failed call being a wrong answer.
-
-    None where no row turns another, or a row has no score.
-    """
-    lowest: dict[str, float] = {}
-    for record in records:
-        question, view = record.fields.get(QUESTION), record.views[0]
-        score = 0.0 if view.failed is not None else view.scores.get(metric)
-        if question is None or score is None:
-            return None
-        lowest[str(question)] = min(score, lowest.get(str(question), score))
-    return sum(lowest.values()) / len(lowest) if lowest else None

@@ -68,9 +68,8 @@ def test_a_quick_run_takes_no_harm_from_damaged_references(true_files, tmp_path,
     task = SimpleNamespace(
         spec=spec,
         primary=result.metric,
-        evaluated=list(range(result.docs)),
         table=SimpleNamespace(views=views),
-        references=SimpleNamespace(plan=SimpleNamespace(digests={"docs": result.made.docs})),
+        golds=SimpleNamespace(plan=SimpleNamespace(digests={"docs": result.made.docs})),
     )
     used = 0
     for number in range(size(40, 1500)):
@@ -79,7 +78,7 @@ def test_a_quick_run_takes_no_harm_from_damaged_references(true_files, tmp_path,
         for path in stream.sample(sorted(folder.iterdir()), k=stream.choice((0, 1, 1, 1, 2))):
             damage(stream, path, [])
         monkeypatch.setenv(REFERENCES, str(folder))
-        scores = earlier_scores(task)
+        scores = earlier_scores(task, range(result.docs))
         used += scores is not None
         assert scores is None or scores.shape == (1, result.docs, 5)
         shutil.rmtree(folder, ignore_errors=True)
