@@ -239,7 +239,7 @@ def maps_of(part: Part) -> tuple[Necessity, ...]:
 def in_each(words: Iterable[Words], sentence: str) -> str:
     """Return a sentence in the words of each medium, once where they are the same.
 
-    >>> from lmms_patch.ask.spec import KINDS
+    >>> from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES
     >>> in_each([OF_IMAGES, OF_CLIPS, OF_IMAGES], "one cell")
     'one cell / one segment'
     """

@@ -69,7 +69,7 @@ class Grid:
 def place(i: int, n: int, kind: Kind) -> str:
     """Return where a cell is, in words: from 1, from the top left; or which segment it is.
 
-    >>> from lmms_patch.ask.spec import KINDS
+    >>> from lmms_patch.ask.kinds import RCI, TRCI
     >>> place(2, 3, RCI), place(2, 3, TRCI)
     ('row 1, column 3', 'segment 3')
     """
