@@ -249,6 +249,7 @@ QUICK = size(34, 40)
 """Docs of a run that leaves views out."""
 
 
+@pytest.mark.skipif(not DEEP, reason="asking/test_quick.py shows it in this process; make test-deep has this test")
 def test_a_quick_run_that_is_killed_decides_as_one_that_is_not(tmp_path):
     """kill -9 after the pilot, and the same command with another batch size: the same views asked, the same numbers, none asked twice."""
     task, quick = (

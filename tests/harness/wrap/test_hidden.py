@@ -15,6 +15,7 @@ from lmms_patch.app import schemas
 from lmms_patch.errors import CannotWrapError, UnknownNameError
 from lmms_patch.resources import folder as resource
 from tests.harness.toys import Model, metrics, rows, run, write_task
+from tests.sizes import DEEP
 
 GREY = 128
 SIDE = 60
@@ -171,6 +172,7 @@ def with_boxes(path: Path, name: str, docs: int) -> None:
     write_task(path, f"boxed_{name}", data, **own, process_results="!function utils.process_results", metric_list=acc)
 
 
+@pytest.mark.skipif(not DEEP, reason="the embedded model answers; make test-deep has this test")
 def test_the_embedded_model_needs_the_cells_that_hold_the_answer(tmp_path, monkeypatch):
     """Planted: without the asked digit the score falls to chance, without other cells of the same area it does not fall."""
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
