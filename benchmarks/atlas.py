@@ -47,7 +47,7 @@ class Model(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Plan(msgspec.Struct, forbid_unknown_fields=True):
-    """What the table is of; ``limit`` asks the first docs of each benchmark alone, for a trial."""
+    """The models and benchmarks of the table. With ``limit``, only the first docs of each benchmark are asked, for a trial."""
 
     models: list[Model]
     benchmarks: list[str]

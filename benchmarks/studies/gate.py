@@ -110,9 +110,9 @@ Model = Callable[[Stream, Golds, Ints, Ints, Ints | None, int], tuple[Ints, Ints
 
 
 def drawn(stream: Stream, shares: Array, clusters: Ints | None) -> Ints:
-    """Draw an answer for each doc, with the doc's own shares.
+    """Draw one answer for each doc, each answer as often as the doc's row of ``shares`` says.
 
-    Half of the docs of a cluster get the same random number.
+    Within a cluster, a share ``SHARED`` of the docs uses one common random number, so their answers depend on each other.
     """
     u = stream.random(len(shares))
     if clusters is not None:

@@ -725,9 +725,7 @@ def report(
     include_path: str | Path | None = None,
     tell: Tell = _silent,
 ) -> Report:
-    """Write the report of finished runs: a folder with ``index.html``, ``figures/`` and ``tables/``.
-
-    Gives what its page shows.
+    """Write a report on finished runs into a folder (``index.html``, ``figures/``, ``tables/``); return what the page shows.
 
     Args:
         folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may

@@ -200,9 +200,9 @@ def _of(numbers: Mapping[Any, Any] | None, key: Key) -> Any:
     return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
 
 
-def _of_lines(analysis: Analysis, key: Key, name: str) -> Value | Absent:
-    found = _of(analysis.lines, key)
-    return found if found is ABSENT else getattr(found, name)
+def _line(name: str) -> Get:
+    """Return a function that takes a number of windows from an analysis; ABSENT where it has none."""
+    return lambda analysis, key: ABSENT if analysis.lines is None else getattr(_of(analysis.lines, key), name)
 
 
 def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
@@ -337,7 +337,7 @@ NUMBERS = (
         "mpp_windows{key}",
         "the same as `mpp<n>` with the windows between the cells among those of which the best counts",
         _shifted,
-        lambda a, k: _of_lines(a, k, "mpp"),
+        _line("mpp"),
         better=True,
         label="Best of cells and windows, {key}",
     ),
@@ -345,7 +345,7 @@ NUMBERS = (
         "between{key}",
         "share of docs that a window between the cells answers and no cell does, luck-corrected",
         _shifted,
-        lambda a, k: _of_lines(a, k, "between"),
+        _line("between"),
         title="between {key}",
         label="Answered between the cells only, {key}",
     ),
@@ -353,7 +353,7 @@ NUMBERS = (
         "on_lines{key}",
         "of the docs that the full image answers and no cell does, the share that a window answers, luck-corrected",
         _shifted,
-        lambda a, k: _of_lines(a, k, "share"),
+        _line("share"),
         title="on lines {key}",
         label="Of what no cell answers, on a line, {key}",
     ),

@@ -25,7 +25,7 @@ from lmms_patch.runs.run import find
 from tests.gate.test_tampered import knows
 from tests.making.files import sealed
 from tests.making.runs import guess, world_run, write_run
-from tests.sizes import DEEP
+from tests.sizes import size
 
 pytestmark = pytest.mark.usefixtures("small_tables")
 
@@ -162,7 +162,7 @@ def test_no_edit_of_a_results_file_is_let_through(true, run):
     """The table: each kind of edit, by the plain and by the knowing editor."""
     (path,) = true.glob("*_results.json")
     data, found = json.loads(path.read_text()), {}
-    for at, value, expected in edits():
+    for at, value, expected in list(edits())[:: size(20, 1)]:
         for knowing in (False, True):
             edited = copy.deepcopy(data)
             apply(edited, at, value)
@@ -326,7 +326,6 @@ def test_answers_forged_in_a_parquet_file_are_not_shown(run, tmp_path):
         assert "forged answer" not in str(shown(run, tmp_path)[door]())
 
 
-@pytest.mark.skipif(not DEEP, reason="a gate for each edit takes a minute")
 def test_what_the_audit_lets_through_is_what_a_gate_lets_through(true, run):
     (path,) = true.glob("*_results.json")
     data = json.loads(path.read_text())

@@ -10,7 +10,7 @@ import yaml
 from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, mosaic_file
 from tests.making.logged import read_samples
 from tests.places import SHARED
-from tests.sizes import DEEP, size
+from tests.sizes import size
 
 pytestmark = pytest.mark.cli
 DOCS = size(4, 12)
@@ -135,7 +135,6 @@ def test_failures_that_only_a_run_shows(tmp_path):
     assert all(len(got) == 10 for got in answers(out, "bad_rci2").values())  # five views, and those of a wrong image
 
 
-@pytest.mark.skipif(not DEEP, reason="wandb starts a process of its own; make test-deep has this test")
 def test_wandb_takes_the_results(tmp_path):
     out = tmp_path / "out"
     printed = lmms_eval(

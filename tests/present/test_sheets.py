@@ -129,7 +129,7 @@ def test_any_text_and_number_can_be_written(rows):
     st.integers(20, 60),
 )
 def test_a_table_in_parts_has_every_cell_once_behind_its_name(rows, width):
-    """The parts side by side, without the repeated names, are the cells in their order.
+    """A wide table is printed in parts. Put side by side, without the repeated names, they have every cell, in order.
 
     No part is wider than two of its columns need.
     """

@@ -1,4 +1,4 @@
-"""What the questions of docs with clips say of time: which point into the clip's own time, and which prompts hold the subtitles of all of it."""
+"""Find questions about videos that name a time in the clip, and prompts that hold the subtitles of the whole clip."""
 
 from __future__ import annotations
 

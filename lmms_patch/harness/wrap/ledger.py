@@ -27,7 +27,7 @@ from lmms_patch.stats.forms import MEAN, is_whole
 from lmms_patch.text import log
 
 
-class PatchItem(dict):  # type: ignore[type-arg]
+class PatchItem(dict[str, Any]):
     """The ``patch`` object of one doc, in plain JSON types; its attributes hold what is not logged.
 
     Attributes:

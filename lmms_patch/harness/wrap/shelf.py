@@ -33,6 +33,8 @@ class Base(Protocol):
 
     def doc_to_messages(self, doc: Any) -> Any: ...
 
+    def doc_to_text(self, doc: Any) -> Any: ...
+
 
 def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any, str]:
     """Return a row, and why its media are missing; "" where they are not.
@@ -194,7 +196,7 @@ class Shelf:
         if show != getattr(self.base, "doc_to_messages", None):
             return [media.stand_in()]
         try:
-            ask = self._prompt or self.base.doc_to_text  # type: ignore[attr-defined]
+            ask = self._prompt or self.base.doc_to_text
             text = media.without_placeholders(str(ask(dict(row))))
         except Exception:  # the text does not matter: the doc is left out
             text = ""

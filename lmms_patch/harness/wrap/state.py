@@ -12,7 +12,7 @@ from lmms_patch.stats.forms import Form
 
 @dataclass(frozen=True)
 class AskPlan:
-    """How the docs of a task are asked, where a run leaves views out; ``asking.quick`` makes it.
+    """The views of each doc that a run asks, where it leaves some out. ``asking.quick`` makes the plan.
 
     Attributes:
         form: the form of the primary metric's aggregation, known before the model is asked; None where it is not known.

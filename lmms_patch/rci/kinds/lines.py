@@ -43,7 +43,7 @@ WINDOWS = _Windows()
 
 
 def _best(work: Work, n: int) -> Chosen:
-    """Return the best of the cells and windows of each doc, where each of them has a score."""
+    """Return each doc's best item among its cells and windows; none for a doc of which a cell or a window has no score."""
     whole = work.table.scored(windows(n)) == len(between(n)) + work.table.kind.cells(n)
     return work.table.best(windows(n)).where(work.used[n] & whole)
 

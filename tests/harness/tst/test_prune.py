@@ -15,7 +15,7 @@ from lmms_patch.tst.keys import keys_of
 from tests.harness import toys, warm
 from tests.harness.command import environment, lmms_eval, samples
 from tests.harness.tst.pruning import DOCS, FAST, KINDS, command, ids, kind_of, knows, pruned, refused, see, tasks
-from tests.sizes import DEEP, size
+from tests.sizes import size
 
 # --- one real pruning ---------------------------------------------------------------------------
 
@@ -411,7 +411,6 @@ def lmms_patch(*arguments):
     return printed
 
 
-@pytest.mark.skipif(not DEEP, reason="the embedded model answers twice; make test-deep has this test")
 @pytest.mark.cli
 def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
     """Some docs of each family, of which only those of the text family go, and the embedded model without its images loses there alone."""

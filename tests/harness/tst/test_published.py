@@ -24,9 +24,9 @@ TEXTS = [row["question"] for row in DOCS]
 
 @pytest.fixture
 def remote(tmp_path, monkeypatch):
-    """The toy under a name of the hub, split ``val``, at a commit that its files are known by.
+    """Write a toy task whose dataset seems to lie on the hub, with a split ``val`` and a commit.
 
-    Gives the folder of the task file, and what was loaded.
+    Returns the folder of the task file, and a list of what was loaded.
     """
     folder = toys.write_task(
         tmp_path / "remote", "toy", DOCS, metadata={"version": 0.0, "lmms_patch": {"category": "kind", "null": 0}}

@@ -172,7 +172,7 @@ def with_boxes(path: Path, name: str, docs: int) -> None:
     write_task(path, f"boxed_{name}", data, **own, process_results="!function utils.process_results", metric_list=acc)
 
 
-@pytest.mark.skipif(not DEEP, reason="the embedded model answers; make test-deep has this test")
+@pytest.mark.skipif(not DEEP, reason="the made-up models above show it in less time; make test-deep has this test")
 def test_the_embedded_model_needs_the_cells_that_hold_the_answer(tmp_path, monkeypatch):
     """Planted: without the asked digit the score falls to chance, without other cells of the same area it does not fall."""
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")

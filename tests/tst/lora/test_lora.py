@@ -629,7 +629,6 @@ distributed.destroy_process_group()
 """
 
 
-@pytest.mark.skipif(not DEEP, reason="two processes start anew; make test-deep has this test")
 def test_two_processes(tmp_path):
     root = ROOT
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root), "GLOO_SOCKET_IFNAME": "lo"}
@@ -824,7 +823,6 @@ def test_a_cache_folder_that_cannot_be_made(chat, tmp_path):
     )
 
 
-@pytest.mark.skipif(not DEEP, reason="a process imports torch anew; make test-deep has this test")
 def test_importing_changes_no_global_state():
     code = (
         "import torch, transformers; before = torch.initial_seed(), torch.get_num_threads(), torch.get_default_dtype();"
