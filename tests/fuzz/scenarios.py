@@ -371,7 +371,7 @@ def prune(stream: Random, stock: Path, folder: Path) -> Call:
 
 def kit(stream: Random, stock: Path, folder: Path) -> Call:
     given, out = _copied(stock, folder, f"kit/{stream.choice(('tsv', 'json', 'xlsx', 'pkl'))}", "kit"), folder / "out"
-    words = ["import", "vlmevalkit", str(given), "--output", str(out), *_maybe(stream, ["--trust-pickle"], 0.5)]
+    words = ["import", "vlmevalkit", str(given), "--output", str(out), *_maybe(stream, ["--trust-pickle"], 0.9)]
     words += _maybe(stream, ["--cluster", stream.choice(("cluster", "answer", "x", ""))], 0.1)
     words += _maybe(
         stream, ["--crop", stream.choice(("{dataset}_patch_{n}_{row}_{col}", "{dataset}_{cell}", "{x}", ""))], 0.1

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from lmms_patch.tst.known import dependence_of, guess_rates, known
 from tests.sizes import size
@@ -49,19 +50,29 @@ def test_by_chance_alone_nothing_is_known(seed):
 
 
 def test_known_docs_are_found_and_the_innocent_ones_are_counted():
-    """Two guessers, and three models that know 90, 60 and 40 % of the 200 known docs."""
-    gone, innocent, expected, kept = [], [], [], []
+    """Two guessers, and three models that know 90, 60 and 40 % of the 200 known docs.
+
+    A test of level .01 may count a guesser, one of level .05 may see models err together, each in its share of the seeds.
+    """
+    gone, innocent, expected, kept, shares = [], [], [], [], []
+    guessers, weak, together = [], [], []
     for seed in range(size(4, 20)):
         gold, truth, answers = blind_answers(1000, knows=(0, 0, 0.9, 0.6, 0.4), seed=seed)
         found, _, _ = told(gold, answers)
         goes = found.posterior > 0.5
-        assert found.counts == (False, False, True, True, True)
-        assert found.p_dependent > 0.05
+        assert all(found.counts[2:4])
+        weak.append(found.counts[4])
+        guessers += found.counts[:2]
+        together.append(found.p_dependent < 0.05)
         gone.append(goes.sum())
         innocent.append((goes & ~truth).sum())
         expected.append((1 - found.posterior[goes]).sum())
         kept.append(truth[goes].sum() / truth.sum())
-        assert found.share == pytest.approx(0.2, abs=0.06)
+        shares.append(found.share)
+    assert binomtest(sum(guessers), len(guessers), 0.01, "greater").pvalue > 0.01
+    assert binomtest(sum(together), len(together), 0.05, "greater").pvalue > 0.01
+    assert np.mean(weak) >= 0.8, "40 % of 200 docs are not always more than luck among 1,000"
+    assert np.mean(shares) == pytest.approx(0.2, abs=0.03)
     assert np.mean(kept) > 0.55
     assert np.mean(innocent) < 0.35 * np.mean(gone), "any right answer: 604 innocent of 810"
     assert np.mean(expected) == pytest.approx(np.mean(innocent), rel=0.25)

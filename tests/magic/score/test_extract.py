@@ -107,6 +107,23 @@ def test_a_step_is_the_models_own_unless_it_repeats_the_prompt(step, own):
     assert own_steps([step], ask(QUESTION, 4), 4) == ([step] if own else [])
 
 
+@pytest.mark.parametrize("noun", ["The boxes", "The box", "Regions", "Region", "The areas"])
+def test_no_common_word_behind_a_region_word_is_a_number_of_another_language(noun):
+    """ "on" is ten in Turkish, "due" two in Italian: "I count 6 boxes on a light sheet" named a box 10."""
+    words = """above across also and are around as at behind below between but by contain cover due for from hold if
+    in inside is near not of off on or outside over overlap per see seem show that then there to under via was were
+    which while with within without"""
+    named = {
+        word
+        for word in words.split()
+        for rest in ("the left of the picture", "a light sheet", "to occlusion")
+        if (rest == "to occlusion" or word != "due")
+        for found in [regions(f"{noun} {word} {rest}.", 12)]
+        if found.used or found.invented or found.negated
+    }
+    assert not named
+
+
 def test_a_step_of_an_example_that_is_copied_is_not_the_models_own():
     example = Example(
         "What is on the table?",
