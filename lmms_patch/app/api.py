@@ -83,10 +83,11 @@ def _silent(line: str) -> None:
 
 
 def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
-    """Return a list of names or paths.
+    """Return names or paths as a list.
 
     A single one becomes a list of one, as a text alone would be taken for its characters.
     """
+    # A text is a sequence too: list("out") would give its characters.
     return [names] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
@@ -96,12 +97,12 @@ def _unwatched(items: Sequence[Any], label: str) -> Iterable[Any]:
 
 
 def _unseen(what: str, done: int, of: int) -> None:
-    """Do nothing: what ``demo`` and ``tst`` tell their progress where nobody shows it."""
+    """Do nothing: the ``watch`` of ``demo`` and ``tst`` for callers that show no progress."""
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The names that can be wrapped.
+    """The names that can be wrapped, with their verdicts and costs.
 
     Attributes:
         entries: the names that were asked for, each with its verdict.
@@ -143,7 +144,7 @@ class Run:
         return self.taken.path
 
     def _repr_html_(self) -> str:
-        """Return what the run found, and a table of its tasks, for a notebook."""
+        """Return the findings and a table of the tasks as HTML, for a notebook."""
         from lmms_patch.runs import run
         from lmms_patch.text import html_list
 
@@ -171,7 +172,7 @@ class Recomputed:
     taken: list[Taken] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
+        """Return the JSON that ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
         from lmms_patch.runs import numbers
         from lmms_patch.runs.record import SCHEMA
 
@@ -203,7 +204,7 @@ def tasks(
     quiet: bool = True,
     watch: Watch = _unwatched,
 ) -> Catalogue:
-    """List what can be wrapped, what cannot and why, and what it costs.
+    """List the tasks that can be wrapped, those that cannot with the reason, and the requests that each costs.
 
     Args:
         pattern: a base task, group, tag or wildcard (``gqa*``), or a wrapped name (``gqa_rci3``); None: all.
@@ -227,7 +228,7 @@ def tasks(
 
 
 def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
-    """Return what the newest run under a path took that asked one of some benchmarks, or else the newest of all.
+    """Return the time and tokens of the newest run that asked one of the given benchmarks, else of the newest run.
 
     Args:
         path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
@@ -243,17 +244,19 @@ def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
     try:
         return costs.cost(runs.read(files.newest(Path(path or RUNS), fits).path), names)
     except RecordError:
+        # Nobody named a run: a fault in the default folder must not fail the listing.
         if path is not None:
             raise
         return None
 
 
 def _catalogue(manager: Any, pattern: str | None, kind: str | None, watch: Watch) -> Catalogue:
-    """Return the names that match a pattern, for the way of wrapping that it names itself where ``kind`` is None."""
+    """Return the names that match a pattern, priced for the suffix in the pattern where ``kind`` is None."""
     from lmms_patch.ask.spec import parse
     from lmms_patch.ask.views import asked_per_doc
     from lmms_patch.harness.names import catalog
 
+    # A task of the harness may itself end like a wrapped name: then it is the base, not a wrapped name.
     wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
     if wrapped is not None:
         pattern, kind = wrapped.base, wrapped.suffix
@@ -296,6 +299,7 @@ def show(folder: str | Path) -> Run:
     shown = tables.load(path)
     tested = [result for result in results if result.tst]
     magic = [result for result in results if result.magic]
+    # Cross-validations and MAGIC tasks without scores are in none of these lists: say so, and show no empty table.
     if not shown and not tested and not magic:
         asked = ", ".join(result.task for result in results)
         none = (
@@ -350,7 +354,7 @@ def export(
     output: str | Path | None = None,
     force: bool = False,
 ) -> tuple[Path, int]:
-    """Write a file with the answers of a finished run, one row per doc and view, and return its path and its number of rows.
+    """Write the answers of a finished run to a file, one row per doc and view; return its path and row count.
 
     Args:
         run: as in ``samples``.
@@ -370,6 +374,7 @@ def export(
     form = forms.form_of(to, None if output is None else Path(output))
     path = Path(output or f"samples.{form}")
     found = runs.read(newest_wrapped(run).path)
+    # Before the table is read: a large log takes a while, and the file may not be writable over.
     forms.check_output(path, found, force=force)
     table = joined(found, task)
     forms.write(table, path, form)
@@ -386,7 +391,7 @@ def publish(
     relationship: str = "other",
     force: bool = False,
 ) -> Published:
-    """Write the numbers of a finished run in the form of another site.
+    """Write the numbers of a finished run as a file for another site (``every-eval-ever``, the Hub).
 
     Args:
         run: as in ``samples``.
@@ -449,7 +454,7 @@ def demo(
     quiet: bool = True,
     watch: Callable[[str, int, int], None] = _unseen,
 ) -> Run:
-    """Run the embedded benchmark with the embedded model, and write the report of the run into ``report/`` of the output folder.
+    """Run the embedded benchmark with the embedded model, and write a report to ``report/`` in the output folder.
 
     Args:
         output: the folder of the run.
@@ -494,7 +499,7 @@ def tst(task: str, *, quiet: bool = True, watch: Callable[[str, int, int], None]
 def prune(
     task: str, *, tell: Tell = _silent, finished: Callable[[Pruning], None] = lambda done: None, **options: Any
 ) -> Pruning:
-    """Remove what can be answered without looking, say whether that was more than noise, and write it all down.
+    """Remove docs that can be answered without looking, and say whether the removal was more than noise.
 
     After an interruption, the same call goes on where the first one stopped.
 
@@ -511,6 +516,7 @@ def prune(
     from lmms_patch.app.options import PruneArguments
     from lmms_patch.harness.names import catalog
 
+    # Bars of lmms-eval only where somebody watches: from Python, ``prune`` prints nothing.
     with catalog.quietly(bars=tell is not _silent):
         return pruning.run(read_as(PruneArguments, {"task": task, **options}, "prune"), tell, finished)
 
@@ -554,7 +560,7 @@ def gap(
 
 
 def _asked_apart(full: Side, blind: Side) -> list[str]:
-    """Say in which settings, beside the image, the full and the blind run differ, and which settings are not known."""
+    """Name the settings, beside the image, in which the full and the blind run differ or are not known."""
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs
 
@@ -568,6 +574,7 @@ def _asked_apart(full: Side, blind: Side) -> list[str]:
             {
                 key: settings.get(key)
                 for key in (*runs.RECORDED, "limit", "generation")
+                # Images differ by design between the two runs; a warning about them would be true of every gap.
                 if key not in ("image sizes", "images")
             }
         )
@@ -613,6 +620,7 @@ def analyze(
     changes = changes or recompute.Changes()
     _check_changes(changes)
     folders = _listed(folders)
+    # All paths first: a wrong path must fail before minutes of resampling.
     taken = [recompute.one_run(Path(folder)) for folder in folders]
     paths = [one.path for one in taken]
     if ensemble and len(paths) < 2:
@@ -641,14 +649,14 @@ _OF_ADAPTERS = ("prompts", "generation", "system instruction")
 
 
 def _models(paths: Sequence[Path]) -> list[str]:
-    """Return the names of the models of some runs; a run that does not name its model has that of its file."""
+    """Return the model name of each run, else its adapter, else its path."""
     from lmms_patch.runs import run as runs
 
     return [one.model or one.adapter or str(path) for path, one in zip(paths, map(runs.read, paths), strict=True)]
 
 
 def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
-    """Check that runs can be averaged, or form an ensemble: they asked the same docs in the same way.
+    """Check that runs asked the same docs in the same way, so that they can be averaged or form an ensemble.
 
     Runs to be averaged are of one model; only the model's arguments may differ, as a seed does. Runs of an ensemble are
     of as many models, and what tasks may choose for an adapter may differ.
@@ -682,6 +690,7 @@ def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
     seen: dict[str, Path] = {}
     for path, run in zip(paths, read, strict=True):
         for result in run.results:
+            # Copies of a results file in two folders would count as two runs and shrink the spread.
             if (origin := result.origin) in seen:
                 raise RecordError(
                     f"{seen[origin]} and {path} are one run, not two: {result.task} has the same date, model and numbers; give each once"
@@ -725,7 +734,7 @@ def report(
     include_path: str | Path | None = None,
     tell: Tell = _silent,
 ) -> Report:
-    """Write a report on finished runs into a folder (``index.html``, ``figures/``, ``tables/``); return what the page shows.
+    """Write a report on finished runs into a folder (``index.html``, ``figures/``, ``tables/``); return its data.
 
     Args:
         folders: of each run its ``--output_path``, or its ``*_results.json``; models, benchmarks, grids and kinds may
@@ -770,7 +779,7 @@ def explore(
     include_path: str | Path | None = None,
     tell: Tell = _silent,
 ) -> int:
-    """Write every doc of one or two finished runs as a page that opens from disk, and return how many docs it has.
+    """Write the docs of one or two finished runs as a page that opens from disk; return the number of docs.
 
     At most 2,000.
 
@@ -805,7 +814,7 @@ def leaderboard(
     title: str = "Leaderboard",
     tell: Tell = _silent,
 ) -> Built:
-    """Bring a board up to date with some runs, and write it; results files that it knows are not read again.
+    """Add runs to a board and write its page; results files that the board knows are not read again.
 
     Args:
         folders: of runs, at any depth, or results files; none: the board is written again from what it knows.
@@ -830,7 +839,7 @@ def leaderboard(
 
 
 def doctor(run: str | Path | None = None, *, model: str | None = None) -> list[Line]:
-    """Check the installation and the machine, and return a line for each thing that was looked at.
+    """Check the installation and the machine; return a line for each check.
 
     Args:
         run: the ``--output_path`` of a run, or one ``*_results.json``, that is checked too.
@@ -858,7 +867,7 @@ def config(name: None = None) -> dict[str, str]: ...
 
 
 def config(name: str | None = None) -> str | dict[str, str]:
-    """Return the text of a shipped file: a run config for lmms-eval, the rules of a gate, the profile of a benchmark, or a JSON schema.
+    """Return the text of a shipped file: run config, rules of a gate, profile of a benchmark, or JSON schema.
 
     Args:
         name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; of a schema
@@ -890,9 +899,9 @@ def config(name: str | None = None) -> str | dict[str, str]:
 
 
 def schema(name: str | None = None) -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of this name.
+    """Return the JSON schema (draft 2020-12) of a name.
 
-    None: all of them by name, each with its ``title`` and ``description``.
+    Without a name: all schemas by name, each with its ``title`` and ``description``.
 
     Raises:
         UnknownNameError: there is none of this name.

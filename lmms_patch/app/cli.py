@@ -36,7 +36,7 @@ VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-l
 
 @dataclass(frozen=True)
 class Listed:
-    """One command, or a group of them.
+    """A command, or a group of commands.
 
     Attributes:
         help: its line in ``lmms-patch --help``.
@@ -185,18 +185,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _spelled(argv: Sequence[str]) -> list[str]:
-    """Return arguments with options spelled by hyphens: lmms-eval writes ``--include_path``, so people type that here too.
+    """Return arguments with hyphens in options, as users of lmms-eval type underscores (``--include_path``).
 
     >>> _spelled(["tasks", "--include_path=my_tasks", "--", "--a_b"])
     ['tasks', '--include-path=my_tasks', '--', '--a_b']
     """
+    # Words after ``--`` are values, and a path may have underscores.
     options = argv[: argv.index("--")] if "--" in argv else argv
     spelled = [re.sub("^--[^=]*", lambda name: name[0].replace("_", "-"), word) for word in options]
     return [*spelled, *argv[len(options) :]]
 
 
 def _moved(argv: list[str]) -> list[str]:
-    """Return arguments with a command of the version before spelled as now, and say so on stderr.
+    """Return arguments with a command of the previous version in today's spelling, and say so on stderr.
 
     >>> _moved(["show", "out"])
     ['show', 'out']
@@ -212,6 +213,7 @@ def _run(argv: list[str]) -> int:
     """Run the command that the arguments name, and return its exit status."""
     # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
     group: Any = get_command(app)
+    # typer answers a shell only in ``main``, which is not called here.
     if os.environ.get(COMPLETE):  # a shell asks what may come next
         group._main_shell_completion({}, "lmms-patch")
     try:
@@ -234,7 +236,7 @@ def _tell(message: str) -> None:
 
 
 def _unexpected(error: Exception) -> str:
-    """Return one line for an error that is not the user's, and where to report it.
+    """Return one line for an unexpected error: type, place, and where to report the bug.
 
     Of files that cannot be read or written, what is wrong.
     """
@@ -244,6 +246,7 @@ def _unexpected(error: Exception) -> str:
     told = " ".join(str(error).split())
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
+        # The innermost frame: where the error was raised, not where it was caught.
         where = where.tb_next
     place = "" if where is None else f" at {os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}"
     what = f"unexpected error ({type(error).__name__}{place}{f': {told[:300]}' if told else ''})"
@@ -251,7 +254,7 @@ def _unexpected(error: Exception) -> str:
 
 
 def _misused(argv: Sequence[str]) -> None:
-    """Tell a command that its arguments cannot be read, where it wants to know."""
+    """Hand arguments that cannot be read to the command's ``misused`` function, where the command has such a function."""
     words = _called(argv)
     listed = listed_at(*words) if words else None
     if listed is not None and listed.misused:
@@ -263,7 +266,8 @@ def _module(words: Sequence[str]) -> Any:
 
 
 def _hush() -> None:
-    """Send the rest of stdout nowhere, as its reader is gone; Python writes to it once more at its end."""
+    """Send the rest of stdout to the null device once its reader is gone."""
+    # Python flushes stdout once more at its end, which would fail again.
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -277,6 +281,7 @@ def _said(error: Any, argv: Sequence[str]) -> str:
     path = context.command_path if context else " ".join(["lmms-patch", *_called(argv)])
     kind, param = type(error).__name__, getattr(error, "param", None)
     more = f"type '{path} --help'"
+    # First, or typer's "no such option" would hide that the option has a successor.
     if instead := _gone(error, path):
         return instead
     if kind == "NoSuchOption":
@@ -301,8 +306,9 @@ def _said(error: Any, argv: Sequence[str]) -> str:
 
 
 def _gone(error: Any, path: str) -> str:
-    """Return one line for an option, or a value of one, of an earlier version; empty for any other error."""
+    """Return one line for an option or value of an earlier version; empty for any other error."""
     param = getattr(error, "param", None)
+    # typer wraps pydantic's error, which alone has the value that was typed.
     errors: list[Any] = getattr(error.__cause__, "errors", list)()
     typed = (
         (getattr(error, "option_name", ""),)
@@ -314,7 +320,7 @@ def _gone(error: Any, path: str) -> str:
 
 
 def _called(argv: Sequence[str]) -> list[str]:
-    """Return the words of the command that the arguments name, as far as there is one."""
+    """Return the words at the beginning of the arguments that name a command, such as ``["magic", "check"]``."""
     words: list[str] = []
     table: Mapping[str, Listed] = COMMANDS
     for word in argv:
@@ -326,7 +332,7 @@ def _called(argv: Sequence[str]) -> list[str]:
 
 
 def _name(param: Any) -> str:
-    """Return how a parameter is typed."""
+    """Return a parameter as people type its name: ``--output`` or ``RUN...``."""
     if param.param_type_name == "option":
         return str(max(param.opts, key=len))
     return f"{param.metavar or param.name.upper()}{'' if param.nargs == 1 else '...'}"
@@ -339,7 +345,7 @@ _WANTED = {
 
 
 def _wrong_value(error: Any) -> str:
-    """Say what a value must be, and what it is."""
+    """Say what values a parameter takes, and which value was given."""
     errors: list[Any] = getattr(error.__cause__, "errors", list)()
     given = f", not {errors[0]['input']!r}" if errors else ""
     if allowed := error.param.type_descriptor.choices:
@@ -359,12 +365,12 @@ class _Plain:
     rich_markup_mode: MarkupMode
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write help as the base class does, plain where no person reads it."""
+        """Write help as the base class does, but without boxes and colours where stdout is no terminal."""
         self.rich_markup_mode = "rich" if decorated() else None
         super().format_help(ctx, formatter)  # type: ignore[misc]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples as they are: commands with line breaks cannot be pasted."""
+        """Write the examples with their line breaks, so that each line can be pasted."""
         if epilog := getattr(self, "epilog", None):
             formatter.write(
                 "\n"
@@ -388,7 +394,7 @@ class _Lazy(Command):
         return self.help or ""
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Import the command, and return its context."""
+        """Import the command's module, and return the context of the real command."""
         return built(*self.words).make_context(info_name, args, parent, **extra)
 
 
@@ -415,7 +421,7 @@ class Group(_Plain, TyperGroup):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands that most people need, then the others."""
+        """Write the commands that most people need, then the rest under ``MORE``."""
         for title, more in (("Commands", False), (MORE, True)):
             rows = [(name, listed.help) for name, listed in self.table.items() if listed.more == more]
             if rows:
@@ -429,6 +435,7 @@ class Group(_Plain, TyperGroup):
             UnknownNameError: there is no command of this name.
             OptionError: there was one in an earlier version.
         """
+        # Before the table is asked: a name of an earlier version deserves a better answer than "no command".
         if instead := GONE.get((*self.words, args[0])):
             raise OptionError(f"{' '.join((*self.words, args[0]))} is gone: {instead}")
         if args[0] not in self.table:
@@ -461,7 +468,7 @@ class _SubGroup(Group):
 
 
 def _examples_of(words: tuple[str, ...]) -> str:
-    """Return the end of a group's help: how to ask for the help of each of its commands."""
+    """Return the end of a group's help: a ``--help`` line for each command."""
     program = " ".join(["lmms-patch", *words])
     return "Examples:\n\n" + "\n".join(f"{program} {name} --help" for name in listed_at(*words).commands)
 
@@ -475,7 +482,7 @@ def listed_at(*words: str) -> Listed:
 
 
 def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
-    """List the words of every command that runs something: ``("show",)``, ``("magic", "check")``."""
+    """List the words of every command that can be run: ``("show",)``, ``("magic", "check")``."""
     out: list[tuple[str, ...]] = []
     for name, listed in (COMMANDS if table is None else table).items():
         out += [(name, *rest) for rest in paths(listed.commands)] if listed.commands else [(name,)]
@@ -492,7 +499,7 @@ def built(*words: str) -> Any:
 
 
 def versions() -> list[str]:
-    """Return one line per package that decides what a run gives, without importing it."""
+    """Return one line for each package whose version may change results, without importing the package."""
     out = [f"lmms-patch {__version__}"]
     for name in VERSIONS:
         try:

@@ -72,7 +72,7 @@ class Doc(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the list shows of a doc; ``answer`` is that to the first view."""
+    """What the list shows of a doc: its texts, and ``answer``, the answer to the first view."""
 
     question: str
     gold: str
@@ -103,6 +103,7 @@ class Docs:
     def __init__(self, table: pa.Table, *, swap: bool = False, classes: bool = True) -> None:
         self._swap, self._classes = swap, classes
         ids = table.column("doc_id").to_numpy()
+        # The rows of a doc stand together, so a doc begins where the id changes.
         first = np.r_[True, ids[1:] != ids[:-1]] if len(ids) else np.zeros(0, bool)
         self.starts = np.r_[np.flatnonzero(first), len(ids)]
         self.ids: NDArray[np.int64] = ids[first]
@@ -114,6 +115,7 @@ class Docs:
         self._asked, marked = (
             pc.fill_null(self._views.column(name), False).to_numpy().astype(bool) for name in ("asked", "swapped")
         )
+        # In a ``_swap`` task every view is marked as swapped, and the page shows them as the doc's normal views.
         self._swapped: Bools = marked & (not swap)
         self._is_full, cells, segments, occluded = (
             pc.fill_null(pc.equal(self._views.column("kind"), kind), False).to_numpy().astype(bool)
@@ -122,6 +124,7 @@ class Docs:
         self._in_time = bool(segments.any())
         self._is_crop = cells | segments
         self._is_cell = self._is_crop | occluded
+        # Whether options were turned must be asked of cells: the full image alone may be asked in several orders.
         self._in_orders = bool((self._is_crop & pc.is_valid(self._views.column("turn")).to_numpy()).any())
 
     def __len__(self) -> int:
@@ -134,11 +137,12 @@ class Docs:
 
     @cached_property
     def _counts(self) -> Bools:
-        """Whether a row counts: of each view that was asked in every order of the options, its worst order (``runs.scoring.worst_orders``)."""
+        """Whether a row counts: of a view asked in every order of the options, only the worst order does."""
         if not self._in_orders:
             return np.ones(len(self._is_cell), bool)
         docs = np.repeat(np.arange(len(self)), np.diff(self.starts))
         places = np.stack([docs, self._swapped, np.nan_to_num(self._n), np.nan_to_num(self._cell)])
+        # Ascending by score with nan first: the first row of each place is the worst order.
         order = np.lexsort((np.arange(len(docs)), np.where(np.isnan(self._score), -np.inf, self._score), *places[::-1]))
         out = np.zeros(len(docs), bool)
         out[order[np.r_[True, (np.diff(places[:, order]) != 0).any(axis=0)]]] = True
@@ -154,19 +158,20 @@ class Docs:
 
     @cached_property
     def _states(self) -> NDArray[np.str_]:
-        """Of each row, what its answer is (``STATES``)."""
+        """The state of each row's answer, as a character of ``STATES``."""
         failed = pc.is_valid(self._views.column("failed")).to_numpy()
+        # The order decides: a view that was not asked has no score either, and must not count as unscored.
         kinds = [~self._asked, failed, np.isnan(self._right), self._right == 1]
         return np.asarray(np.select(kinds, [NOT_ASKED, FAILED, UNSCORED, RIGHT], WRONG))
 
     @cached_property
     def first(self) -> NDArray[np.str_]:
-        """What the answer to each doc's first view is (``STATES``): the full image, where it is shown."""
+        """The state of the answer to each doc's first view (``STATES``); the first view is the full image where shown."""
         return np.asarray(self._states[self._firsts])
 
     @cached_property
     def first_unfinished(self) -> Bools:
-        """Whether the answer to each doc's first view was cut by the token limit; it is scored as it is."""
+        """Whether the token limit cut the answer to each doc's first view; cut answers are scored unchanged."""
         cut = pc.fill_null(self._views.column("unfinished"), False).to_numpy().astype(bool)
         return np.asarray(cut[self._firsts])
 
@@ -184,7 +189,7 @@ class Docs:
 
     @cached_property
     def _own_cells(self) -> Bools:
-        """Whether a row is a cell of the finest grid, cut from the doc's own image."""
+        """Whether a row is a cell of the finest grid, cut from the image of the row's doc (not of a swapped doc)."""
         finest = self._n == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
         return np.asarray(self._is_cell & finest & ~self._swapped & self._counts)
 
@@ -195,7 +200,7 @@ class Docs:
 
     @cached_property
     def failed(self) -> Bools:
-        """Whether a call of the doc failed, or its scorer did."""
+        """Whether a call or the scorer failed on any view of the doc."""
         found = pc.or_(pc.is_valid(self._views.column("failed")), pc.is_valid(self._views.column("error"))).to_numpy()
         return self._count(found) > 0
 
@@ -206,7 +211,7 @@ class Docs:
 
     @cached_property
     def _left_out(self) -> Bools:
-        """Whether the finest grid leaves the doc out; a reason without a grid is of all grids."""
+        """Whether the finest grid leaves the doc out; a reason without a grid's number applies to all grids."""
         finest = f"{self.grids[-1]}: " if self.grids else ""
         reasons = self._docs.column("excluded").to_pylist()
         return np.array(
@@ -215,7 +220,7 @@ class Docs:
 
     @cached_property
     def by_image(self) -> NDArray[np.int8]:
-        """The class of each doc by the answers to its own image alone (``runs.need.by_image``).
+        """The class of each doc by the answers on cells and full image, no text-only answers (``runs.need.by_image``).
 
         ``UNKNOWN`` where the call on the full image failed, where the finest grid leaves the doc out, and where cells
         are hidden in place of shown.
@@ -230,7 +235,7 @@ class Docs:
 
     @cached_property
     def on_wrong_image(self) -> NDArray[np.float64]:
-        """Whether each doc is right on the whole of another doc's image that was asked beside its own: 1, 0, or nan where it has no score there."""
+        """Whether each doc is right on another doc's whole image: 1, 0, or nan where no such view has a score."""
         rows = np.flatnonzero(self._swapped & self._is_full & self._counts)
         out = np.full(len(self), np.nan)
         out[np.searchsorted(self.starts, rows, side="right") - 1] = self._right[rows]
@@ -249,6 +254,7 @@ class Docs:
         Args:
             blind: shape (docs,), whether the doc is right in a blind run: 1, 0, or nan.
         """
+        # Without classes or grids, no doc may get a class from answers without its image.
         lost = self.first == FAILED if self._classes and self.grids else np.ones(len(self), bool)
         blind = np.full(len(self), np.nan) if blind is None else blind
         wrong, blind = (np.where(lost, np.nan, right) for right in (self.on_wrong_image, blind))
@@ -258,7 +264,8 @@ class Docs:
 
     @cached_property
     def clusters(self) -> Ints | None:
-        """Cluster numbers of the docs; None where no doc has a cluster. A doc without one is a cluster of its own."""
+        """Cluster numbers of the docs; a doc without a cluster gets a number alone. None where no doc has a cluster."""
+        # repr keeps a cluster named "doc 3" apart from doc 3 without a cluster.
         column = self._docs.column("cluster")
         if column.null_count == len(column):
             return None
@@ -275,7 +282,7 @@ class Docs:
 
     @cached_property
     def categories(self) -> tuple[list[str], list[int]]:
-        """The names of the categories, sorted, and the number of each doc's category; -1 where it has none."""
+        """The sorted names of the categories, and the number of each doc's category; -1 for a doc without category."""
         column = pc.dictionary_encode(self._docs.column("category")).combine_chunks()
         shown = ["" if one is None else line(one, TITLE) for one in column.dictionary.to_pylist()]
         names = sorted(set(shown))  # two categories whose names look the same on the page are one
@@ -283,7 +290,7 @@ class Docs:
         return names, [-1 if one is None else new[one] for one in column.indices.to_pylist()]
 
     def matches(self, words: str) -> Bools:
-        """Return which docs have a text in their question, gold, category or answer to the first view, upper and lower case alike."""
+        """Return which docs have a text in question, gold, category or first answer, upper and lower case alike."""
         answers = self._views.column("answer").take(pa.array(self.starts[:-1]))
         found = np.zeros(len(self), bool)
         for column in (
@@ -296,7 +303,7 @@ class Docs:
         return found
 
     def rows(self, places: Sequence[int]) -> list[Told]:
-        """Return what the list shows of some docs."""
+        """Return the texts that the list shows of some docs."""
         answers = self._views.column("answer").take(pa.array(self.starts[:-1][np.asarray(places, np.intp)])).to_pylist()
         docs = self._docs.take(pa.array(places, pa.int64()))
         texts = zip(docs.column("question").to_pylist(), docs.column("gold").to_pylist(), answers, strict=True)
@@ -307,7 +314,7 @@ class Docs:
         return Doc(*self._docs.slice(place, 1).to_pylist()[0].values())
 
     def doc(self, place: int) -> dict[str, Any]:
-        """Return what is said of a doc, whoever answered: texts, options, and the size of the image that its views show."""
+        """Return what is known of a doc without any model's answers: texts, options, size of the shown image."""
         found, seen = self._doc(place), self.seen(place)
         return {
             "id": found.doc_id,
@@ -318,7 +325,7 @@ class Docs:
         }
 
     def seen(self, place: int) -> Seen | None:
-        """Return which image the views of a doc show: its own, or in a ``_swap`` task that of another doc.
+        """Return the image that the views of a doc show; in a ``_swap`` task the image of another doc.
 
         None where no other doc's image fits.
         """
@@ -332,7 +339,7 @@ class Docs:
         return Seen(about.doc_id, (about.width, about.height) if about.width and about.height else None, about.images)
 
     def answers(self, place: int) -> dict[str, Any]:
-        """Return what was answered on each view of a doc.
+        """Return the answers to each view of a doc.
 
         Returns:
             ``views``: the views that the task is of, in order; ``seen``: the doc whose image they show, or None;
@@ -403,6 +410,7 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
     }
     if view.n is None or view.row is None or view.col is None:
         return out
+    # Boxes are cut at whole pixels, so percentages come from the pixels and not from the grid's fractions.
     place = window_box if view.kind == "window" else cell_box
     left, top, right, bottom = place(size, view.n, view.row, view.col)
     percent = (
@@ -418,9 +426,10 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
 
 
 def _place(view: View) -> str:
-    """Return where a cell or a window is, in words; or which segment it is."""
+    """Return the place of a cell or window in words, or the number of a segment."""
     if view.kind == "segment":
         return f"segment {view.cell}"
+    # Windows move by half a cell.
     row, column = (at / 2 if view.kind == "window" else at for at in (view.row or 0, view.col or 0))
     return f"row {row + 1:g}, column {column + 1:g}"
 
@@ -466,12 +475,12 @@ def _text(value: Any) -> str | None:
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return a column as floats; nan where it is null."""
+    """Return a column as floats, with nan for null."""
     return np.asarray(pc.fill_null(column.cast(pa.float64()), float("nan")).to_numpy(), float)
 
 
 def digits(classes: NDArray[np.int8]) -> str:
-    """Return classes as a text with one character per doc: the place in ``NEEDS``, or ``-`` where it is not known.
+    """Return classes as a text, a character per doc: the class's index in ``NEEDS``, or ``-`` where not known.
 
     >>> digits(np.array([0, 3, -1]))
     '03-'

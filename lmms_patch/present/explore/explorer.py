@@ -56,7 +56,7 @@ class Side:
     _maps: dict[str | None, dict[str, Any] | None] = field(default_factory=dict)
 
     def audited(self) -> str:
-        """Say what of the result is not what its log gives, or could not be checked; empty where all is right.
+        """Say which numbers of the result differ from those of its log, or were not checked; empty where all agree.
 
         Docs are shown either way: they come from the log.
         """
@@ -76,7 +76,7 @@ class Side:
         )
 
     def necessity(self, category: str | None = None) -> dict[str, Any] | None:
-        """Return the necessity map at the finest grid; None where there is none, or not yet.
+        """Return the necessity map at the finest grid; None where no map exists or the docs are still being read.
 
         The map of all docs is the one that the run stored, where there is one and no blind run beside it. A run that
         left docs out has no other map: the run alone knows which docs the shares are of.
@@ -97,12 +97,13 @@ class Side:
         return self._maps[category]
 
     def _computed(self, category: str | None) -> dict[str, Any] | None:
-        """Return the necessity map of a category, or of all docs, from the docs; None where no doc has a class."""
+        """Return the necessity map of a category or of all docs, computed anew; None where no doc has a class."""
         docs = _docs(self)
         found = docs.found(self.right_blind)
         of = found.by_image != UNKNOWN
         if category is not None:
             names, numbers = docs.categories
+            # A category that this model's docs do not have gets a number that no doc has: no doc, and so no map.
             of &= np.array(numbers) == (names.index(category) if category in names else len(names))
         if not of.any():
             return None
@@ -124,7 +125,7 @@ class Side:
 
 @dataclass
 class Task:
-    """One task of one run, or of two.
+    """A task of one run, or the same task of two runs.
 
     Attributes:
         name: as it is shown; with the filter pipeline where there are several. No two tasks have the same name.
@@ -140,7 +141,7 @@ class Task:
 
     @property
     def known(self) -> list[Side]:
-        """The sides that are there."""
+        """The sides of the task whose run has this task."""
         return [side for side in self.sides if side is not None]
 
     @property
@@ -150,7 +151,7 @@ class Task:
 
     @property
     def ready(self) -> bool:
-        """Whether some docs of every side can be shown."""
+        """Whether some docs of every side are read, enough to show."""
         return all(side.docs is not None for side in self.known)
 
     @property
@@ -159,7 +160,7 @@ class Task:
         return all(side.whole for side in self.known)
 
     def load(self) -> None:
-        """Read the docs of all sides.
+        """Read the docs of all sides; on any error, store the reason in ``fault``.
 
         Where that fails, ``fault`` says why, whatever went wrong: the other tasks can be shown all the same.
         """
@@ -174,11 +175,11 @@ class Task:
             self.fault = line(f"{self.name}: its docs cannot be read: {_why(error)}")
 
     def _note(self, said: str) -> None:
-        """Add something to mind, once."""
+        """Add a text to the task's note, unless the note has the text already."""
         self.note = line("; ".join(dict.fromkeys(filter(None, [self.note, said]))))
 
     def _load_blind(self, side: Side) -> None:
-        """Read the blind run of a side. Where that fails, the task is shown without it, and its note says so."""
+        """Read the docs of a side's blind run; on any error, drop the blind run and say so in the note."""
         if side.blind is None:
             return
         try:
@@ -189,7 +190,7 @@ class Task:
 
 
 def _why(error: Exception) -> str:
-    """Return what went wrong in words; of an error that is not meant for people, its type too."""
+    """Return an error's message; for an error not meant for people, its type too."""
     return str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
 
 
@@ -213,7 +214,7 @@ class Explorer:
 
     @property
     def fault(self) -> str:
-        """Which tasks cannot be read, and why; empty where all can, so far."""
+        """The faults of all tasks, joined; empty where no reading failed so far."""
         return "; ".join(task.fault for task in self.tasks if task.fault)
 
     # --- reading ----------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ class Explorer:
     # --- what the page asks for ---------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
-        """Return the models and the tasks with their numbers of docs, and of each task whether all of its docs are read yet."""
+        """Return models and tasks for the page: numbers of docs, and whether all docs of a task are read."""
         return {
             "title": line(self.title, NAME),
             "models": self.models,
@@ -239,7 +240,7 @@ class Explorer:
         }
 
     def _about(self, task: Task) -> dict[str, Any]:
-        """Return what the page is told of a task before any doc is asked for."""
+        """Return what the page needs of a task before the page asks for docs."""
         result = task.main.result
         docs = task.main.docs if task.ready else None
         return {
@@ -258,7 +259,7 @@ class Explorer:
         }
 
     def columns(self, number: int) -> dict[str, Any]:
-        """Return what is known of every doc of a task, to list, filter and sort by.
+        """Return the columns by which the page lists, filters and sorts the docs of a task.
 
         Args:
             number: of the task; its docs are ready.
@@ -295,7 +296,7 @@ class Explorer:
         return [None if side is None else side.necessity(names[category]) for side in task.sides]
 
     def search(self, words: str) -> list[list[int]]:
-        """Return the places of the docs of each task that have a text, in any model's answer to the full image too."""
+        """Return the places of each task's docs with a text in question, gold, category, or any model's first answer."""
         out: list[list[int]] = []
         for task in self.tasks:
             if not task.ready or not words:
@@ -310,7 +311,7 @@ class Explorer:
         return out
 
     def rows(self, number: int, places: Sequence[int]) -> list[dict[str, Any]]:
-        """Return what the list shows of some docs of a task, with the answer of each model."""
+        """Return the texts of some docs in the list, with the answer of each model."""
         task = self.tasks[number]
         main = _docs(task.main)
         answers: list[list[str | None]] = [[] for _ in places]
@@ -328,7 +329,7 @@ class Explorer:
         ]
 
     def doc(self, number: int, place: int) -> dict[str, Any]:
-        """Return all that is known of a doc: its texts, and of each model its class, its answers, and the command that asks it again."""
+        """Return everything on a doc: texts, and for each model class, answers, and the command that asks again."""
         task = self.tasks[number]
         main = _docs(task.main)
         doc_id = int(main.ids[place])
@@ -340,7 +341,7 @@ class Explorer:
         }
 
     def seen(self, number: int, place: int) -> tuple[str, Seen | None]:
-        """Return the base task of a doc, and which image its views show.
+        """Return the base task of a doc, and the image that its views show.
 
         None where they show none that is known (``Docs.seen``).
         """
@@ -387,7 +388,7 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
 
 
 def _blind_of(result: Result) -> Result | None:
-    """Return the blind task that asks a task's docs in the same run, with its sample log.
+    """Return the blind task of the same run and base, where its sample log is there.
 
     None where there is none, or the task has no index.
     """
@@ -396,7 +397,7 @@ def _blind_of(result: Result) -> Result | None:
 
 
 def _blind_beside(result: Result) -> Result | None:
-    """Return the blind task that asks a task's docs in the same run, with or without its sample log.
+    """Return the blind task of the same run and base, with or without a sample log.
 
     None where there is none.
     """
@@ -412,9 +413,11 @@ def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | No
     partners have the same name. Of the others a task has a partner only where each run has one of them left.
     """
     partner: dict[int, Side] = {}
+    # First by name, so that a quick run is not paired with a full one; then what is left, by settings.
     for alike in (lambda side: (*_settings(side), side.result.task), _settings):
         left = [[side for side in sides if id(side) not in partner] for sides in (first, second)]
         for one in left[0]:
+            # Several alike on either side cannot be told apart: none is paired.
             same = [[side for side in sides if alike(side) == alike(one)] for sides in left]
             if len(same[0]) == len(same[1]) == 1:
                 partner |= {id(one): same[1][0], id(same[1][0]): one}
@@ -422,7 +425,7 @@ def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | No
 
 
 def _settings(side: Side) -> tuple[Any, ...]:
-    """Return what two tasks must have alike to be shown side by side."""
+    """Return the settings that must be equal for two tasks to be shown side by side."""
     result = side.result
     return result.base, result.kind.name, result.filter, tuple(result.grids), result.described.get("folds")
 
@@ -470,7 +473,7 @@ def _check(task: Task) -> None:
 
 
 def _read(result: Result) -> Iterator[Docs]:
-    """Yield the first docs of a task, which the log gives in no time, and then all of them."""
+    """Yield the first ``FIRST`` docs of a large task, so that the page has something to show, then all docs."""
     how = {"swap": result.kind.swapped, "classes": has_classes(result)}
     if result.docs > MANY:
         yield Docs(pa.Table.from_batches(rows.batches(result, most=FIRST)).select(columns_of(result)), **how)
@@ -489,7 +492,7 @@ def _docs(side: Side) -> Docs:
 
 
 def _columns(side: Side, main: Docs) -> dict[str, Any]:
-    """Return what is known of a side's answers to the docs that are listed."""
+    """Return the answers of a side as columns, in the order of the listed docs."""
     own = _docs(side)
     needs = own.found(side.right_blind).classes
 
@@ -512,13 +515,14 @@ def _aligned(values: NDArray[Any], own: Docs, main: Docs, missing: Any) -> NDArr
     if own is main:
         return values
     where = np.array([own.places.get(doc_id, -1) for doc_id in main.ids.tolist()], np.intp)
+    # An empty array cannot be indexed, not even where every place is masked.
     if not len(values):
         return np.full(len(where), missing)
     return np.where(where >= 0, values[where], missing)
 
 
 def _answers(side: Side | None, doc_id: int) -> dict[str, Any] | None:
-    """Return one model's answers to a doc; None where it was not asked."""
+    """Return a model's answers to a doc; None where the model was not asked."""
     place = None if side is None else _docs(side).places.get(doc_id)
     if side is None or place is None:
         return None
@@ -538,6 +542,7 @@ def command(result: Result, doc_id: int) -> str:
     run = result.run
     words = [
         "lmms-eval",
+        # Where a run does not name its adapter, the reader fills in the word.
         "--model",
         run.adapter or "MODEL",
         *(["--model_args", run.model_args] if run.model_args else []),

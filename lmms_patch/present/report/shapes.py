@@ -88,11 +88,12 @@ class Sentence:
 
 
 def sentences(report: Report) -> list[Sentence]:
-    """Return the findings with links to the results that they are about."""
+    """Return the findings as pieces of text with links to the results that each finding names."""
     called, entries = names(cases(report.entries)), {entry.label: entry for entry in report.entries}
     out = []
     for finding in report.findings:
         about = [entries[key] for key in finding.cases if key in entries]
+        # Reversed, so that of several results with one base name the first gets the link.
         by_name = {text: one.label for one in reversed(about) for text in (line(one.base), called[one.label])}
         pieces = _pieces(finding.text, by_name)
         said = {piece.entry for piece in pieces} | {
@@ -107,11 +108,13 @@ _ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)")
 
 
 def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
-    """Cut a text at the first mention of each name, and at brackets.
+    """Cut a text at the first mention of each name and at brackets, into linked and plain pieces.
 
     A name inside a longer word or name does not count.
     """
+    # A shorter name inside a longer one must not take its link.
     longest_first = sorted(by_name, key=len, reverse=True)
+    # ``(?!)`` never matches: without names there is nothing to find.
     anywhere = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?![\w-])")
     out: list[Piece] = []
     at = 0
@@ -124,7 +127,7 @@ def _pieces(text: str, by_name: Mapping[str, str]) -> list[Piece]:
 
 
 def _asides(text: str) -> Iterator[Piece]:
-    """Yield the parts of a text, those in brackets by themselves, with true minus signs."""
+    """Yield the pieces of a text, with bracketed parts as separate pieces, and with true minus signs."""
     text = in_words(text)
     at = 0
     for match in _ASIDE.finditer(text):
@@ -167,26 +170,27 @@ class Row:
 
     @property
     def luck_corrected(self) -> bool:
-        """Whether the index to go by is the luck-corrected one."""
+        """Whether the index shown as headline is the luck-corrected index."""
         return self.at.headline is not None and self.at.headline is self.at.adj
 
     @property
     def has_index(self) -> bool:
-        """Whether there is an index to go by."""
+        """Whether the headline index has a value."""
         return self.at.headline is not None and self.at.headline.value is not None
 
     @property
     def misled(self) -> str:
-        """What people read in place of an index above 1 ("cells mislead"); empty where it is not."""
+        """The word for an index above 1 ("cells mislead"); empty for an index up to 1."""
         return next((word for word in reading.words(self.at.headline) if word in reading.MISLEAD), "")
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """Return a line for each result and grid.
+    """Return the lines of the table of results: one per result and grid.
 
     MAGIC tasks and text-only cross-validations have tables of their own; a blind run stands beside its full images in
     the table of what is answered without looking.
     """
+    # A blind run whose full images are there has a line in the other table; alone it would be lost, so it stays here.
     beside = {(one.base, one.model, one.result.filter) for one in without_looking(entries) if one.blind is not None}
     return [
         _row(entry, n)
@@ -198,7 +202,7 @@ def rows(entries: Sequence[Entry]) -> list[Row]:
 
 
 def _row(entry: Entry, n: int | None) -> Row:
-    """Return the line of a result at one grid; of a result without grids, n is None."""
+    """Return the line of a result at a grid; n is None for a result without grids."""
     get, at, failures = entry.whole.measures.get, entry.index(n), entry.failures
     excluded = sum(entry.excluded.get(n or 0, {}).values())
     return Row(
@@ -235,7 +239,7 @@ class Number:
 
 
 def numbers(part: Part, entry: Entry) -> list[Number]:
-    """Return every number of some docs of a result, once."""
+    """Return all numbers of a part of a result's docs, each under one name only."""
     known = catalogue.keyed(entry.kind, entry.result.grids)
     out = []
     for name, estimate in part.measures.items():
@@ -250,7 +254,7 @@ def numbers(part: Part, entry: Entry) -> list[Number]:
 
 
 def label(name: str, entry: Entry) -> str:
-    """Return what a number is called, for people."""
+    """Return a number's name for people."""
     if entry.result.magic:
         own = entry.result.metric if name == "score" else name
         return WORDS[own][0] if own in WORDS else name
@@ -296,7 +300,7 @@ class Shares:
 
 
 def shares(part: Part, n: int, kind: Kind) -> Shares | None:
-    """Return the shares of a grid; None where no cell scores, or they are not known."""
+    """Return the shares of a grid's cells; None where no cell scores, or the run stored no shares."""
     found = part.shares(n)
     if found is None:
         return None
@@ -312,13 +316,13 @@ def shares(part: Part, n: int, kind: Kind) -> Shares | None:
 
 
 def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
-    """Return the categories that get a tab (the largest, in their own order), and how many others there are."""
+    """Return the ``TABS`` largest categories in the result's order, and how many categories are left out."""
     most = {name for name, _ in sorted(entry.categories.items(), key=lambda one: -one[1].docs)[:TABS]}
     return [(name, part) for name, part in entry.categories.items() if name in most], len(entry.categories) - len(most)
 
 
 def marks(part: Part, entry: Entry) -> str:
-    """Return how indices and luck-corrected indices of some docs contradict each other, at any grid.
+    """Return the contradictions between raw and luck-corrected indices of a part, at any grid.
 
     Empty where they do not.
     """
@@ -381,13 +385,13 @@ class Needs:
 
 
 def need_words(entries: Sequence[Entry]) -> dict[str, tuple[str, str]]:
-    """Return, for each class of docs, its name and what it is, in the words of the media of these results."""
+    """Return the name and meaning of each class of docs, worded for the media of these results."""
     some = [entry.words for entry in entries if maps_of(entry.whole)]
     return {need: (in_each(some, need), in_each(some, what)) for need, what in NEED_WORDS.items()}
 
 
 def needs(entries: Sequence[Entry]) -> list[Needs]:
-    """Return a bar for each result that has a necessity map, benchmark by benchmark."""
+    """Return a bar for each result with a necessity map, benchmark by benchmark."""
     order = list(dict.fromkeys(entry.base for entry in entries))
     maps = [
         (entry, found)
@@ -399,13 +403,14 @@ def needs(entries: Sequence[Entry]) -> list[Needs]:
 
 
 def _needs(entry: Entry, found: Necessity) -> Needs:
-    """Return the bar of a result's necessity map: the shares of its classes, one after the other."""
+    """Return the bar of a result's necessity map, with a part for each class that has docs."""
     parts = []
     at = 0.0
     for name in NEED_WORDS:
         share = mended(found.shares[name])
         if not share.value:
             continue
+        # Shares that were estimated (some docs unchecked, or luck removed) are no counts: the number is "about".
         exact = found.checked == found.docs and not found.without_luck
         docs = found.counts[name] if exact else round(share.value * found.docs)
         count = f"{'' if exact else 'about '}{docs:,}"
@@ -477,9 +482,10 @@ class Facts:
 
 
 def facts(report: Report) -> Facts:
-    """Return what was run, counted."""
+    """Return counts of what was run."""
     entries = report.entries
     docs: dict[str, int] = {}
+    # Models may have been asked different numbers of docs; the largest is the benchmark's.
     for entry in entries:
         docs[entry.base] = max(docs.get(entry.base, 0), entry.whole.docs)
     asked = [entry for entry in entries if entry.kind.index]
@@ -499,7 +505,7 @@ def facts(report: Report) -> Facts:
 
 
 def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
-    """Return for each benchmark and model its results."""
+    """Return the results by benchmark and, within a benchmark, by model in the order of ``facts.models``."""
     return [
         (base, [[e for e in report.entries if e.base == base and e.model == model] for model in facts.models])
         for base in facts.benchmarks
@@ -508,7 +514,7 @@ def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
 
 @dataclass(frozen=True)
 class Tables:
-    """Which tables of a section the page shows: at once, or folded.
+    """Tables of a section: shown at once, or folded.
 
     The others repeat numbers that stand elsewhere on it; their files are linked.
     """
@@ -535,11 +541,12 @@ _CELLS = re.compile(r"(cells|segments)\d")
 
 
 def tables(report: Report) -> dict[str, Tables]:
-    """Return the tables of each section, so that no number stands on the page twice.
+    """Return the tables of each section, without those whose numbers the page shows elsewhere.
 
     Sections without any are not there.
     """
     across = [*report.sheets.get("benchmarks", ()), *report.sheets.get("benchmarks_time", ())]
+    # Published numbers have no line in the table of results, so their tables must stay.
     published = not report.entries or any(row.get("source") for sheet in across for row in sheet.rows)
     repeated = _IN_RESULTS | (set() if published else {"no_index", *_TABLE_2})
     folded = _FOLDED | ({*_TABLE_2, "no_index"} if report.entries else set())
@@ -559,12 +566,12 @@ def tables(report: Report) -> dict[str, Tables]:
 
 
 def _plain(sheet: Sheet) -> str:
-    """Return the name of a table; that of a table in time is that of the table of images that it is like."""
+    """Return a table's name without ``_time``, so that tables of clips follow the rules of tables of images."""
     return sheet.name.removesuffix("_time")
 
 
 def explore(report: Report) -> str:
-    """Return the command that shows every doc of the report's runs."""
+    """Return the command line of ``lmms-patch explore`` for the report's runs."""
     folders = {str(entry.result.run.path.parent) for entry in report.entries}
     return f"lmms-patch explore {shlex.quote(folders.pop()) if len(folders) == 1 else 'RUN'}"
 
@@ -573,7 +580,7 @@ _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 
 
 def told(drawing: str) -> list[str]:
-    """Return the numbers that a drawing tells who points at its marks, each once, in its order: for who has no mouse.
+    """Return the texts that a drawing shows on hover, each once, for readers without a mouse.
 
     Names of rows and of bands tell no number: these are left out.
     """
@@ -603,7 +610,7 @@ class Places:
 
 
 def placed(report: Report) -> Places:
-    """Return where each drawing goes."""
+    """Return which section, result or list of files each drawing belongs to."""
     alone = {f"cells-{entry.label}": entry.label for entry in report.entries}
     sections: dict[str, list[int]] = {}
     named: dict[str, list[int]] = {}
@@ -622,7 +629,7 @@ def placed(report: Report) -> Places:
 
 
 def notes(entry: Entry) -> Iterator[str]:
-    """Yield what is missing in a result, and why: one line each."""
+    """Yield a line for each thing that is missing in a result, with the reason."""
     for n, reasons in entry.excluded.items():
         for reason, count in reasons.items():
             yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {entry.words.size(n)}: {reason}"

@@ -36,7 +36,7 @@ BYPASS = "bypass"
 
 
 def load(path: Path) -> list[Labelled]:
-    """Return the wrapped tasks of a results file that show the image in some way, with the numbers of the run.
+    """Return the wrapped tasks of a results file but cross-validations and MAGIC tasks, with the numbers of the run.
 
     Raises:
         RecordError: the file cannot be read.
@@ -91,7 +91,7 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
 
 
 def _points(shown: Labelled) -> tuple[Key, ...]:
-    """Return what has a score of its own beside the first view (``Kind.points``)."""
+    """Return the keys of a task's scores beside the first view: points of a curve, or sets of boxes."""
     return shown.result.kind.points(shown.result.grids)
 
 
@@ -100,7 +100,7 @@ def _words(shown: Labelled) -> Words:
 
 
 def _set(shown: Labelled, key: Key) -> Grid | None:
-    """Return the numbers of a grid, or of a set of boxes; None where there are none."""
+    """Return the numbers of a task at a grid or set of boxes; None where the run stored none."""
     return shown.result.analysis.sets.get(key) if shown.result.analysis else None
 
 
@@ -110,10 +110,12 @@ def _fitted(shown: Sequence[Labelled], width: int | None) -> str:
     The forms: a row per task; a row per task and grid; that without what is said elsewhere; that with names above; the
     same in parts.
     """
+    # The forms are tried from the fullest to the narrowest; the last is cut to the width in parts, so it always fits.
     few = _by_grid(shown, full=False)
     made = _grid_table(shown).to_text()
     made = made if _fits(made, width) else _by_grid(shown, full=True).to_text()
     made = made if _fits(made, width) else few.to_text()
+    # Only narrow terminals come here: names on their own lines save the widest column.
     made = made if _fits(made, width) else _names_above(few)
     return made if _fits(made, width) else few.to_text(width)
 
@@ -152,7 +154,7 @@ def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
 
 
 def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
-    """Return all cells of a task at a grid; without a grid, those that it has."""
+    """Return all cells of a task's row at a grid; for a task without grids, grid cells are None."""
     result, grid = shown.result, None if n is None else _set(shown, n)
     raw, adj = (_index(shown, n), _adjusted(shown, n)) if n is not None and result.kind.index else (None, None)
     if (
@@ -161,6 +163,7 @@ def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
         and isinstance(adj, Estimate)
         and reading.null_of(grid) == reading.MEASURED
     ):
+        # The luck-corrected index beside it shows the interval; words that both would carry are said there alone.
         raw = ", ".join(
             [number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))]
         )
@@ -179,13 +182,13 @@ def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
 
 
 def _heads(shown: Sequence[Labelled]) -> tuple[Words, str]:
-    """Return the words of the tasks of a table, which are all of one medium, and what its index is called."""
+    """Return the words for parts of images or clips, and the name of the index, for a table of tasks of one medium."""
     kind = shown[0].result.kind if shown else RCI
     return (OF_CLIPS if kind.needs_video else OF_IMAGES), _name(kind)
 
 
 def _name(kind: Kind) -> str:
-    """Return what the column of an index is called, where all tasks of a table are of the kind's medium.
+    """Return the name of an index in a column's head, such as ``RCI``, ``TRCI`` or ``CRCI``.
 
     PCRI has that of RCI.
     """
@@ -193,7 +196,7 @@ def _name(kind: Kind) -> str:
 
 
 def _names_above(sheet: Sheet) -> str:
-    """Return a table whose first column stands on lines of its own, each above the rows that begin with it."""
+    """Return a table without its first column, whose names stand on separate lines above their rows."""
     first, *others = sheet.columns
     head, rule, *lines = Sheet("", "", (Column("", "  "), *others), sheet.rows).to_text().splitlines()
     out = [head, rule]
@@ -231,7 +234,7 @@ def _measured(shown: Labelled, name: str) -> Cell:
 
 
 def _shown_table(shown: Sequence[Labelled]) -> Sheet:
-    """Return one row per task that does not show the whole image: what it shows in its place, and the score on that."""
+    """Return one row per task without the whole image: the view in its place, and the score on that view."""
     swapped = [s for s in shown if s.result.kind.swapped]
     columns: Columns = [
         ("task", _label),
@@ -305,7 +308,7 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
 
 
 def _hidden_table(shown: Sequence[Labelled]) -> Sheet:
-    """Return one row per task that hides docs' own boxes: what the relevant ones cost beyond the adversarial ones, and how much each set hides."""
+    """Return the cost of hiding relevant beyond adversarial boxes, and how much each set hides, one row per task."""
     columns: Columns = [("task", _label), ("docs with both", _with_both)]
     columns.append(
         (Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True), partial(_measured, name=EXTRA))
@@ -362,6 +365,7 @@ def _place_table(shown: Sequence[Labelled]) -> Sheet:
         found += [(s, count, turned.places[count]) for count in sorted(turned.places)] if turned else []
     most = max((count for _, count, _ in found), default=0)
     heads = ["task", "options", "docs", *(f"gold at {chr(ord('A') + place)}" for place in range(most)), "p, if even"]
+    # Docs differ in how many options they have: rows with fewer places are filled with empty cells.
     rows: list[list[Cell]] = []
     for s, count, placed in found:
         scores: list[Cell] = [_or_na(score.value) for score in placed.scores]
@@ -399,7 +403,7 @@ def _region_table(shown: Sequence[Labelled]) -> Sheet:
 
 
 def _difference_table(shown: Sequence[Labelled]) -> Sheet:
-    """Return what sets relevant and adversarial boxes apart, one row per task."""
+    """Return the differences between relevant and adversarial boxes, one row per task."""
     columns: Columns = [("task", _label), ("relevant minus adversarial", _metric), ("docs with both", _with_both)]
     for name, title in (("best", "best boxes"), ("even", "best of equally many"), ("mean", "one box, on average")):
         columns.append((Column("", title, signed=True), partial(_measured, name=f"regions_{name}")))
@@ -437,7 +441,7 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
 
 
 def _with_a_title(shown: Sequence[Labelled]) -> dict[str, str]:
-    """Return the numbers of the catalogue that have a column of their own, by name, each with its head."""
+    """Return the heads of the catalogue's numbers that get a separate column, by the number's name."""
     out: dict[str, str] = {}
     for s in shown:
         out |= catalogue.titles(s.result.kind, s.result.grids)
@@ -445,7 +449,7 @@ def _with_a_title(shown: Sequence[Labelled]) -> dict[str, str]:
 
 
 def _fip(shown: Labelled) -> float | None:
-    """Return FIP as the harness printed it, but where calls failed over the answered docs alone.
+    """Return FIP as the harness printed its number, but over the answered docs alone where calls failed.
 
     None of a run that scored nothing.
 
@@ -458,7 +462,7 @@ def _fip(shown: Labelled) -> float | None:
 
 
 def _fips_of_used_docs(shown: Labelled) -> list[float]:
-    """Return FIP over the docs that MPP and the index use, grid by grid.
+    """Return FIP at each grid, over the docs that enter MPP and the index at this grid.
 
     Empty where they use all docs, or the run does not say.
     """
@@ -468,12 +472,12 @@ def _fips_of_used_docs(shown: Labelled) -> list[float]:
 
 
 def _fip_text(shown: Labelled) -> str:
-    """Return FIP over the docs of the index, so that 1 - MPP / FIP is the index beside it."""
+    """Return FIP over the docs of the index, so that 1 - MPP / FIP gives the index in the same row."""
     return " / ".join(dict.fromkeys(map(number, _fips_of_used_docs(shown)))) or number(_fip(shown))
 
 
 def _fip_of_used_docs(shown: Labelled) -> str:
-    """Say what FIP is over all docs, where the table shows that of the docs that the index uses.
+    """Say what FIP is over all docs, where the table shows FIP over fewer docs.
 
     "" where it shows that of all.
     """
@@ -493,7 +497,7 @@ def _docs(shown: Labelled) -> str:
 
 
 def _native(shown: Labelled, name: str) -> Cell:
-    """Return a native metric over chosen cells, as the harness printed it.
+    """Return the harness's number for the chosen cells, unchanged.
 
     Nothing where the task was not asked for it.
     """
@@ -512,13 +516,14 @@ def _adjusted(shown: Labelled, key: Key) -> Cell:
     grid = _set(shown, key)
     if grid is None or grid.index.value is None:
         return None
+    # Only the words before the colon fit a cell.
     if grid.adj is None or grid.adj.estimate.value is None:
         return (grid.adj.estimate.reason.partition(":")[0] if grid.adj else "") or NOT_DEFINED
     return shown.result.measures[f"{shown.result.kind.prefix}{end(key)}_adj"]
 
 
 def _refused(shown: Labelled) -> str:
-    """Return why the gate does not let the index be read, in a word or two; empty where it does."""
+    """Return in a word or two why the gate refuses the index; empty where the index may be read."""
     gate = shown.result.analysis.gate if shown.result.analysis and shown.result.kind.has_index else None
     return reading.refusal(gate.reason) if gate and gate.valid is False else ""
 
@@ -530,7 +535,7 @@ def _value(shown: Labelled, name: str) -> Cell:
 
 
 def warnings(shown: Sequence[Labelled]) -> list[str]:
-    """Return what to mind, one line each, with the tasks that it is true of."""
+    """Return warnings, one line each; a line begins with the names of all tasks with this warning."""
     tasks: dict[str, list[str]] = {}
     for s in shown:
         lines = (
@@ -542,7 +547,7 @@ def warnings(shown: Sequence[Labelled]) -> list[str]:
 
 
 def _minds(shown: Labelled) -> list[str]:
-    """Return what to mind of a task, one line each; empty lines say nothing."""
+    """Return a task's warnings, one line each; some lines may be empty."""
     result, analysis = shown.result, shown.result.analysis
     lines: list[str] = []
     if analysis:
@@ -581,7 +586,7 @@ def _left_out(shown: Labelled) -> list[str]:
 
 
 def _of_failures(shown: Labelled) -> list[str]:
-    """Return how many calls failed, and what the harness's own number makes of them.
+    """Return how many calls failed, and how failed calls change the number that the harness prints.
 
     Nothing where each was answered.
     """
@@ -592,7 +597,7 @@ def _of_failures(shown: Labelled) -> list[str]:
 
 
 def chances(shown: Sequence[Labelled], width: int | None = None) -> str:
-    """Return every chance floor of every task, and the gate: what the full image had to beat, a wrong image among it.
+    """Return every chance floor of every task, and the gate: the scores that the full image had to beat.
 
     Tasks of clips have a table of their own.
     """
@@ -600,7 +605,7 @@ def chances(shown: Sequence[Labelled], width: int | None = None) -> str:
 
 
 def gates(shown: Sequence[Labelled], width: int | None = None) -> str:
-    """Return what the full image had to beat in each task: chance with its margin, and a wrong image."""
+    """Return the scores that the full image had to beat in each task: chance plus margin, and the wrong-image score."""
     parts = []
     for words, some in by_medium(shown, _words):
         heads: list[str | Column] = [
@@ -649,7 +654,7 @@ def _chances(shown: Sequence[Labelled], words: Words) -> Sheet:
 
 
 def cell_tables(shown: Sequence[Labelled]) -> str:
-    """Return for each task and grid the share of the score that each cell or segment earns, in percent, and whether it could be even."""
+    """Return each cell's share of the score in percent, and whether the shares could be even, for each task and grid."""
     tables = [_cell_table(s, n, grid.shares) for s in shown for n in s.result.indexed if (grid := _set(s, n))]
     of_boxes = (s.label for s in shown if s.result.kind.regions)
     return "\n\n".join(
@@ -661,7 +666,7 @@ def cell_tables(shown: Sequence[Labelled]) -> str:
 
 
 def _cell_table(shown: Labelled, n: int, shares: CellShares | None) -> str:
-    """Return the shares of the cells of a grid, row by row, with the test of evenness above them."""
+    """Return the shares of a grid's cells, row by row, below a title with the test of evenness."""
     words, (rows, columns) = _words(shown), shown.result.kind.shape(n)
     title = f"{shown.label}, {words.size(n, 'x')}: share of the {words.parts}' score"
     if shares is None or shares.score is None or shares.p_cells is None:
@@ -739,6 +744,7 @@ def averaged_table(
     for a in averaged:
         beside = _in_any(a.task, runs)
         for name, value in a.metrics.items():
+            # Bounds of intervals are metrics too; here the last column has the interval.
             if not name.endswith(("_low", "_high")):
                 said = ", ".join([name, *beside.get(name, ())])
                 rows.append([a.task, said, a.runs, number(value), number(a.spread[name]), _span(a.intervals.get(name))])
@@ -749,14 +755,14 @@ def averaged_table(
 
 
 def _span(estimate: Estimate | None) -> str:
-    """Return the interval alone; empty where there is none to be shown."""
+    """Return an interval without its estimate, such as ``[+0.10, +0.30]``; empty where none may be shown."""
     if estimate is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
         return ""
     return f"[{number(estimate.low, signed=True)}, {number(estimate.high, signed=True)}]"
 
 
 def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[str, ...]]:
-    """Return what stands beside the indices of a task in any of some runs, by the names of the indices."""
+    """Return the words beside a task's indices ("contradicted", "assumed null") that apply in any of several runs."""
     out: dict[str, tuple[str, ...]] = {}
     for a in (one for run in runs for one in run if one.run.result.task == task and one.analysis is not None):
         name = a.run.result.kind.prefix
