@@ -96,13 +96,13 @@ def asked(model: Model, plan: Plan, output: Path) -> bool:
     folder = output / model.name
     tasks = [f"{benchmark}_{kind}" for benchmark in plan.benchmarks for kind in KINDS]
     if not _done(folder, tasks):
-        # The lmms-eval beside this Python: the folder of a virtual environment need not be on PATH.
-        program = str(Path(sys.executable).with_name("lmms-eval"))
-        command = [program, "--model", model.model, "--tasks", ",".join(tasks), "--output_path", str(folder)]
+        command = ["lmms-eval", "--model", model.model, "--tasks", ",".join(tasks), "--output_path", str(folder)]
         command += ["--log_samples", *(["--model_args", model.args] if model.args else [])]
         command += ["--limit", str(plan.limit)] if plan.limit else []
-        print(" ".join(["lmms-eval", *command[1:]]), flush=True)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        print(" ".join(command), flush=True)
+        # The lmms-eval beside this Python: the folder of a virtual environment need not be on PATH.
+        program = Path(sys.executable).with_name(command[0])
+        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
         if done.returncode:
             print("\n".join(done.stderr.splitlines()[-5:]))
     return _done(folder, tasks)

@@ -228,8 +228,8 @@ FIGURES = [
     Figure("look-ups in KINDS", 17, 20, kinds),
     Figure("attributes set on parts", 0, 0, set_outside),
     Figure("lines of the largest class", 672, 250, classes, lambda weights: max(weights, default=0)),
-    Figure("% of lines that are comments", 0.3, 2.0, comments, percent, more=True),
-    Figure("% of first lines that lean on a loose word", 48.9, 20.0, leaning, percent),
+    Figure("% of lines that are comments", 0.4, 2.0, comments, percent, more=True),
+    Figure("% of first lines that lean on a loose word", 48.8, 20.0, leaning, percent),
 ]
 
 

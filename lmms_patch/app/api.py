@@ -85,9 +85,8 @@ def _silent(line: str) -> None:
 def _listed(names: str | Path | Sequence[str | Path]) -> list[Any]:
     """Return names or paths as a list.
 
-    A single one becomes a list of one, as a text alone would be taken for its characters.
+    A text or path becomes a list of one, since ``list("out")`` would give its characters.
     """
-    # A text is a sequence too: list("out") would give its characters.
     return [names] if isinstance(names, (str, os.PathLike)) else list(names)
 
 
@@ -354,7 +353,7 @@ def export(
     output: str | Path | None = None,
     force: bool = False,
 ) -> tuple[Path, int]:
-    """Write the answers of a finished run to a file, one row per doc and view; return its path and row count.
+    """Write the answers of a finished run to a file, one row per doc and view; return the file's path and number of rows.
 
     Args:
         run: as in ``samples``.
@@ -374,7 +373,7 @@ def export(
     form = forms.form_of(to, None if output is None else Path(output))
     path = Path(output or f"samples.{form}")
     found = runs.read(newest_wrapped(run).path)
-    # Before the table is read: a large log takes a while, and the file may not be writable over.
+    # Refused before the table is read, which takes long for a large log.
     forms.check_output(path, found, force=force)
     table = joined(found, task)
     forms.write(table, path, form)
@@ -620,7 +619,7 @@ def analyze(
     changes = changes or recompute.Changes()
     _check_changes(changes)
     folders = _listed(folders)
-    # All paths first: a wrong path must fail before minutes of resampling.
+    # All paths first: a wrong path must fail before the resampling, which takes long.
     taken = [recompute.one_run(Path(folder)) for folder in folders]
     paths = [one.path for one in taken]
     if ensemble and len(paths) < 2:
@@ -867,7 +866,7 @@ def config(name: None = None) -> dict[str, str]: ...
 
 
 def config(name: str | None = None) -> str | dict[str, str]:
-    """Return the text of a shipped file: run config, rules of a gate, profile of a benchmark, or JSON schema.
+    """Return the text of a shipped file by name (run config, gate rules, benchmark profile, JSON schema); without a name, all.
 
     Args:
         name: ``rci_suite_lite``, ``runs/rci_suite_lite`` or ``configs/runs/rci_suite_lite.yaml``; of a schema

@@ -345,7 +345,7 @@ _WANTED = {
 
 
 def _wrong_value(error: Any) -> str:
-    """Say what values a parameter takes, and which value was given."""
+    """Return the end of an error line: the allowed values and the given value ("must be csv or parquet, not 'xml'")."""
     errors: list[Any] = getattr(error.__cause__, "errors", list)()
     given = f", not {errors[0]['input']!r}" if errors else ""
     if allowed := error.param.type_descriptor.choices:
@@ -482,7 +482,7 @@ def listed_at(*words: str) -> Listed:
 
 
 def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
-    """List the words of every command that can be run: ``("show",)``, ``("magic", "check")``."""
+    """List all commands that can be run, each as the words that people type: ``("show",)``, ``("magic", "check")``."""
     out: list[tuple[str, ...]] = []
     for name, listed in (COMMANDS if table is None else table).items():
         out += [(name, *rest) for rest in paths(listed.commands)] if listed.commands else [(name,)]

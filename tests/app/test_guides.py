@@ -129,9 +129,8 @@ def test_all_commands_run_in_order_from_an_empty_folder(tmp_path):
     """
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment |= {"HF_HUB_OFFLINE": "1", "COLUMNS": "80"}
-    del environment[
-        "LMMS_PATCH_DEEP"
-    ]  # a reader has no such variable, and the doctor refuses names of ours that it does not know
+    # A reader has no such variable, and the doctor refuses variables of ours that it does not know.
+    del environment["LMMS_PATCH_DEEP"]
     ran = []
     for page in PAGES:
         for command, below in blocks(page):

@@ -124,7 +124,7 @@ class Docs:
         self._in_time = bool(segments.any())
         self._is_crop = cells | segments
         self._is_cell = self._is_crop | occluded
-        # Whether options were turned must be asked of cells: the full image alone may be asked in several orders.
+        # Only cells tell: ``_rotate`` turns the options of the full image alone, and there every order is shown.
         self._in_orders = bool((self._is_crop & pc.is_valid(self._views.column("turn")).to_numpy()).any())
 
     def __len__(self) -> int:
@@ -220,7 +220,7 @@ class Docs:
 
     @cached_property
     def by_image(self) -> NDArray[np.int8]:
-        """The class of each doc by the answers on cells and full image, no text-only answers (``runs.need.by_image``).
+        """The class of each doc by its answers on the full image and on cells alone (``runs.need.by_image``).
 
         ``UNKNOWN`` where the call on the full image failed, where the finest grid leaves the doc out, and where cells
         are hidden in place of shown.
@@ -264,11 +264,11 @@ class Docs:
 
     @cached_property
     def clusters(self) -> Ints | None:
-        """Cluster numbers of the docs; a doc without a cluster gets a number alone. None where no doc has a cluster."""
-        # repr keeps a cluster named "doc 3" apart from doc 3 without a cluster.
+        """Cluster numbers of the docs; None where no doc has a cluster. Each doc without a cluster gets a new number."""
         column = self._docs.column("cluster")
         if column.null_count == len(column):
             return None
+        # repr keeps a cluster named "doc 3" apart from doc 3 without a cluster.
         return cluster_numbers(
             [f"doc {place}" if one is None else repr(one) for place, one in enumerate(column.to_pylist())]
         )
@@ -303,7 +303,7 @@ class Docs:
         return found
 
     def rows(self, places: Sequence[int]) -> list[Told]:
-        """Return the texts that the list shows of some docs."""
+        """Return question, gold and first answer of the docs at some places, each cut to one short line for the page's list."""
         answers = self._views.column("answer").take(pa.array(self.starts[:-1][np.asarray(places, np.intp)])).to_pylist()
         docs = self._docs.take(pa.array(places, pa.int64()))
         texts = zip(docs.column("question").to_pylist(), docs.column("gold").to_pylist(), answers, strict=True)

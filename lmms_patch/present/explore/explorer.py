@@ -141,7 +141,7 @@ class Task:
 
     @property
     def known(self) -> list[Side]:
-        """The sides of the task whose run has this task."""
+        """The sides whose run has this task."""
         return [side for side in self.sides if side is not None]
 
     @property
@@ -162,7 +162,7 @@ class Task:
     def load(self) -> None:
         """Read the docs of all sides; on any error, store the reason in ``fault``.
 
-        Where that fails, ``fault`` says why, whatever went wrong: the other tasks can be shown all the same.
+        No error is raised, so that the other tasks can be shown.
         """
         try:
             for side in self.known:
@@ -311,7 +311,7 @@ class Explorer:
         return out
 
     def rows(self, number: int, places: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the texts of some docs in the list, with the answer of each model."""
+        """Return question, gold and each model's first answer of the docs at some places, for the page's list."""
         task = self.tasks[number]
         main = _docs(task.main)
         answers: list[list[str | None]] = [[] for _ in places]

@@ -516,7 +516,7 @@ def matrix(report: Report, facts: Facts) -> list[tuple[str, list[list[Entry]]]]:
 class Tables:
     """Tables of a section: shown at once, or folded.
 
-    The others repeat numbers that stand elsewhere on it; their files are linked.
+    Tables in neither group repeat numbers that stand elsewhere on the page, which links their files.
     """
 
     shown: tuple[Sheet, ...]
@@ -629,7 +629,7 @@ def placed(report: Report) -> Places:
 
 
 def notes(entry: Entry) -> Iterator[str]:
-    """Yield a line for each thing that is missing in a result, with the reason."""
+    """Yield a line for each kind of gap in a result: docs left out of a grid, views without a score, failed calls."""
     for n, reasons in entry.excluded.items():
         for reason, count in reasons.items():
             yield f"{count:,} {'doc is' if count == 1 else 'docs are'} not used at {entry.words.size(n)}: {reason}"

@@ -36,7 +36,7 @@ BYPASS = "bypass"
 
 
 def load(path: Path) -> list[Labelled]:
-    """Return the wrapped tasks of a results file but cross-validations and MAGIC tasks, with the numbers of the run.
+    """Return the wrapped tasks of a results file except cross-validations and MAGIC tasks, with the numbers of the run.
 
     Raises:
         RecordError: the file cannot be read.
@@ -110,12 +110,11 @@ def _fitted(shown: Sequence[Labelled], width: int | None) -> str:
     The forms: a row per task; a row per task and grid; that without what is said elsewhere; that with names above; the
     same in parts.
     """
-    # The forms are tried from the fullest to the narrowest; the last is cut to the width in parts, so it always fits.
     few = _by_grid(shown, full=False)
     made = _grid_table(shown).to_text()
     made = made if _fits(made, width) else _by_grid(shown, full=True).to_text()
     made = made if _fits(made, width) else few.to_text()
-    # Only narrow terminals come here: names on their own lines save the widest column.
+    # On a narrow terminal the names stand on lines of their own, which saves a column.
     made = made if _fits(made, width) else _names_above(few)
     return made if _fits(made, width) else few.to_text(width)
 
@@ -441,7 +440,7 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
 
 
 def _with_a_title(shown: Sequence[Labelled]) -> dict[str, str]:
-    """Return the heads of the catalogue's numbers that get a separate column, by the number's name."""
+    """Return column heads by name of number: of numbers with a title in the catalogue and a value in some task."""
     out: dict[str, str] = {}
     for s in shown:
         out |= catalogue.titles(s.result.kind, s.result.grids)
@@ -762,7 +761,7 @@ def _span(estimate: Estimate | None) -> str:
 
 
 def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[str, ...]]:
-    """Return the words beside a task's indices ("contradicted", "assumed null") that apply in any of several runs."""
+    """Return the marks of a task's indices by name: "contradicted" or "assumed null", where at least one run has the mark."""
     out: dict[str, tuple[str, ...]] = {}
     for a in (one for run in runs for one in run if one.run.result.task == task and one.analysis is not None):
         name = a.run.result.kind.prefix
