@@ -318,12 +318,8 @@ def _rules_of(case: Case) -> list[str]:
     if case.metric == "bypass":  # the host's mark of --predict_only
         return ["unread"]
     if kind.regions:
-        ends = case.measures["regions_mean"]
-        return (
-            [_by_sign(ends, "relevant", "adversarial", "boxes alike")]
-            if "regions_mean" in case.measures
-            else ["unread"]
-        )
+        ends = case.measures.get("regions_mean")
+        return ["unread" if ends is None else _by_sign(ends, "relevant", "adversarial", "boxes alike")]
     if kind.hides:
         return [_of_hidden(case)]
     if kind.index:

@@ -185,7 +185,7 @@ def judge(
     kept = np.setdiff1d(everyone, removed)
     seeds = [900_000 + 1000 * seed + i for i in range(3)]
     whole = known.number("original", lambda: judged_by(everyone, seeds).accuracy)
-    left = known.values("kept", lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
+    left = known.values("kept", 4, lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
 
     def after(name: str, c: int) -> float:
         return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
@@ -195,7 +195,9 @@ def judge(
     }
     falls = [
         known.values(
-            f"shuffle {s}", partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1])
+            f"shuffle {s}",
+            len(groups),
+            partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1]),
         )
         for s in range(shuffles)
     ]
@@ -294,17 +296,22 @@ class _Known:
         saved = None if path is None else load(path, _Numbers, fingerprint, "another pruning")
         self.found: dict[str, Any] = saved.found if saved else {}
 
-    def values(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the value of a name; compute and save it at the first call."""
-        if name not in self.found:
+    def values(self, name: str, count: int, make: Callable[[], list[Any]]) -> list[Any]:
+        """Return the numbers of a name; compute and save them at the first call, or where the file was changed."""
+        saved = self.found.get(name)
+        fits = isinstance(saved, list) and len(saved) == count and None not in saved[:2]  # p-values may be missing
+        return list(self._saved(name, fits, make))
+
+    def number(self, name: str, make: Callable[[], float]) -> float:
+        return float(self._saved(name, isinstance(self.found.get(name), (int, float)), make))
+
+    def _saved(self, name: str, fits: bool, make: Callable[[], Any]) -> Any:
+        if not fits:
             self.found[name] = make()
             if self.path is not None:
                 save_json(self.path, {"schema": SCHEMA, "fingerprint": self.fingerprint, "found": self.found})
             self.tell(f"{name}: {_short(self.found[name])}")
         return self.found[name]
-
-    def number(self, name: str, make: Callable[[], float]) -> float:
-        return float(self.values(name, make))
 
 
 def _short(value: Any) -> str:

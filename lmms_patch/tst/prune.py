@@ -157,6 +157,8 @@ def prune(
         raise PruneError(f"{len(given)} scores for {len(items)} docs")
     print_ = fingerprint(items, settings, about, given)
     history = [] if state is None or fresh else load_state(state, print_)
+    if strange := {key for done in history for key in done.removed} - set(keys):
+        raise PruneError(f"{state}: {min(strange)!r} is no doc of this task; type --fresh to begin anew")
     return _Pruning(items, settings, diagnose, given, copies, history, state, print_, tell).run()
 
 

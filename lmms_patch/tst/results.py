@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.errors import RecordError
 from lmms_patch.runs.numbers import ALPHA, APART, Category, Copied, Grouped, Stress
 from lmms_patch.runs.record import CopyClass, Record
 from lmms_patch.stats import intervals
@@ -103,6 +104,7 @@ class _Records:
         self.tested = [record.tst for record in records if record.tst is not None]
         self.headline = self.tested[0].grouping
         self.names = list(self.tested[0].scores)
+        self._check()
         self.copies = ["single" if tested.copies is None else tested.copies for tested in self.tested]
         labels = [record.tested_with for record in records]
         self.clusters = (
@@ -115,6 +117,16 @@ class _Records:
         self.ends = intervals.ends_of(
             np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())])
         )
+
+    def _check(self) -> None:
+        """Raise RecordError where docs differ in their cross-validations or fold seeds: no mean over them exists."""
+        wanted = dict.fromkeys(self.names, len(self.tested[0].scores.get(self.headline, ())))
+        for record in self.records:
+            for given in (record.tst.scores, record.tst.baseline) if record.tst else ():
+                if {name: len(scores) for name, scores in given.items()} != wanted:
+                    raise RecordError(
+                        f"doc {record.doc_id}: its cross-validations or fold seeds are not those of the other docs"
+                    )
 
     @staticmethod
     def _by_seed(scores: Sequence[Sequence[float | None]]) -> Array:

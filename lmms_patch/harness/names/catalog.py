@@ -115,6 +115,8 @@ def _no_task_file(config: Any) -> str:
     """Say why the host's index cannot use what a file holds; "" where it can."""
     if not isinstance(config, dict):
         return "it is no mapping"
+    if "class" in config and not isinstance(config.get("task"), str):
+        return "it names a 'class', and its 'task' is no name"
     for key in ("task", "group", "tag"):
         given = config.get(key, "")
         names = given if isinstance(given, list) and (key != "task" or "group" in config) else [given]

@@ -101,7 +101,8 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
 def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the functions of a config that score: ``process_results`` and the aggregations."""
     yield config.get("process_results")
-    for metric in config.get("metric_list") or []:
+    metrics = config.get("metric_list")
+    for metric in metrics if isinstance(metrics, list) else ():
         if isinstance(metric, Mapping):
             yield metric.get("aggregation")
 

@@ -34,7 +34,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
+from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, of_one_language, place, tokens, value
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
 _BRIDGE = re.compile(
@@ -378,7 +378,7 @@ class _Reader:
         if bracket and self._coordinates(token.end + bracket.end(), many):
             return None
         item, strong, digits_alone = self._item(first), bool(_STRONG.fullmatch(word)), number.kind == "#"
-        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds):
+        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds, word):
             return None
         if not self._kept(item.numbers[0], strong) or (
             number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)
@@ -403,17 +403,18 @@ class _Reader:
             return None  # boxes also stand on shelves: "box 2 of 6"
         return Group(group.start, group.end + total.end(), group.items, True)
 
-    def _is_name(self, number: Token, certain: object) -> bool:
+    def _is_name(self, number: Token, certain: object, noun: str = "") -> bool:
         """Return whether a number behind a region word names it, and counts nothing else.
 
         Args:
             number: the number.
             certain: whether a bracket, colon or verb stands before it; then digits may count, too.
+            noun: the region word right before it; "" in a list.
         """
         word, after = number.text.lower(), self._after(number.end)
         if word.isdecimal() or word in CIRCLED or word in HAN:
             return not (certain and self._counts(number.end))
-        if self._counts(number.end) or _PRONOUN.match(after):
+        if self._counts(number.end) or _PRONOUN.match(after) or (noun and not of_one_language(noun, word)):
             return False
         return word in ENGLISH or bool(_AFTER_SPELT.match(after))
 

@@ -143,6 +143,15 @@ def test_no_common_word_behind_a_region_word_is_a_number_of_another_language(nou
     assert not named
 
 
+TWO = {"the rectangle": "two", "der Kasten": "zwei", "la caja": "dos", "il riquadro": "due", "kutu": "iki"}
+
+
+@pytest.mark.parametrize("noun", TWO)
+@pytest.mark.parametrize("number", TWO.values())
+def test_a_number_word_names_a_box_behind_a_noun_of_its_own_language(noun, number):
+    assert regions(f"{noun} {number}.", 12).used == ({2} if TWO[noun] == number else set())
+
+
 def test_a_step_of_an_example_that_is_copied_is_not_the_models_own():
     example = Example(
         "What is on the table?",
