@@ -35,7 +35,7 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of charact
 
 
 KINDS: tuple[str, ...] = get_args(formats.FaultKind)
-"""The kinds of faults, in the order in which counts are shown; docs/magic.md says what to do about each."""
+"""The kinds of faults, in the order in which counts are shown."""
 
 
 @dataclass(frozen=True)

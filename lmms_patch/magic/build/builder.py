@@ -134,7 +134,7 @@ class Built:
     Attributes:
         folder: where it was written.
         items: ordered by id.
-        counts: name -> number; docs/magic.md explains every name.
+        counts: name -> number.
         dropped: (question, reason, detail), ordered by question.
     """
 

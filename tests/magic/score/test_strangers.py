@@ -1,4 +1,4 @@
-"""Phrases of somebody who had not read the rules, measured once (docs/magic.md): no later rule may read them worse than they were read then."""
+"""Phrases of somebody who had not read the rules, measured once: no later rule may read them worse than they were read then."""
 
 from benchmarks.phrases import figures, from_lines
 from tests.places import ROOT
