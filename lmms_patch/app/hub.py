@@ -50,9 +50,11 @@ def check(repository: str, public: bool) -> str:
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HFValidationError
+
+    # huggingface_hub.utils has it too, and names no exports.
     from huggingface_hub.utils._validators import (
         validate_repo_id,
-    )  # huggingface_hub.utils has it too, and names no exports
+    )
 
     try:
         validate_repo_id(repository)

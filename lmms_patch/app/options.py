@@ -37,9 +37,8 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
             if info is None:
                 continue
             default = inspect.Parameter.empty if field.is_required() else field.default
-            kind = (
-                str if str in get_args(field.annotation) and default is not None else field.annotation
-            )  # a mapping cannot be typed
+            # A mapping cannot be typed.
+            kind = str if str in get_args(field.annotation) and default is not None else field.annotation
             fields.append(
                 inspect.Parameter(
                     name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]

@@ -320,9 +320,8 @@ def _task_json(task: Task) -> dict[str, Any]:
         for f in dataclasses.fields(Compared)
         if f.name not in ("task", "differences", "unchanged", "bounds")
     }
-    told = {
-        name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")
-    }  # not of every task
+    # Not of every task.
+    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}
     return {
         "first": task.first,
         "second": task.second,

@@ -243,9 +243,8 @@ class Limited(Check):
         get better by failing on the docs that it answers wrong.
         """
         counts = [_docs_of(one, self.metric) for one in self.compared]
-        if any(
-            reading.is_sampled(one.result.analysis) for one in self.compared
-        ):  # a doc that one run did not ask is not lost
+        # A doc that one run did not ask is not lost.
+        if any(reading.is_sampled(one.result.analysis) for one in self.compared):
             left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
             whole = left + lost
         else:
@@ -547,8 +546,7 @@ def _docs_of(one: Subject, name: str) -> tuple[int, int]:
     failed = analysis.failed if analysis else None
     without_first = failed.first if failed else 0
     lost = without_first if raw in ("score", "fip", one.result.metric) else failed.docs if failed else 0
-    if (
-        analysis and analysis.asked and analysis.asked.estimated
-    ):  # the number is of all docs, but a doc that was not asked cannot be lost
+    # The number is of all docs, but a doc that was not asked cannot be lost.
+    if analysis and analysis.asked and analysis.asked.estimated:
         docs = analysis.asked.docs - (lost - without_first)  # those whose first call failed are not among them
     return docs, lost

@@ -224,16 +224,14 @@ def _paired(one: Subject, other: Subject, name: str, compared: Compared) -> Diff
     primary = one.result.metric
     names = ["score" if name == primary else name]
     if name == "tst_over_chance":
-        same_chance = math.isclose(
-            _shift(one), _shift(other), abs_tol=1e-9
-        )  # else the difference is also one of chance
+        # Else the difference is also one of chance.
+        same_chance = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)
         names = ["tst"] if same_chance else []
     elif one.kind == "magic":
         names.insert(0, primary if name == "score" else name)
     change = next((compared.differences[key] for key in names if key in compared.differences), None)
-    return (
-        None if change is None or change.differing is None else change
-    )  # unpaired differences do not count what differs
+    # Unpaired differences do not count what differs.
+    return None if change is None or change.differing is None else change
 
 
 def _shift(side: Subject) -> float:

@@ -44,9 +44,8 @@ class Subject(runs.Labelled):
         """Every number by its name (``lmms_patch.runs.measures``), without values that are no finite numbers."""
         with guarded(self.run.path):
             numbers = self.result.measures
-            once = {
-                id(number): checked(number) for number in numbers.values()
-            }  # a number with several names stays one object
+            # A number with several names stays one object.
+            once = {id(number): checked(number) for number in numbers.values()}
             return {name: once[id(number)] for name, number in numbers.items()}
 
     def bounds(self, name: str) -> Bounds | None:

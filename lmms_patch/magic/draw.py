@@ -688,10 +688,11 @@ def _off_outlines(scene: _Scene, place: int, plate: Plate, others: Any, *, sizes
         return None
     now, usual = _kind(scene, plate, kinds, others), _not_larger(plate, sizes)
     tiny = range(usual[-1] - 1, _TINY - 1, -1) if now > _CROSSING else ()
+    # Of boxes that do not hold the plate's own.
     outside, inside = (
         kinds[: min(now, _CROSSING + 1)],
         kinds[_CROSSING + 1 : now],
-    )  # of boxes that do not hold the plate's own
+    )
     tries = ((outside, usual), (outside, tiny), (inside, usual), (inside, tiny))
     found = (_first_free(scene, place, plate, some, others, some_sizes) for some, some_sizes in tries)
     return next((better for better in found if better), None)

@@ -194,9 +194,8 @@ class Source:
                 raise ImageFaultError(
                     f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True
                 )
-            if name.startswith("\\\\") or not below(
-                path, *self.homes
-            ):  # a Windows share: resolving its path would already contact the server
+            # A Windows share: resolving its path would already contact the server.
+            if name.startswith("\\\\") or not below(path, *self.homes):
                 where = f"leads out of the dataset's folder ({self.folder})"
                 raise ImageFaultError(
                     f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True
@@ -346,9 +345,8 @@ def _hub(name: str, split: str) -> Source:
     homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
         table = table.cast_column("image", datasets.Image(decode=False))
-        homes = tuple(
-            Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE)
-        )  # where it was downloaded to
+        # Where it was downloaded to.
+        homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))
 
     def rows() -> Iterator[tuple[int, Any]]:
         yield from enumerate(table, 1)

@@ -225,9 +225,8 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     for one in cases:
         for name in _rules_of(one):
             ruled[name].append(one)
-    said_already = {
-        (one.model, one.base): one for one in ruled["no image"]
-    }  # a blind run of such a benchmark only says so again
+    # A blind run of such a benchmark only says so again.
+    said_already = {(one.model, one.base): one for one in ruled["no image"]}
     again = [one for one in ruled["without"] if (one.model, one.base) in said_already]
     ruled["without"] = [one for one in ruled["without"] if one not in again]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
@@ -267,9 +266,8 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
         )
         if None in checks:
             words = by_key[one.cases[0]].kind.words
-            notes.append(
-                words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", ""))
-            )  # clips have no _crci
+            # Clips have no _crci.
+            notes.append(words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", "")))
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
             notes.append(
                 f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}."

@@ -83,13 +83,14 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
             continue
         of_scores = name == metric or name.startswith("mpp")
         words = rows[name][0].words if name in rows else ""
+        # null: not known.
         low, high = (
             ("-Infinity", None if words == "corrected" else 1.0)
             if words
             else (0.0, top)
             if of_scores and top
             else (None, None)
-        )  # null: not known
+        )
         said = "; ".join(filter(None, (*reading.words(one), _of_failures(result, name))))
         yield {
             "evaluation_result_id": clean(f"{result.label}/{name}"),

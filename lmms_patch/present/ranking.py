@@ -383,9 +383,8 @@ def standings(
             ranked.append(
                 (model, mean_size([indices[name] for name in shared]), mean_index([indices[name] for name in shared]))
             )
-    values = [
-        round(size.value or 0.0, 9) for _, size, _ in ranked
-    ]  # equal means stay equal, whatever the order of the sum
+    # Equal means stay equal, whatever the order of the sum.
+    values = [round(size.value or 0.0, 9) for _, size, _ in ranked]
     spans = places([badness(size, INDEX)[1] for _, size, _ in ranked])
     ranks = [
         Standing(model, size, signed, 1 + sum(other < value for other in values), place, ())

@@ -234,9 +234,8 @@ class Draws:
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
         """Return M of one set of right and wrong answers to independent docs; None where scores are graded."""
         scores = self.sets[name][0].scores[used]
-        unit = {"percent": 100.0, "sum": float(len(scores))}.get(
-            form.name, 1.0
-        )  # one unit of a mean of scores, on the metric's own scale
+        # One unit of a mean of scores, on the metric's own scale.
+        unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 
     def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:

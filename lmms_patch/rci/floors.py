@@ -46,9 +46,8 @@ def _rule(work: Work) -> float | None:
     asked = work.table.asked
     if not asked or work.form is None or not work.form.plain or work.table.kind.every_order:
         return None
-    factor = {"percent": 100.0, "sum": float(len(asked))}.get(
-        work.form.name, 1.0
-    )  # from the mean of scores to the metric
+    # From the mean of scores to the metric.
+    factor = {"percent": 100.0, "sum": float(len(asked))}.get(work.form.name, 1.0)
     full = work.settings.scale or work.ceiling
     rule = published(asked, full / factor if full else 1.0)
     return None if rule is None else factor * rule

@@ -274,9 +274,8 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
         return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
 
-    unseen = np.tile(
-        form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs))
-    )  # alike in all runs
+    # Alike in all runs.
+    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)

@@ -36,9 +36,8 @@ def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95,
     Returns:
         None where no record has a text-only cross-validation.
     """
-    records = sorted(
-        (r for r in records if r.tst is not None), key=lambda r: r.doc_id
-    )  # ranks hand them on in another order
+    # Ranks hand them on in another order.
+    records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)
     if not records:
         return None
     return _Records(records, draws, level, seed).stress()

@@ -272,9 +272,8 @@ def _leaf_weights(
     def of(values: NDArray[np.float32]) -> Array:
         asked = filled(values)
         out = np.zeros((len(asked), count))
-        for tree in (
-            forest.estimators_
-        ):  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
+        # One tree at a time: the leaves of all trees would need nodes x values x trees of memory.
+        for tree in forest.estimators_:
             nodes = tree.tree_.node_count
             share = np.bincount(tree.apply(seen) * count + value, minlength=nodes * count).reshape(nodes, count)
             out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]

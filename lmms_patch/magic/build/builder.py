@@ -399,9 +399,8 @@ def _clear(
 
 def _place(file: Path, target: Path, placing: str) -> None:
     """Copy or link an image into the folder, whole or not at all."""
-    if (
-        target.exists() and target.samefile(file) and not _is_old_link(target, file)
-    ):  # a link in its place would point to itself, so leave it
+    # A link in its place would point to itself, so leave it.
+    if target.exists() and target.samefile(file) and not _is_old_link(target, file):
         return
     with files.replacing(target) as part:
         if placing == "link":

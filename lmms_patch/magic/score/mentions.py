@@ -551,9 +551,8 @@ class _Reader:
                 break
             at, last = step.end() - 1, item.start
             rigid = rigid or joint in ("range", "pair") or item.kind == "sign"
-            ended = bare and (
-                ended or joint == "end"
-            )  # after "1 and 2" only a new "R3" or "region 3" continues the list
+            # After "1 and 2" only a new "R3" or "region 3" continues the list.
+            ended = bare and (ended or joint == "end")
             if joint == "range":
                 low = items.pop()
                 item = Item(low.start, low.end, tuple(range(low.numbers[-1], item.numbers[0] + 1)), item.kind)

@@ -205,9 +205,8 @@ def is_due(record: Record, key: str) -> bool:
         return True
     if key in told:
         return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
-    return not any(
-        other in told for other in BY_JUDGE.values()
-    )  # earlier versions noted nothing of a doc without a gold answer
+    # Earlier versions noted nothing of a doc without a gold answer.
+    return not any(other in told for other in BY_JUDGE.values())
 
 
 def bounds(

@@ -270,9 +270,8 @@ def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, boun
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    unseen = (
-        np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
-    )  # an unseen item: all its steps fall in one cell of the table
+    # An unseen item: all its steps fall in one cell of the table.
+    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)

@@ -136,9 +136,8 @@ class VerdictCache:
 
     def _opened(self) -> sqlite3.Connection:
         """Return this process's connection."""
-        if (
-            self._db is not None and self._owner != os.getpid()
-        ):  # SQLite forbids using or closing a connection that was opened before a fork
+        # SQLite forbids using or closing a connection that was opened before a fork.
+        if self._db is not None and self._owner != os.getpid():
             _INHERITED.append(self._db)
             self._db = None
         if self._db is None:

@@ -284,9 +284,8 @@ def _latest(
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
                 count[key] += 1
-                if not (
-                    result.sampled and key in newest and not newest[key][1].sampled
-                ):  # a part of the docs does not replace all of them
+                # A part of the docs does not replace all of them.
+                if not (result.sampled and key in newest and not newest[key][1].sampled):
                     newest[key] = run, result, whole, place
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
     for key, (run, result, whole, place) in newest.items():

@@ -263,9 +263,8 @@ def update(
                 by_hash[sha] = new
             else:
                 same = alike.setdefault((new.date, *new.identity), [])
-                sha = next(
-                    (other.sha256 for other in same if new.results and new.results == other.results), sha
-                )  # a copy
+                # A copy.
+                sha = next((other.sha256 for other in same if new.results and new.results == other.results), sha)
                 if sha == new.sha256:
                     by_hash[sha] = new
                     same.append(new)

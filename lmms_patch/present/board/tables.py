@@ -371,9 +371,8 @@ def flat_sheet(board: Board) -> Sheet:
     words += "".join(
         f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known
     )
-    words += "".join(
-        f" {name}" for name in magic_words.order(name for row in rows for name in row)
-    )  # only where there are MAGIC boards
+    # Only where there are MAGIC boards.
+    words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
     return Sheet(
         "leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named

@@ -102,9 +102,8 @@ def rule_of(line: Line, metric: str) -> str | None:
         return "any cell"
     if not good:
         return "global only" if right[0] else "unanswered"
-    if not record.task_kind.every_order and _like_guesses(
-        answers, right, cells
-    ):  # letters of several orders do not tell the same
+    # Letters of several orders do not tell the same.
+    if not record.task_kind.every_order and _like_guesses(answers, right, cells):
         return "luck-like"
     return "local" if right[0] else "distracted"
 

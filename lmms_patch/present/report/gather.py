@@ -214,9 +214,8 @@ def _records(
         if record.is_asked:
             views, answers = record.views, line.filtered_resps
             failures["views"] += len(views)
-            failures += (
-                Counter() if metric == "bypass" else states(record, metric)
-            )  # "bypass": the host's mark of --predict_only
+            # "bypass": the host's mark of --predict_only.
+            failures += Counter() if metric == "bypass" else states(record, metric)
             for i, view in enumerate(views):
                 if view.error is not None or has_failed(view):
                     failures["cells" if i and view.cell is not None else "full"] += 1
@@ -266,9 +265,8 @@ def _tst_categories(result: Result) -> dict[str, Part]:
         majority, chance, s = (
             Estimate(value, None, None, None, docs, docs, 0) for value in (stored.majority, stored.chance, stored.s)
         )
-        score = (
-            trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
-        )  # those of earlier versions could leave it
+        # Those of earlier versions could leave it.
+        score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
         out[name] = Part(
             docs, {"score": score, "tst": score, "tst_majority": majority, "chance": chance, "tst_s": s}, None
         )

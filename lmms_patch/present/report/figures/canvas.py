@@ -423,9 +423,8 @@ def write(sketch: Sketch, folder: Path) -> Figure:
     ``<name>.tex`` places them in a paper. The PNG has its title in the picture, for slides; papers have it in the
     caption.
     """
-    title, caption, alt = (
-        line(words) for words in (sketch.title, sketch.caption, sketch.alt)
-    )  # XML has no place for control characters
+    # XML has no place for control characters.
+    title, caption, alt = (line(words) for words in (sketch.title, sketch.caption, sketch.alt))
     drawing = sketch.draw(TWO)
     plain = _svg(drawing)
     made = {f"{sketch.name}.svg": on_white(plain).encode()}

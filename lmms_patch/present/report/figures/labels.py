@@ -133,9 +133,8 @@ def _best(
     free &= ~_touching(boxes, hard).any(axis=1) & ~_touching(boxes, taken).any(axis=1)
     costs = np.where(free, _DISTANCES + _OVER_LINE * _touching(boxes, soft).sum(axis=1) + _DETOURS, np.inf)
     cheapest = np.argsort(costs, kind="stable")[: int(free.sum())]
-    others = hard[
-        ~_touching(np.array([[*point, *point]]), hard)[0]
-    ]  # marks that lie on this one cannot be told apart anyway
+    # Marks that lie on this one cannot be told apart anyway.
+    others = hard[~_touching(np.array([[*point, *point]]), hard)[0]]
     in_crowd = None
     for k in range(0, len(cheapest), _AT_ONCE):
         some = boxes[cheapest[k : k + _AT_ONCE]]
