@@ -69,10 +69,7 @@ def sources(table: Table) -> list[Hashable] | None:
 
 
 def view_sets(record: Record) -> dict[str, list[View]]:
-    """Return the views of a doc by set; the set "" is the first view.
-
-    A grid, one of ``REGIONS``, or ``BESIDE``.
-    """
+    """Return the views of a doc by set: a grid, one of ``REGIONS``, ``BESIDE``, or "" for the first view."""
     sets: dict[str, list[View]] = {"": record.views[:1]}
     for view in record.views[1:]:
         of_boxes = BESIDE if view.relevant is None else REGIONS[0 if view.relevant else 1]
