@@ -311,7 +311,7 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
 
 
 def _rules_of(case: Case) -> list[str]:
-    """Return the rules of a case: the main rule, and beside it where needed ``contradicted``, ``lines``, ``subtitled``."""
+    """Return the rules of a case: the main rule, then ``contradicted``, ``lines`` and ``subtitled`` where true."""
     kind = case.kind
     if not case.analysis and case.measures["score"].value is None:
         return ["unread"]

@@ -218,7 +218,7 @@ class OptionTable:
 
     @cached_property
     def _static(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        """The features without use of golds: of rows, of which a version less the item's mean is added, and of items."""
+        """The features that need no golds: of rows (with a version less the item's mean), and of items."""
         names = self.names
         of_text = {
             "option.characters": [len(name) for name in names],

@@ -234,7 +234,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Group:
-    """A stretch of text that names boxes together.
+    """A stretch of text with the box numbers named there.
 
     Attributes:
         start: where it begins, including the region word before the numbers.
@@ -255,7 +255,7 @@ class Group:
 
     @property
     def of_how_many(self) -> bool:
-        """Whether it ends with the number of boxes: ``box 2 of 5``."""
+        """Whether the group states the total as well: ``box 2 of 5``."""
         return (
             self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind == "digits"
         )
@@ -280,7 +280,7 @@ def groups(text: str, count: int) -> list[Group]:
 
 
 class _Reader:
-    """Reads the groups of one text.
+    """Reads the groups of a text.
 
     Args:
         text: from ``same_length``.
@@ -325,7 +325,7 @@ class _Reader:
         return 1 <= number <= self.count or (strong and number < 100)
 
     def _counts(self, end: int) -> bool:
-        """Return whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
+        """Return whether a number that ends here counts the words after: ``3 people``, ``2 red cups``."""
         return _COUNTS.match(self._after(end)) is not None
 
     def _item(self, at: int) -> Item:
@@ -404,7 +404,7 @@ class _Reader:
         return Group(group.start, group.end + total.end(), group.items, True)
 
     def _is_name(self, number: Token, certain: object) -> bool:
-        """Return whether a number behind a region word names it, and counts nothing else.
+        """Return whether a number after a region word is the box's number and does not count other things.
 
         Args:
             number: the number.
@@ -418,7 +418,7 @@ class _Reader:
         return word in ENGLISH or bool(_AFTER_SPELT.match(after))
 
     def _coordinates(self, start: int, many: bool) -> bool:
-        """Return whether the bracket that opens before ``start`` holds coordinates, not box numbers."""
+        """Return whether the bracket opened before ``start`` holds coordinates rather than box numbers."""
         inside = re.split(r"[()\[\]{}<>]", self.text[start : start + 2 * _NEAR], maxsplit=1)[0]
         numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", inside)
         far = any("." in number or int(number) > max(self.count, 99) for number in numbers)
@@ -487,7 +487,7 @@ class _Reader:
         return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
 
     def _several(self, word: Token, noun: Token, first: int, how_many: int) -> Group | None:
-        """Return a group of some boxes in a row, which one word names; None where there are fewer."""
+        """Return the group of several consecutive boxes named by a word; None where the item has fewer boxes."""
         numbers = tuple(range(first, first + how_many))
         if not 1 <= first <= numbers[-1] <= self.count:
             return None
@@ -518,7 +518,7 @@ class _Reader:
         return Group(item.start, item.end, (item,), item.kind == "sign")
 
     def _behind_clause(self, before: str, after: str) -> bool:
-        """Return whether a number stands behind a clause that says where a box is: ``the box around the dog (3)``."""
+        """Return whether a number follows a clause on where a box is: ``the box around the dog (3)``."""
         label = next(
             (
                 label
@@ -533,7 +533,7 @@ class _Reader:
     # --- lists
 
     def _list(self, start: int, at: int, again: str, strong: bool) -> Group:
-        """Read everything that is joined to the first number of a group.
+        """Read everything joined to the first number of a group.
 
         Args:
             start: where the group begins.
@@ -609,12 +609,12 @@ class _Reader:
         return "range" if ascending and len(low.numbers) == 1 else "pair"
 
     def _goes_on(self, end: int) -> bool:
-        """Return whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
+        """Return whether a list that began in the singular (``region 1, 3 and 4``) does continue."""
         more = _MORE.match(self._after(end))
         return bool((more and not self._counts(end + more.end())) or _LIST_ENDS.match(self._after(end)))
 
     def _closed(self, start: int, end: int, last: int) -> int:
-        """Return the end of a group, moved past the marks that close the stars, quotes and brackets opened in it.
+        """Return the end of a group, moved past the closing stars, quotes and brackets of those opened inside.
 
         Args:
             start: start of the group.
@@ -631,7 +631,7 @@ class _Reader:
 
 
 def _nth_item(token: Token, number: int) -> Item:
-    """Return the item of an ordinal, of which a new number replaces the word, or the digits alone in other languages than English."""
+    """Return the item of an ordinal: the whole word in English, the digits alone in other languages."""
     word = token.text.lower()
     if word in ENGLISH_NTH or re.fullmatch(r"last|final|\d+(?:st|nd|rd|th)", word):
         return Item(token.start, token.end, (number,), "ordinal")

@@ -156,7 +156,7 @@ class Group:
 
     @property
     def headline(self) -> str:
-        """The index behind colours and bands, as a name of ``Entry.number``: ``adj`` where ranks go by the corrected index."""
+        """The index behind colours and bands, as a name of ``Entry.number``: ``adj`` where ranks use ``adj``."""
         return "adj" if self.by is not None and self.by.key == "adj" else "index"
 
     @property
