@@ -376,7 +376,7 @@ def _flat_of_magic(result: Result) -> dict[str, float | None]:
 
 
 def _check_index(grid: Grid, where: str) -> None:
-    """Check that the index is 1 − MPP/FIP, and the gap FIP − MPP."""
+    """Check the index against 1 − MPP/FIP, and the gap against FIP − MPP."""
     fip, mpp = grid.fip, grid.mpp.value
     for name, own in (("index", grid.index.value), ("gap", grid.gap.value)):
         if own is None:
@@ -525,7 +525,7 @@ class _Log:
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
     def _least_docs(self) -> int:
-        """Return the fewest docs that the benchmark can have, as the file and the log tell.
+        """Return the least number of docs of the benchmark, as file and log show.
 
         A wrong image may come from any doc of the benchmark, also from one that was not asked. So its doc id bounds the
         number from below.
@@ -621,7 +621,7 @@ class _Log:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
 
     def _check_orders(self, record: Record, where: str) -> None:
-        """Check that the number of orders of each view is the number of the doc's options, each gold place once.
+        """Check the orders of each view: as many as the doc has options, each place of the gold once.
 
         A doc whose options cannot be moved has one view.
         """
@@ -638,7 +638,7 @@ class _Log:
                 raise _refuse(where, f"orders of {told}", len(own), max(1, options), "the number of its options")
 
     def _check_cells(self, record: Record, n: int, cells: Sequence[int], where: str) -> None:
-        """Check that a grid has all cells, or the number that the doc's record says was asked."""
+        """Check the cells of a grid: all, or as many as the doc's record counts as asked."""
         asked, whole = record.asked, list(range(1, self.kind.cells(n) + 1))
         if asked is None or asked.block == 0:
             if cells != whole:
@@ -709,7 +709,7 @@ class _Log:
                 _match(self.where, f"made.{name}", told, given[name])
 
     def _check_errors(self) -> None:
-        """Refuse an MPP in a run with a doc that could not be scored."""
+        """Refuse an MPP in a run with a failed doc."""
         broken = next(
             (record.doc_id for record in self.run.records if any(view.error is not None for view in record.views)), None
         )
@@ -762,7 +762,7 @@ class _Log:
             self.aside.append(f"{metric}_stderr{sort}")
 
     def _is_mean(self, metric: str) -> bool:
-        """Return whether the task's config makes a native metric a mean; for others lmms-eval may use a bootstrap."""
+        """Return whether the task's config makes a native metric a mean; else lmms-eval may use a bootstrap."""
         return self.result.run.aggregation(self.result.task, metric) == "mean"
 
     def _spread(self, metric: str) -> float | None:
@@ -774,7 +774,7 @@ class _Log:
         return None if items is None or len(items) < 2 else float(np.std(items, ddof=1) / math.sqrt(len(items)))
 
     def _items(self, metric: str) -> Array | None:
-        """Return the items that lmms-eval averages for a metric, over the full images or over the best cells.
+        """Return the items averaged by lmms-eval for a metric, over the full images or over the best cells.
 
         None where the log does not hold all of it.
         """
@@ -794,7 +794,7 @@ class _Log:
         )
 
     def _worst(self, table: Table, n: int) -> Chosen:
-        """Return for each doc the item of the hidden cell that hurts most; for an excluded doc, of the kept view."""
+        """Return for each doc the item of the most harmful hidden cell; for an excluded doc, None."""
         places: list[int | None] = []
         for record in table.records:
             cells = [i for i, view in enumerate(record.views) if in_set(view, n)]
@@ -837,7 +837,7 @@ _OF_DIAGNOSTIC = ("causes", "importance", "shuffled")
 
 
 def missing_rank(ids: Sequence[int]) -> str:
-    """Name the docs that are missing in regular steps, as a lost rank leaves them; empty where none are.
+    """Name the docs missing in regular steps, as after the loss of a rank's part; else empty.
 
     >>> missing_rank([0, 2, 4, 6, 8, 10])
     '6 docs, of every 2 from doc 0 on only one'
@@ -897,7 +897,7 @@ def check_points(
 
 
 def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
-    """Check FIP and MPP of a set over the docs that the set uses.
+    """Check FIP and MPP over the docs used by a set.
 
     Docs that could not be scored: then the run has no such number.
     """

@@ -24,7 +24,7 @@ Ends = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of one rule on one number of one result.
+    """The verdict of a rule on a number of a result.
 
     Attributes:
         rule: the rule's name.
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Check(ABC):
-    """A check that a rule makes on a result.
+    """A rule's check on a result.
 
     Attributes:
         rule: the rule.
@@ -124,7 +124,7 @@ class Limited(Check):
         """Return what is judged, with its interval at a level."""
 
     def bounds(self, level: float) -> tuple[Judged, Judged] | None:
-        """Return the bounds of a judge's number with missing verdicts; None for any other number."""
+        """Return the bounds of a judge's number with missing verdicts; else None."""
         return None
 
     @property
@@ -204,7 +204,7 @@ class Limited(Check):
         return f"docs without a verdict count as {word} here ({value}; were they {opposite}, {instead})"
 
     def _worse(self, bounds: tuple[Judged, Judged]) -> tuple[Judged, Call, str]:
-        """Return the less favourable bound of a judge's number, with the verdict on that bound.
+        """Return the less favourable bound of a judge's number, and the verdict on this bound.
 
         A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that
         refuses the wrong answers would make a model pass. In the baseline of a difference they count the other way
@@ -303,7 +303,7 @@ class Difference(Limited):
         return difference_bounds_of(self.one, self.metric, self.before, level)
 
     def check_whole(self, source: str) -> None:
-        """Do nothing: a difference is always over docs that both runs have."""
+        """Do nothing: a difference is always over docs in both runs."""
 
     def told(self, number: Judged, word: str, other: Judged, opposite: str) -> str:
         value, instead = (_shown(one.judged, "+.3f") for one in (number, other))
@@ -311,7 +311,7 @@ class Difference(Limited):
 
 
 class OfRequirement(Check):
-    """A check that a key of a rule demands, whatever the rule's metric.
+    """A check demanded by a key of a rule, whatever the rule's metric.
 
     Attributes:
         METRIC: what is judged.
@@ -359,7 +359,7 @@ class TextOnly(OfRequirement, Limited):
 
 
 class Kept(OfRequirement):
-    """A check that holds or fails on a plain value, without an interval."""
+    """A check on a plain value, without an interval."""
 
     UNKNOWN: ClassVar[Call] = "fail"
     """The verdict where what is judged is unknown."""
@@ -396,7 +396,7 @@ class Kept(OfRequirement):
 
 
 class ValidGate(Kept):
-    """Demand that the full image beats chance, and the wrong image where docs were asked on one."""
+    """Demand a score on full images above chance, and above wrong images where these were asked."""
 
     METRIC, ASKED, limit = "gate", "valid_gate", "valid"
     LEAVES_OUT = "has no chance gate, as it has no index"
@@ -431,7 +431,7 @@ class Looks(Kept):
 
 
 class Excluded(Kept):
-    """Demand that no grid leaves out more than a share of the docs."""
+    """Limit the share of docs left out by any grid."""
 
     METRIC, ASKED, LEAVES_OUT = "excluded", "max_excluded", "has no grid"
 
@@ -470,7 +470,7 @@ class Docs(Kept):
 
 
 class Checked(Kept):
-    """Demand that the sample logs give every number."""
+    """Demand agreement of every number with the sample logs."""
 
     METRIC, ASKED, OF, limit = "checked", "checked", "", "every number"
 

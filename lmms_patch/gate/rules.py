@@ -160,12 +160,12 @@ class Rule(Shared):
 
     @property
     def looks(self) -> bool:
-        """Whether the rule demands evidence that the answers depend on the image."""
+        """Whether the rule demands evidence for answers from the image."""
         return "looks" in self.require
 
     @property
     def checked(self) -> bool:
-        """Whether the rule demands that the sample log gives every number (``lmms_patch.compare.audit``)."""
+        """Whether the rule demands every number to follow from the sample log (``lmms_patch.compare.audit``)."""
         return "checked" in self.require
 
     @property
@@ -190,7 +190,7 @@ class Rule(Shared):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Rule:
-        """Refuse contradicting keys, and rules that nothing can pass or nothing can fail."""
+        """Refuse contradicting keys, and rules without any way to pass or to fail."""
         given = self.model_fields_set
         limited = [key for key in LIMITS if key in given]
         if not given & set(CHECKS):
@@ -353,7 +353,7 @@ def parse(data: Any, source: str = "rules") -> Rules:
 
 
 class _GateLoader(YamlLoader):
-    """A loader that refuses a duplicate key; plain YAML would keep the last and say nothing."""
+    """A loader with an error for duplicate keys, where plain YAML would silently keep the last."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping, as the base class does."""

@@ -41,7 +41,7 @@ class Subject(runs.Labelled):
 
     @cached_property
     def measures(self) -> Mapping[str, Estimate]:
-        """All numbers by name (``lmms_patch.runs.measures``); values that are not finite are left out."""
+        """All numbers by name (``lmms_patch.runs.measures``), without infinite values and nan."""
         with guarded(self.run.path):
             numbers = self.result.measures
             # A number with several names stays one object.
@@ -159,7 +159,7 @@ def checked(number: Estimate) -> Estimate:
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Raise a one-line ``RecordError`` in place of what readers raise on a damaged file."""
+    """Raise a one-line ``RecordError`` in place of any error from reading a damaged file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
@@ -202,7 +202,7 @@ def _is_judged(one: runs.Result, judged: Container[tuple[Path, str] | str]) -> b
 
 
 def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]:
-    """Return the results that match all selectors of a rule.
+    """Return the results matching all selectors of a rule.
 
     Raises:
         OptionError: there is none; says which selector finds nothing, and what there is, or which command makes a
@@ -229,7 +229,7 @@ def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]
 
 
 def made_by(results: Sequence[Subject], kinds: Sequence[str]) -> str:
-    """Return an error text: no result of the wanted kinds, and the command that makes one.
+    """Return an error text on missing kinds of results, with a command to make such a result.
 
     Args:
         results: those that are there, of other kinds.
@@ -312,7 +312,7 @@ class Baseline:
         return left[0]
 
     def _check(self, one: Subject, other: Subject) -> None:
-        """Refuse a partner with different settings; note the differences that the rules allow."""
+        """Refuse a partner with different settings; note the differences allowed by the rules."""
         if not other.result.docs:
             raise RecordError(
                 f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with"
@@ -374,7 +374,7 @@ class Baseline:
         return compared
 
     def check_grids(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
-        """Refuse a run that lacks a number of the baseline on which the rule decides.
+        """Refuse a run without all numbers of the baseline under the rule.
 
         This holds for rules that compare nothing, too: a rule over every grid must not pass because the grid that
         failed was left out.
@@ -402,7 +402,7 @@ class Baseline:
                     )
 
     def check_complete(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
-        """Refuse a run that lacks a task of the baseline on which the rule decides.
+        """Refuse a run without all tasks of the baseline under the rule.
 
         Else a regression there would not be seen.
 
@@ -420,7 +420,7 @@ class Baseline:
 
 
 def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: str) -> None:
-    """Refuse settings under ``ignore`` that do not exist or that every comparison needs.
+    """Refuse unknown settings under ``ignore``, and settings needed by every comparison.
 
     Raises:
         OptionError: there is no such setting, or without it two results are not of one benchmark.

@@ -211,7 +211,7 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
 
 
 def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
-    """Return the places (from 0) of boxes whose plate covers a part of a box that does not hold the plate's box.
+    """Return the places (from 0) of boxes with a plate over a part of a foreign box.
 
     ``layout`` leaves such a plate only where the image has no other place for it: boxes too small for a number, side by
     side.
@@ -230,7 +230,7 @@ def hidden_shares(boxes: Sequence[Rect], drawing: Drawing) -> list[float]:
 
 
 def _covered(box: Rect, rects: Any) -> int:
-    """Return the number of pixels of a box under at least one of n rectangles."""
+    """Return the number of a box's pixels under any of n rectangles."""
     clipped = np.concatenate([np.maximum(rects[:, :2], box[:2]), np.minimum(rects[:, 2:], box[2:])], axis=1)
     clipped = clipped[(clipped[:, :2] < clipped[:, 2:]).all(axis=1)]
     # On the grid of all edges a pixel under several rectangles counts once.
@@ -380,7 +380,7 @@ def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int,
 
 
 def _strips(outer: Rect, inner: Rect) -> list[Rect]:
-    """Return rectangles without overlap that cover the area between ``inner`` and ``outer``."""
+    """Return non-overlapping rectangles that cover the area between ``inner`` and ``outer``."""
     left, top, right, bottom = outer
     strips = (
         (left, top, right, inner[1]),
@@ -462,7 +462,7 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
 
 
 def _further(scene: _Scene, place: int, plate: tuple[int, int], avoid: Any) -> tuple[Any, Any]:
-    """Return further places of a plate near its box that avoid rectangles, shape (n, 4), and which lie inside the box.
+    """Return further places of a plate near its box without meeting ``avoid``, shape (n, 4), and which lie inside.
 
     If any place along a side of the box, or in it, is free, then a free place exists whose edges touch the ends of that
     side or a rectangle to avoid. So only such places are tried, and those that touch the edges of boxes that hold the
@@ -512,7 +512,7 @@ def _few(places: list[int], most: int = 16) -> list[int]:
 
 
 def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tuple[list[Plate], float]:
-    """Return the plates at a font size, and the number of their pixels on each other.
+    """Return the plates at a font size, and the number of pixels shared between plates.
 
     With ``strict`` plates avoid other boxes.
     """
@@ -633,7 +633,7 @@ def _plates(scene: _Scene, place: int, text: str, points: int, places: tuple[Any
 
 
 def _cleared(scene: _Scene, plates: Sequence[Plate], sizes: Sequence[int]) -> list[Plate]:
-    """Move plates off the outlines of foreign boxes and off each other.
+    """Move plates off the outlines of foreign boxes and off further plates.
 
     Where it helps, plates in their way move too.
 
@@ -735,7 +735,7 @@ def _with_room(scene: _Scene, plates: Sequence[Plate], place: int, sizes: Sequen
 
 
 def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool) -> Any:
-    """Return the cost of each candidate place without the other plates, shape (candidates,)."""
+    """Return each candidate place's cost apart from plates already placed, shape (candidates,)."""
     regions, frames = scene.regions, scene.frames
     hidden = _hidden(rects, regions)
     hidden[:, place] *= 1.5
@@ -749,7 +749,7 @@ def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool
 
 
 def _hidden(rects: Any, regions: Any) -> Any:
-    """Return the share of each of k boxes that each of n rectangles hides, shape (n, k)."""
+    """Return the hidden share of each of k boxes under each of n rectangles, shape (n, k)."""
     return _overlap(rects, regions) / np.maximum(1, _area(regions))
 
 

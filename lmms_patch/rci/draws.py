@@ -41,24 +41,24 @@ _GUESSES = 3
 
 
 class Native(Protocol):
-    """The native aggregation M of one metric, as far as it is available."""
+    """The native aggregation M of a metric, as far as available."""
 
     @property
     def form(self) -> str | None:
-        """The form that is already known (from a finished run); None: not known."""
+        """The aggregation's form from a finished run; None where unknown."""
 
     @property
     def no_calls(self) -> str:
-        """The reason why M may not be called again and again; empty where it may."""
+        """The reason against repeated calls of M; empty where calls are allowed."""
 
     def whole(self) -> float | None:
         """Return M on full images, all docs."""
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        """Return FIP and MPP of a set of views, over the docs that are used for it; and why they are missing."""
+        """Return FIP and MPP over the docs of a set of views, and the reason where these are missing."""
 
     def aggregate(self, items: list[Any]) -> float | None:
-        """Return M of other items, without side effects; None where that is not possible."""
+        """Return M of any items, without side effects; None where not possible."""
 
 
 class Draws:
@@ -108,7 +108,7 @@ class Draws:
         self._ends = ends_of(scores, self._marks(form))
 
     def _marks(self, form: Form) -> float | None:
-        """Return the score of a doc with full marks: that of the golds, else the settings' scale.
+        """Return the score of a doc with full marks: the golds' score, else the settings' scale.
 
         None where there is neither.
         """
@@ -152,7 +152,7 @@ class Draws:
         return docs, int((sizes > 0).sum()), effective_clusters(sizes)
 
     def estimate(self, name: str, value: float | None = None, used: NDArray[np.bool_] | None = None) -> Estimate:
-        """Return M of one set with its interval.
+        """Return M of a set with an interval.
 
         Args:
             name: the set.
@@ -232,14 +232,14 @@ class Draws:
         return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
 
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
-        """Return M of one set of right and wrong answers to independent docs; None where scores are graded."""
+        """Return M of right-or-wrong answers to independent docs; None for graded scores."""
         scores = self.sets[name][0].scores[used]
         # One unit of a mean of scores, on the metric's own scale.
         unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 
     def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
-        """Return the sample of some docs; samples are remembered, since many numbers need that of all docs."""
+        """Return the sample of some docs, from a cache, since many numbers need the sample of all docs."""
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)

@@ -179,7 +179,7 @@ def _out_of_fold(terms: Any, inner: Places, fit: Callable[[Any, Places], Array])
 
 
 def _used(terms: Any, train: Places) -> Any:
-    """Return the columns that training rows have, in their order: the others would have a weight of 0, and cost time."""
+    """Return the columns present in training rows, in order; further columns would get weight 0, and cost time."""
     from scipy.sparse import csr_matrix
 
     columns = np.flatnonzero(np.bincount(terms[train].indices, minlength=terms.shape[1]))

@@ -325,7 +325,7 @@ class _Reader:
         return 1 <= number <= self.count or (strong and number < 100)
 
     def _counts(self, end: int) -> bool:
-        """Return whether a number that ends here counts the words after: ``3 people``, ``2 red cups``."""
+        """Return whether a number ending here counts the words after: ``3 people``, ``2 red cups``."""
         return _COUNTS.match(self._after(end)) is not None
 
     def _item(self, at: int) -> Item:
@@ -338,7 +338,7 @@ class _Reader:
     # --- heads
 
     def _name(self, at: int, token: Token, before: str, after: str) -> Group | None:
-        """Read a group that begins with ``R2``."""
+        """Read a group beginning with ``R2``."""
         (number,), weak = self._item(at).numbers, " " in token.text or token.text[1] == ")"
         plate = after[:1] == "R" and any(
             int(one) > self.count for one in re.findall(r"\d+", (token.text + after).split(" ")[0])
@@ -350,7 +350,7 @@ class _Reader:
         return self._list(token.start, at, "name", strong) if self._kept(number, strong) else None
 
     def _noun(self, at: int, token: Token, before: str, after: str) -> Group | None:
-        """Read a group that begins with a region word."""
+        """Read a group beginning with a region word."""
         bridge = _BRIDGE.match(self.kinds, at + 1)
         first, kinds = (bridge.end(), bridge[0]) if bridge else (at + 1, "")
         relevant = "u" in kinds or _RELEVANT.search(before)

@@ -86,7 +86,7 @@ def said(estimate: Estimate) -> str:
 
 
 def words(point: Point) -> tuple[str, ...]:
-    """Return the notes beside the headline index, with a note where a luck-corrected headline contradicts the raw index."""
+    """Return the notes beside the headline index, and the note of ``_contradicted`` where due."""
     estimate, corrected = leading(point)
     other = (_contradicted(point),) if corrected and point.contradicted else ()
     return (*reading.words(estimate), *other)
