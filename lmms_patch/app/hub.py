@@ -38,7 +38,7 @@ class Pushed:
 
 
 def check(repository: str, public: bool) -> str:
-    """Check before any work that a push could succeed, and return the repository as ``owner/name``.
+    """Check before any work whether a push could succeed, and return the repository as ``owner/name``.
 
     Args:
         repository: ``owner/name``, or a name under the token's own user.
@@ -74,7 +74,7 @@ def check(repository: str, public: bool) -> str:
 
 
 def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
-    """Make a dataset repository where there is none, and replace its files by those of the folder, in one commit.
+    """Replace the files of a dataset repository by the files of a folder in a single commit; make a missing repository.
 
     Args:
         folder: what is sent.
@@ -115,7 +115,7 @@ def _without_bars() -> Iterator[None]:
 
 
 def _check_existing(api: HfApi, repository: str, public: bool) -> None:
-    """Refuse a repository of other visibility, or with files that are not of an earlier push."""
+    """Refuse a repository with different visibility, or with files from elsewhere than an earlier push."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
@@ -145,7 +145,7 @@ def _status(error: Any) -> int | None:
 
 @contextlib.contextmanager
 def _told(repository: str, state: str) -> Iterator[None]:
-    """Turn what the hub or the network does into one line.
+    """Turn any error of the hub or the network into a one-line error.
 
     Args:
         repository: as the user named it.
@@ -184,5 +184,5 @@ def _told(repository: str, state: str) -> Iterator[None]:
 
 
 def _is_of_network(error: BaseException) -> bool:
-    """Return whether an error is one of the connection, whichever library huggingface_hub sends with."""
+    """Return whether an error comes from the connection, whichever library huggingface_hub sends with."""
     return isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3"))

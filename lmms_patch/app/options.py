@@ -25,7 +25,7 @@ MATCH = typer.Option(
 
 
 def options_of(model: type[BaseModel]) -> Callable[[F], F]:
-    """Give a command those fields of a model that have typer's part, as options in place of its ``**options``."""
+    """Give a command the fields of a model as options in place of the command's ``**options``."""
 
     def marked(function: F) -> F:
         own = [
@@ -191,17 +191,17 @@ class PruneArguments(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """The folder of everything that is written."""
+        """The folder for all written files."""
         return self.output or Path("out/pruned") / self.task
 
     @property
     def dataset(self) -> Path | None:
-        """The folder of the dataset that others can load; None where none is asked for."""
+        """The folder of the loadable dataset; None where none is asked for."""
         return self.to or (self.folder / "dataset" if self.push is not None else None)
 
     @property
     def judge_model(self) -> str:
-        """The model class that did not select, on features that the other does not use."""
+        """The model class to judge: boosting after a linear model, else linear, with features of its own kind."""
         return "boosting" if self.model == "linear" else "linear"
 
     @property

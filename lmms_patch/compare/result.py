@@ -483,7 +483,7 @@ class Pair:
         )
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
-        """Return the difference of the luck-corrected indices, as if each run had asked other docs.
+        """Return the difference of the luck-corrected indices, computed as if each run had asked separate docs.
 
         Only where both nulls are measured, on the same docs.
         """
@@ -500,7 +500,7 @@ class Pair:
         return {names[1]: paired.unpaired(first, second, level=level)}
 
     def _as_run(self, level: float) -> dict[str, Difference]:
-        """Return the differences of the runs' stored numbers, as if each run had asked other docs."""
+        """Return the differences of the runs' stored numbers, computed as if each run had asked separate docs."""
         metric = self.sides[1].run.result.metric
         if self.only[0] or self.only[1]:
             raise RecordError(
@@ -674,7 +674,7 @@ def _index(full: Any, best: Any) -> Any:
 
 
 def _without(change: Difference, keep: Sequence[bool], reason: str) -> Difference:
-    """Return a difference without a value, for a reason, keeping only the sides that may be read."""
+    """Return a difference without a value, with a reason, and only with the readable sides."""
     nothing = dataclasses.replace(change.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
     return Difference(
         change.first if keep[0] else None, change.second if keep[1] else None, nothing, None, change.differing

@@ -414,7 +414,7 @@ class ValidGate(Kept):
 
 
 class Looks(Kept):
-    """Demand evidence that the answers depend on the image."""
+    """Demand evidence for answers from the image rather than from text alone."""
 
     METRIC, ASKED, limit = "looks", "looks", "shown"
     LEAVES_OUT = "asks nothing on another doc's image, as it has no index"

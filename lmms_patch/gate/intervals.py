@@ -93,7 +93,7 @@ def _is_mean(one: Subject, name: str) -> bool:
 
 
 def _scale(one: Subject, name: str) -> tuple[float, float] | None:
-    """Return the ends of the scale for a mean of scores; None for other numbers."""
+    """Return the ends of the scale for a mean of scores; else None."""
     top = full_marks_of(one.result)
     if top is None:
         return None
@@ -149,7 +149,7 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
 
 
 def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float) -> tuple[Judged, Judged] | None:
-    """Return the least and the greatest difference under any verdicts for the docs that lack them.
+    """Return the least and the greatest difference under any values for missing verdicts.
 
     None where none is missing, and for other numbers.
 
@@ -201,7 +201,7 @@ def _check_judge(one: Subject, other: Subject, name: str) -> None:
 
 
 def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
-    """Return a side of a paired difference over the paired docs: one estimate to compute with, one to show.
+    """Return a side of a paired difference over the paired docs: an estimate to compute with, and another to show.
 
     Where all docs are paired, both are the run's own number. Else the run's own interval is moved to the number, to
     compute with. This interval is not shown, as its width comes from other docs.

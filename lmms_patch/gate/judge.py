@@ -153,7 +153,7 @@ def _findings(results: Sequence[Subject]) -> tuple[str, ...]:
 
 
 def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], before: Baseline | None) -> list[str]:
-    """Audit the numbers of every result and of each partner in the baseline; return notes on unchecked ones.
+    """Audit the numbers of every result and of each partner in the baseline.
 
     Return what could not be checked.
 
@@ -250,7 +250,7 @@ def _of_metric(
 
 
 def _metrics(one: Subject, pattern: str) -> list[str]:
-    """Return the names of numbers that match a pattern; of several names for a number (score, fip, acc) the first."""
+    """Return the names matching a pattern; of several names for a number (score, fip, acc) the first."""
     names: list[str] = []
     for name in matching(one.measures, pattern):
         if not any(one.measures[name] is one.measures[other] for other in names):
@@ -265,7 +265,7 @@ def _skipped(rule: Rule, out: Sequence[Subject], why: str) -> list[str]:
 
 
 def _check_null(check: Check, source: str) -> None:
-    """Refuse a rule on a number that rests on an assumed null.
+    """Refuse a rule on a number resting on an assumed null.
 
     Raises:
         OptionError: it does.
@@ -325,7 +325,7 @@ def _is_primary(check: Check, primary: str | None) -> bool:
 
 
 def _check_primary(rules: Rules, checks: Sequence[Check]) -> None:
-    """Refuse a primary number that no rule compares, since the key would have no effect.
+    """Refuse a primary number without any comparing rule, since the key would have no effect.
 
     Raises:
         OptionError: no rule compares it.

@@ -46,7 +46,7 @@ def call(
 
 
 def _above(low: float, high: float, bound: float) -> Call:
-    """Return pass for an interval above a bound, fail for one below, inconclusive for one around the bound."""
+    """Return pass for an interval above a bound, fail for an interval below, else inconclusive."""
     slack = _TOLERANCE * max(1.0, abs(bound))  # adding the margin may change the last digit
     if low >= bound - slack:
         return "pass"
@@ -87,7 +87,7 @@ def smallest(number: Estimate, level: float) -> float | None:
 
 
 def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
-    """Refuse a rule that limits only the improvement of a metric that is better when lower.
+    """Refuse a rule with a limit only on the improvement of a metric where lower is better.
 
     ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting
     better and let it get as bad as it likes. Such a rule is refused, unless the other end has a limit too.

@@ -47,7 +47,7 @@ _HELD = {
 
 
 def word(one: Verdict) -> str:
-    """Return the verdict's word in lists: ``warned`` in place of an inconclusive call that does not block."""
+    """Return the verdict's word in lists: ``warned`` for a non-blocking inconclusive call, else the call."""
     return "warned" if one.warned else one.call
 
 
@@ -66,7 +66,7 @@ def fact(one: Verdict, judged: Judgement) -> str:
 
 
 def _found(one: Verdict) -> str:
-    """Return a verdict's number with interval, baseline and limit, or the state that a rule demands."""
+    """Return a verdict's number with interval, baseline and limit, or the state demanded by a rule."""
     number = one.value if one.difference is None else one.difference
     if one.metric in _HELD:
         return ": ".join(filter(None, [KINDS[one.kind].words.say(_HELD[one.metric][number.value != 1]), one.reason]))
@@ -214,7 +214,7 @@ def headline(judged: Judgement) -> str:
 
 
 def _listed(judged: Judgement) -> tuple[list[tuple[Verdict, str]], list[tuple[Verdict, str]]]:
-    """Return the verdicts that did not pass and the passes, each with its fact; the headline's verdict with ""."""
+    """Return the failed or open verdicts and the passes, each with its fact; the headline's verdict with ""."""
     every = [(one, fact(one, judged) if place else "") for place, one in enumerate(ordered(judged))]
     return [pair for pair in every if pair[0].call != "pass"], [pair for pair in every if pair[0].call == "pass"]
 
@@ -274,7 +274,7 @@ def _bullet(one: Verdict, said: str) -> str:
 
 
 def annotation(judged: Judgement, elsewhere: str) -> str:
-    """Return a GitHub workflow command with the names of the rules that do not hold; empty where all hold.
+    """Return a GitHub workflow command with the names of unfulfilled rules; empty where all rules hold.
 
     Args:
         judged: the judgement.

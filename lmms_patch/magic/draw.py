@@ -380,7 +380,7 @@ def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int,
 
 
 def _strips(outer: Rect, inner: Rect) -> list[Rect]:
-    """Return non-overlapping rectangles that cover the area between ``inner`` and ``outer``."""
+    """Return non-overlapping rectangles for the area between ``inner`` and ``outer``."""
     left, top, right, bottom = outer
     strips = (
         (left, top, right, inner[1]),

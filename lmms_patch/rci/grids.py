@@ -32,7 +32,7 @@ NO_ENDS = "the few docs that are right decide what a full pass would print: type
 
 
 class Grids:
-    """The numbers of each set of views of one task.
+    """The numbers of each set of views of a task.
 
     Args:
         work: the analysis in progress.
@@ -114,7 +114,7 @@ class Grids:
         )
 
     def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
-        """Estimate the index that a run over all docs would print, with an interval.
+        """Estimate the index of a run over all docs, with an interval.
 
         None if this run asked all docs, or has no index.
         """
@@ -133,7 +133,7 @@ class Grids:
         return dataclasses.replace(value, se=se, low=low, high=high, draws=0, reason="")
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
-        """Return what a reader of one set's numbers must know: cells that are too small, failed calls, an unknown gate."""
+        """Return the cautions on a set's numbers: too small cells, failed calls, an unknown gate."""
         warnings = list(filter(None, [fragmentation(n, self._work.table.kind.cells(n))])) if isinstance(n, int) else []
         if self._work.too_many[n]:
             warnings.append(f"no index: {self._work.too_many[n]}")
@@ -142,14 +142,14 @@ class Grids:
         return warnings
 
     def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
-        """Return the luck-corrected index: by a measured null where there is one, else by an assumed null."""
+        """Return the luck-corrected index: by a measured null where available, else by an assumed null."""
         if self._unread:
             return None
         measured = self._measured(n, used, scale)
         return self._assumed(n, used, scale) if measured is None else measured
 
     def _signed(self, judged: gate.Gate) -> bool:
-        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        """Return whether the metric's scale goes below 0, by the profile, an answer, or the chance floor."""
         return (
             self._work.settings.signed or self._work.table.signed or (judged.chance is not None and judged.chance < 0)
         )

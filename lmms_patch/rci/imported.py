@@ -63,7 +63,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Imported:
-    """A benchmark that was imported.
+    """An imported benchmark.
 
     Attributes:
         task: the name of the task in the written run.
@@ -158,7 +158,7 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
 
 
 def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
-    """Return the folder of each model: its name in letters, digits and ``_.-``, and never one that leads elsewhere.
+    """Return each model's folder: the name in letters, digits and ``_.-``, inside the output folder only.
 
     Raises:
         RecordError: two models have the same folder, where one would overwrite the other.
@@ -204,7 +204,7 @@ class _Task:
 
 
 def _results(model: str, date: str, made: Sequence[_Task]) -> dict[str, Any]:
-    """Return a results file as lmms-eval lays it out."""
+    """Return a results file in lmms-eval's layout."""
     described = {
         one.spec.name: {
             "task": one.spec.name,
@@ -295,7 +295,7 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
 def _scored_together(
     rows: Mapping[str, Mapping[str, Any]], turned: Mapping[str, str], scores: Mapping[str, Any]
 ) -> bool:
-    """Return whether a score is that of all turns of a question, so that a letter has no score of its own.
+    """Return whether all turns of a question share a score, so that no single letter has a score.
 
     Circular evaluation makes such scores. Where rows of one question are scored differently, each has its own.
     """
@@ -306,7 +306,7 @@ def _scored_together(
 
 
 def _of_turns(turned: Mapping[str, str], circular: float | None, metric: str, *, own_clusters: bool) -> str:
-    """Say what the score is of rows that are questions with their options turned, and what VLMEvalKit's own is."""
+    """Explain the score of rows with turned options, and VLMEvalKit's circular score."""
     theirs = (
         "some rows have no score, so the circular score is not known"
         if circular is None
@@ -319,7 +319,7 @@ def _of_turns(turned: Mapping[str, str], circular: float | None, metric: str, *,
 
 
 def _with_open(made: Plan, golds: Mapping[int, str]) -> Plan:
-    """Return a plan with other constant answers to open questions: golds that several of them share, and no answer.
+    """Return a plan with new constant answers to open questions: golds shared by several questions, and no answer.
 
     A gold of one question alone is that question's answer, and no habit of the benchmark.
     """
@@ -470,7 +470,7 @@ def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -
 def _earned(
     text: str, roles: Sequence[str], answer: Answer, scale: float, matched: bool
 ) -> tuple[tuple[str, ...], float]:
-    """Return what an uninformed answer or the gold earns, and in which roles that is known.
+    """Return the score of an uninformed answer or the gold, and the roles with a known score.
 
     An option is right or wrong, and a letter that is none of the doc's options is wrong. An open question of MMMU is
     matched: VLMEvalKit looks for the gold's text in the answer (``can_infer_text``). Of any other answer but the gold,

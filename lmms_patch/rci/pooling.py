@@ -64,7 +64,7 @@ class Pooled:
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
-    """Return the pooled index of a group's members, for each grid that all of them have.
+    """Return the pooled index of a group's members, for each shared grid.
 
     None of tasks without an index over cells.
     """
@@ -156,7 +156,7 @@ def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = N
 
 @dataclass(frozen=True)
 class Averaged:
-    """The average of several runs of one task (the papers average three; RCI A.3).
+    """The average of several runs of a task (the papers average three; RCI A.3).
 
     Attributes:
         task: its name.
@@ -178,7 +178,7 @@ class Averaged:
 
 
 def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) -> list[Averaged]:
-    """Average the tasks that all runs have.
+    """Average the tasks shared by all runs.
 
     Raises:
         RecordError: no task is in all runs, or a task was run with other settings or docs.
@@ -187,7 +187,7 @@ def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) 
 
 
 def together(runs: Sequence[Sequence[Analyzed]]) -> list[tuple[str, list[Analyzed]]]:
-    """Return each task that all runs have, with its result in each of them.
+    """Return each task shared by all runs, with the results.
 
     Raises:
         RecordError: no task is in all runs, or a task was asked of other docs in one of them, or with left-out views.
@@ -282,6 +282,6 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
 
 
 def alike(tables: Sequence[Table]) -> list[Table]:
-    """Return tables of the docs that all runs have; a doc whose first call failed in one run is left out of all."""
+    """Return tables of the shared docs; a doc with a failed first call in any run is left out of all."""
     ids = sorted(set.intersection(*(set(table.place) for table in tables)))
     return [table.of(ids) for table in tables]

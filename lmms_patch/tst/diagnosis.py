@@ -83,7 +83,7 @@ Runner = Callable[[Prepared, Sequence[Job], Places], list[list[Prediction]]]
 
 
 def in_threads(workers: int = 1, what: str = "") -> Runner:
-    """Return a runner that runs several jobs at a time in threads.
+    """Return a runner for several jobs at a time in threads.
 
     Args:
         workers: how many jobs.
@@ -123,7 +123,7 @@ def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
 
 
 def deal(items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int) -> Places:
-    """Return the fold of each of ``places``; refuse folds that split a group."""
+    """Return the fold of each of ``places``; refuse folds with a split group."""
     _, groups = np.unique(grouping.groups[places], return_inverse=True)
     fold = folds([items[i] for i in places], k, groups, fold_seed)
     check_folds(fold, groups)
@@ -195,7 +195,7 @@ def diagnose(
 
 
 def deal_golds(items: Sequence[Item], places: Places, deals: int, seed: int) -> tuple[Places, Array]:
-    """Draw foreign golds for each item, and weights that make up for never drawing an equal gold.
+    """Draw foreign golds for each item, with weights to make up for never drawing an equal gold.
 
     Where the text says nothing of the gold but what its category says, a score under the own gold and a weighted score
     under a dealt one have the same mean. Why never the own gold: a prediction that knows the gold is to lend none of

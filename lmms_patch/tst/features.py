@@ -218,7 +218,7 @@ class OptionTable:
 
     @cached_property
     def _static(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        """The features that need no golds: of rows (with a version less the item's mean), and of items."""
+        """The features without golds: of rows (with a version less the item's mean), and of items."""
         names = self.names
         of_text = {
             "option.characters": [len(name) for name in names],
@@ -291,7 +291,7 @@ class OptionTable:
 
     @cached_property
     def _fixed_families(self) -> list[Family]:
-        """The keys of rows that are the same for every split into folds."""
+        """The keys of rows, equal for every split into folds."""
         every = np.arange(self.rows)
         category = self.category[self.owner].astype(np.uint64)
         row, place, part = self._parts
@@ -337,7 +337,7 @@ class OptionTable:
         return out
 
     def _words_and_options(self, name: str, salt: int, texts: Texts, own: NDArray[np.uint64]) -> Family:
-        """Return pairs of each early word of an item's text with ``own`` (shape (rows,)) of each option."""
+        """Return pairs of each early word of an item's text with each option's value, shape (rows,)."""
         within = np.arange(len(texts.owner)) - np.searchsorted(texts.owner, texts.owner)
         kept = within < MOST_WORDS
         entry, row = self._spread(texts.owner[kept])
@@ -362,7 +362,7 @@ class OptionTable:
         return Family(name, row[at], mix(salt, self.category[self.owner[row[at]]], part[at], part[after]))
 
     def _slot_families(self, slots: Slots) -> list[Family]:
-        """Return keys of rows that depend on templates found in the training texts."""
+        """Return keys of rows from templates found in the training texts."""
         entry, row = self._spread(slots.owner)
         category = self.category[self.owner[row]]
         every = np.arange(self.rows)
@@ -541,7 +541,7 @@ def _first_seen(values: Places) -> Places:
 def _alike(
     texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str]], parts: Sequence[Sequence[str]]
 ) -> tuple[float, float]:
-    """Return the words and the segments that an option shares with the item's rival options, each from 0 to 1.
+    """Return the words and the segments shared by an option and its rivals in the item, each from 0 to 1.
 
     Args:
         texts: the options, by their number among all texts.

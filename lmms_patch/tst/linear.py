@@ -37,7 +37,7 @@ _PENALTY, _STEPS, _RIDGE = 1.0, 15, 3.0
 
 @dataclass(frozen=True)
 class Block:
-    """Terms that some rows of a table have. Many rows share a text, so each text stands once.
+    """Terms of some rows of a table; a text shared by many rows is stored once.
 
     Attributes:
         terms: shape (texts, terms), sparse or dense, float64.
@@ -63,7 +63,7 @@ class Block:
         return self.terms.T
 
     def times(self, weights: Array) -> Array:
-        """Return what the rows that have terms get from weights of shape (width,)."""
+        """Return the sum of weights (shape (width,)) times terms for each row with terms."""
         return np.asarray(self.terms @ weights.reshape(-1, self.kinds))[self.text, self.kind]
 
     def turned_times(self, values: Array) -> Array:
@@ -80,7 +80,7 @@ class Block:
         return Block(self.terms[texts[order]], at[kept], np.argsort(order)[place], self.kind[kept], self.kinds)
 
     def used(self, rows: Places) -> Block:
-        """Return the block without the terms that some rows lack: their weights would be 0, and cost time."""
+        """Return the block without terms absent from the given rows, whose weights would be 0 and cost time."""
         terms = self.of(rows).terms
         columns = np.flatnonzero(np.asarray(abs(terms).sum(axis=0)).ravel())
         return Block(self.terms[:, columns], self.row, self.text, self.kind, self.kinds)
@@ -118,7 +118,7 @@ class Terms:
         return np.concatenate([block.turned_times(values[block.row]) for block in self.blocks] or [np.zeros(0)])
 
     def used(self, rows: Places) -> Terms:
-        """Return the terms that some rows have."""
+        """Return the terms present in some of the given rows."""
         return Terms(self.rows, [block.used(rows) for block in self.blocks])
 
 
@@ -143,7 +143,7 @@ def option_scores(terms: Terms, owner: Places, target: Array, inner: Places) -> 
 
 
 def number_scores(terms: Any, target: Array, inner: Places) -> Array:
-    """Return the standardised number that a ridge regression expects of each item, shape (n,).
+    """Return each item's standardised number as expected by a ridge regression, shape (n,).
 
     Args:
         terms: sparse, shape (n, terms), float64.

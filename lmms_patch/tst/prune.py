@@ -250,7 +250,7 @@ class _Pruning:
         return replace(told, highest=max(known.values(), default=None)), known, luck
 
     def _above_dealt(self, found: Diagnosis, kept: Places) -> float | None:
-        """Return the one-sided p-value of scores above the scores under golds dealt anew."""
+        """Return the one-sided p-value of scores above the mean score under newly dealt golds."""
         if found.dealt is None:
             return None
         more = found.s - np.prod(found.dealt, axis=0).mean(axis=0)

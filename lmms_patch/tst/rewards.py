@@ -65,7 +65,7 @@ class Rewards:
 
     @cached_property
     def scale(self) -> float:
-        """Full marks on the metric's own scale: the highest score of the golds of about 200 items.
+        """The full marks in native scores: the highest score of the golds of about 200 items.
 
         1 where that is not above 0.
         """

@@ -25,7 +25,7 @@ ANOTHER = "another region"
 
 @dataclass(frozen=True)
 class Mentions:
-    """The boxes that a text refers to.
+    """The boxes named in a text.
 
     Attributes:
         used: numbers within 1..count.
@@ -67,7 +67,7 @@ def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
 
 
 def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
-    """Return the steps without those that repeat a sentence of the prompt.
+    """Return the steps without repetitions of a sentence in the prompt.
 
     "On the image, 4 regions are outlined in red and numbered `R1` to `R4`" says nothing about what the model looked at,
     and would use every box. A step repeats a sentence of the prompt where it adds no word to it but those of telling

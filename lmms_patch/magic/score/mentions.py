@@ -404,7 +404,7 @@ class _Reader:
         return Group(group.start, group.end + total.end(), group.items, True)
 
     def _is_name(self, number: Token, certain: object) -> bool:
-        """Return whether a number after a region word is the box's number and does not count other things.
+        """Return whether a number after a region word names the box, rather than counting things.
 
         Args:
             number: the number.
@@ -609,7 +609,7 @@ class _Reader:
         return "range" if ascending and len(low.numbers) == 1 else "pair"
 
     def _goes_on(self, end: int) -> bool:
-        """Return whether a list that began in the singular (``region 1, 3 and 4``) does continue."""
+        """Return whether a list with a singular head (``region 1, 3 and 4``) continues."""
         more = _MORE.match(self._after(end))
         return bool((more and not self._counts(end + more.end())) or _LIST_ENDS.match(self._after(end)))
 

@@ -212,7 +212,7 @@ def is_due(record: Record, key: str) -> bool:
 def bounds(
     records: Sequence[Record], variant: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
 ) -> dict[str, Bounds]:
-    """Return the bounds of each number by the judge that lacks a verdict; the others need none."""
+    """Return the bounds of each judge's number with missing verdicts."""
     out = {}
     for name in metrics(variant, judged=True):
         due = [record for record in records if name in BY_JUDGE and is_due(record, BY_JUDGE[name])]

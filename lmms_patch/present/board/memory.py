@@ -222,7 +222,7 @@ class Leaderboard(Struct, kw_only=True):
 
 
 def date_order(date: str) -> str:
-    """Return a date's digits padded as a text, so that texts sort by time.
+    """Return a date's digits, padded, as a text for sorting by time.
 
     >>> date_order("20260102_030405") < date_order("2026-01-03T00-00-00.123")
     True

@@ -212,7 +212,7 @@ class _Long(_Cells):
 
 
 class _Wide(_Cells):
-    """One benchmark a row, one model and grid a column."""
+    """Tables with a benchmark per row, and a model and grid per column."""
 
     def __init__(self, path: Path, keys: Sequence[str], heads: Sequence[re.Match[str] | None]) -> None:
         super().__init__(path, keys)
@@ -222,7 +222,7 @@ class _Wide(_Cells):
                 self.columns.setdefault((head["model"], head["n"]), {})[(head["end"] or "").lower()] = i
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
-        """Yield the results of a line that has one benchmark and a column for each model and grid."""
+        """Yield the results of a line in a table with a column for each model and grid."""
         benchmark = self.text(line, self.row(cells), self.benchmark)
         for (model, n), places in self.columns.items():
             ends = {end: cells[i] for end, i in places.items()}

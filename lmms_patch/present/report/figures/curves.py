@@ -277,7 +277,7 @@ def _limits(chart: _Chart) -> tuple[float, float]:
 
 
 def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[str]) -> None:
-    """Draw a benchmark's curves, shifted sideways so that points do not cover each other."""
+    """Draw a benchmark's curves, shifted sideways to keep points apart."""
     for k, curve in enumerate(curves):
         entry = curve.entry
         look = model_look(models, entry.model, hollow=entry.whole.gate == 0)
