@@ -145,7 +145,7 @@ def _status(error: Any) -> int | None:
 
 @contextlib.contextmanager
 def _told(repository: str, state: str) -> Iterator[None]:
-    """Turn any error of the hub or the network into a one-line error.
+    """Turn any error of the hub or the network into a short error.
 
     Args:
         repository: as the user named it.

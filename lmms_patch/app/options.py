@@ -201,7 +201,7 @@ class PruneArguments(BaseModel):
 
     @property
     def judge_model(self) -> str:
-        """The model class to judge: boosting after a linear model, else linear, with features of its own kind."""
+        """The model class for judging: boosting after a linear model, else linear, so that features differ."""
         return "boosting" if self.model == "linear" else "linear"
 
     @property

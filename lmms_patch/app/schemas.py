@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return one schema.
+    """Return a schema.
 
     Raises:
         UnknownNameError: there is none of this name.

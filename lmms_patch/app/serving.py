@@ -74,7 +74,7 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
 
 
 def _leading_to(address: str, folder: Path) -> Path:
-    """Write a page that leads to an address, and return its path.
+    """Write a page with a redirect to an address, and return its path.
 
     The browser is given this file in place of the address: everyone on the machine can read command lines, the
     browser's among them, but only the user can read the file.
@@ -93,7 +93,7 @@ def _leading_to(address: str, folder: Path) -> Path:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on loopback.
+    """Return a listening socket on loopback.
 
     Raises:
         OptionError: the port is taken, or not allowed.

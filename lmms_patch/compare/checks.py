@@ -87,7 +87,7 @@ def failed(record: Record, n: int) -> bool:
 
 
 def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
-    """Check that the docs have equal golds in both runs, as docs are joined by number alone."""
+    """Check the docs for equal golds in both runs, as docs are joined by number alone."""
     golds = {record.doc_id: record.answer.gold for record in first.records}
     for record in second.records:
         ours, theirs = golds.get(record.doc_id), record.answer.gold

@@ -269,7 +269,7 @@ def _compared(one: Result, other: Result, level: float, draws: int, seed: int, s
 
 
 def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
-    """Return the tasks with p-values corrected by Holm's method: primary numbers over tasks, all further numbers together."""
+    """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
     primary = [primary_of(task) for task in compared]
     numbers = [
         [name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared

@@ -159,7 +159,7 @@ def checked(number: Estimate) -> Estimate:
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Raise a one-line ``RecordError`` in place of any error from reading a damaged file."""
+    """Raise ``RecordError`` with a short message in place of any error from reading a damaged file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
@@ -171,7 +171,7 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) -> tuple[list[Subject], int, list[str]]:
-    """Return the newest results under a folder, the number of older ones, and the left-out results in words.
+    """Return the newest results under a folder, the number of older results, and the left-out results in words.
 
     Args:
         path: a folder, or a results file.

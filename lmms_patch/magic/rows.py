@@ -180,7 +180,7 @@ def _short(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Escape characters of a text that files and terminals lose (``\x1b``, line ends, ``\ud800``).
+    r"""Escape characters lost in files and terminals (``\x1b``, line ends, ``\ud800``).
 
     >>> printable("q\ud8001")
     'q\\ud8001'
@@ -209,7 +209,7 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def noting_repeats(repeats: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return an ``object_pairs_hook`` that accepts duplicate keys and adds a printable line for each to ``repeats``."""
+    """Return an ``object_pairs_hook`` to accept duplicate keys, with a printable line for each in ``repeats``."""
 
     def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         try:
@@ -438,7 +438,7 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
 
 
 def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
-    """Note boxes that a step names but the item lacks.
+    """Note boxes named in a step but missing in the item.
 
     In a wrong step the name may be the very error, so there it is a warning.
     """

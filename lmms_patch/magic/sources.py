@@ -32,7 +32,7 @@ _WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the 
 
 
 class DatasetError(PatchError):
-    """A MAGIC dataset that cannot be found, read or used."""
+    """A MAGIC dataset not to be found, read or used."""
 
 
 class ImageFaultError(Exception):
@@ -48,7 +48,7 @@ class ImageFaultError(Exception):
 
 
 def open_image(data: Path | bytes) -> Image.Image:
-    """Open an image of one of ``FORMATS`` with at most ``MOST_PIXELS``; its pixels are not decoded yet.
+    """Open an image of any of ``FORMATS`` with at most ``MOST_PIXELS``, without decoding the pixels yet.
 
     Raises:
         ImageFaultError: the image has more pixels.
@@ -118,7 +118,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
 
 
 def below(path: Path, *folders: Path) -> bool:
-    """Return whether a path lies in one of some folders, wherever links lead.
+    """Return whether a path lies in any of some folders, after following links.
 
     False for a path that cannot be followed.
     """
@@ -153,7 +153,7 @@ def _first_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A line that cannot be read as a row, and why."""
+    """A line not readable as a row, and the reason."""
 
     why: str
 

@@ -218,7 +218,7 @@ _RULES = {
 
 
 def findings(cases: Sequence[Case]) -> list[Finding]:
-    """Return what to know of some tasks, the most important first; every task is in at least one sentence."""
+    """Return the sentences to read first on some tasks, most important first, with every task in some sentence."""
     cases, family = _held_together(cases)
     teller = _Teller(cases)
     ruled: dict[str, list[Case]] = {name: [] for name in _RULES}
@@ -731,7 +731,7 @@ def _not_corrected(case: Case, n: int) -> str:
 
 
 def _telling(case: Case, rule: str) -> int:
-    """Return the grid that shows a case's rule best: the finest grid under the rule, else the finest grid."""
+    """Return the grid with a case's rule at its clearest: the finest grid under the rule, else the finest grid."""
     return next((n for n in case.grids if _of_grid(case, n) == rule), case.grids[0])
 
 

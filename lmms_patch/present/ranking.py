@@ -29,7 +29,7 @@ NO_INTERVALS = "an index without interval: none for the mean"
 
 @dataclass(frozen=True)
 class By:
-    """A number that can rank results.
+    """A number for ranking results.
 
     Attributes:
         key: its name on the command line.
@@ -204,7 +204,7 @@ def shared_benchmarks(have: Mapping[K, Collection[str]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Group(Generic[K]):
-    """Models that share benchmarks, directly or through further models.
+    """Models connected by shared benchmarks, directly or through further models.
 
     Attributes:
         models: those that have all shared benchmarks, in the order in which they come: they are ranked.

@@ -17,7 +17,7 @@ GOLDS_BEATEN = 0.05
 
 
 def chance_of(work: Work) -> Chance:
-    """Return the chance floor: a documented one, the most frequent gold, or the best uninformed answer."""
+    """Return the chance floor: a documented floor, the most frequent gold, or the best uninformed answer."""
     given = work.settings.chance
     asked = work.table.asked
     every = {name: work.draws.estimate(name) for name in FLOORS}
@@ -69,7 +69,7 @@ def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) ->
 
 
 def unread(work: Work) -> str:
-    """Describe the evidence that the scorer does not compare with the golds, and the remedy.
+    """Describe evidence for a scorer that ignores the golds, and the remedy.
 
     Empty where there is none.
 

@@ -18,7 +18,7 @@ from lmms_patch.stats.resample import Estimate
 
 
 class Gates:
-    """The gates of one task.
+    """The gates of a task.
 
     Args:
         work: the analysis in progress.
@@ -29,7 +29,7 @@ class Gates:
         self._work, self._unread = work, unread
 
     def of_all(self, fip: Estimate, chance: Chance, scale: float | None) -> tuple[gate.Gate, list[str]]:
-        """Judge whether an index may be read; also return what to mind, where the golds are not read, or the image was not checked.
+        """Judge whether an index may be read; return the gate and the cautions.
 
         Args:
             fip: FIP of all docs.
@@ -71,7 +71,7 @@ class Gates:
         return judged, [self._unread, unchecked]
 
     def of_set(self, n: Key, judged: gate.Gate) -> gate.Gate:
-        """Return the gate of the docs that grid n uses, where it leaves some out: the used docs may be the easy ones."""
+        """Return the gate over the docs of a grid with left-out docs, as the used docs may be the easy docs."""
         used = self._work.used[n]
         if judged.valid is not True or used.all() or not used.any():
             return judged

@@ -36,7 +36,7 @@ LEAST_OF_CATEGORY = 20
 
 @dataclass(frozen=True)
 class Changes:
-    """Settings that replace the run's settings; None keeps the run's.
+    """Settings in place of the run's settings; None keeps the run's.
 
     Attributes:
         draws: see ``Settings``.
@@ -284,7 +284,7 @@ def fip_of(result: Result, table: Table) -> float | None:
 
 
 def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
-    """Compute the numbers of one task with other settings.
+    """Compute the numbers of a task with changed settings.
 
     Raises:
         RecordError: the log lacks the metric, cluster field or category.

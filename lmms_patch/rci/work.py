@@ -27,7 +27,7 @@ GUESSES = 20
 
 
 class Work:
-    """What the numbers of one task are made of (the arguments: ``analysis.analyse``)."""
+    """The inputs of a task's numbers, prepared once (arguments as in ``analysis.analyse``)."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Work:
         return picked.where(mask)
 
     def _sets(self) -> dict[str, list[Chosen]]:
-        """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
+        """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs used by grid n."""
         sets = {"fip": [self.table.full]}
         sets |= {name: floor for name in FLOORS if (floor := self._floor(name))}
         for n, used in self.used.items():

@@ -67,7 +67,7 @@ class Block:
         return np.asarray(self.terms @ weights.reshape(-1, self.kinds))[self.text, self.kind]
 
     def turned_times(self, values: Array) -> Array:
-        """Return what the weights get from values of the rows that have terms, shape (width,)."""
+        """Return for each weight the sum of its terms times the values of rows with terms, shape (width,)."""
         cells = np.bincount(self.text * self.kinds + self.kind, values, self.terms.shape[0] * self.kinds)
         return np.asarray(self._turned @ cells.reshape(-1, self.kinds)).ravel()
 

@@ -52,7 +52,7 @@ class Pretrained:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn any loading error of transformers into a one-line error; ``memory_errors`` handles a lack of memory."""
+        """Turn any loading error of transformers into a short error; ``memory_errors`` handles a lack of memory."""
         try:
             yield
         except OptionError:
@@ -76,7 +76,7 @@ class Pretrained:
 
 @contextmanager
 def memory_errors(doing: str, remedy: str) -> Iterator[None]:
-    """Turn a lack of memory into a one-line error with advice."""
+    """Turn a lack of memory into a short error with advice."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

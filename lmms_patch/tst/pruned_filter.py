@@ -28,11 +28,11 @@ DIGITS = 16
 
 
 class KeysError(ValueError):
-    """Docs without distinct ids, as a one-line error."""
+    """Docs without distinct ids, as a short error."""
 
 
 class PrunedTaskError(SystemExit):
-    """A task folder in conflict with the dataset or with files in the folder, as a one-line error.
+    """A task folder in conflict with the dataset or with files in the folder, as a short error.
 
     Why ``SystemExit``: lmms-eval retries the loading of data five times and then hides an ordinary exception.
     """

@@ -108,7 +108,7 @@ def _magic(file: Path) -> list[str]:
 
 
 def _floor(text: str | None) -> float | str | None:
-    """Return a number as a float; any other text unchanged, to be checked by its reader."""
+    """Return a number as a float; other texts unchanged, to be checked by their reader."""
     try:
         return None if text is None else float(text)
     except ValueError:

@@ -107,7 +107,7 @@ def command(
 
 
 def forget(*files: Path | None) -> None:
-    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed.
+    """Remove an earlier gate's verdicts, which would pass for this gate's if this gate were killed.
 
     No other file is touched.
     """
@@ -161,7 +161,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
 
 
 def _coloured(text: str) -> str:
-    """Return a text whose first word is coloured where it is a verdict and a person reads it."""
+    """Return a text with a coloured first word for a verdict on a terminal."""
     for word, colour in (("FAIL", "red"), ("PASS", "green"), ("INCONCLUSIVE", "yellow")):
         if text.startswith(f"{word} ") and decorated():
             return typer.style(word, fg=colour, bold=True) + text[len(word) :]

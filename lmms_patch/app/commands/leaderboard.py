@@ -152,7 +152,7 @@ def refused(built: Built) -> list[str]:
 
 
 def _apart(group: Group) -> str:
-    """Say that a group stands apart from the first of its benchmark, and in what it differs."""
+    """Say how a group differs from the first group of the benchmark."""
     from lmms_patch.text import clean
 
     grid = f" {group.grid}×{group.grid}" if group.grid else ""

@@ -27,7 +27,7 @@ PROBE = "mosaic_vlm"
 
 @check("package")
 def package() -> Iterator[Line]:
-    """Check that exactly a single copy of lmms-patch is installed, and that Python imports this copy."""
+    """Check for exactly a single installed copy of lmms-patch, imported from its installed place."""
     copies = {
         (str(one.locate_file("")), one.version): one
         for one in metadata.distributions()
@@ -190,7 +190,7 @@ def _shadow(module: str, distribution: metadata.Distribution) -> str:
 
 @check("plugin")
 def plugin() -> Iterator[Line]:
-    """Check that lmms-eval finds, can load and has loaded the plugin's entry point, without which no run works."""
+    """Check whether lmms-eval finds, can load and has loaded the plugin's entry point, without which no run works."""
     points = list(metadata.entry_points(group=GROUP))
     ours = next((one for one in points if one.name == ENTRY), None)
     if ours is None:

@@ -95,7 +95,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
 
 
 def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Path | None = None) -> None:
-    """Remove files that an earlier run of a build wrote into one of its folders and this run did not make.
+    """Remove an earlier run's files from a folder of a build, except files of this run.
 
     Leave everything else.
 
@@ -144,7 +144,7 @@ def _require_same(held: Any, print_: str, path: Path) -> None:
 
 
 def _require_unchanged(rows: list[Any], noted: Mapping[str, Any], since: list[Any], path: Path, stopped: bool) -> None:
-    """Raise where items were edited by hand: rows that neither ``build.json`` nor the journal has, or missing rows.
+    """Raise on items edited by hand: rows in neither ``build.json`` nor the journal, or missing rows.
 
     Args:
         rows: rows of the file of items.

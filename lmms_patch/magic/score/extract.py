@@ -123,7 +123,7 @@ def _repeats(
     boxes: Mentions,
     count: int,
 ) -> bool:
-    """Return whether a step repeats one sentence of the prompt.
+    """Return whether a step repeats a sentence of the prompt.
 
     Args:
         step: the step.
@@ -200,7 +200,7 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> str:
 
 
 def _exchanged(text: str, group: Group, numbers: Mapping[int, int]) -> str:
-    """Return the text of a group with new numbers, each in the form of the old one: digits, word or ordinal."""
+    """Return the text of a group with new numbers, each in the form of the old number: digits, word or ordinal."""
     out, done = [], group.start
     for item in group.items:
         old, new = text[item.start : item.end], numbers[item.numbers[0]]

@@ -89,7 +89,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Return a cell of up to six digits as a number, and any other cell unchanged."""
+    """Return a cell of up to six digits as a number, and any further cell unchanged."""
     digits = _text(value)
     return (
         int(digits)
@@ -218,7 +218,7 @@ def _agree(row: Row, known: dict[tuple[Any, ...], tuple[str, str]], path: Path, 
 
 
 def _alike(names: Iterable[str], what: str, how: str, as_one: Callable[[str], str]) -> list[str]:
-    """Return a line on names that differ only by white space, or only by what ``as_one`` removes."""
+    """Return a line on names with no difference but white space, or but what ``as_one`` removes."""
     spelt: dict[str, list[str]] = {}
     for name in sorted(names):
         spelt.setdefault(" ".join(as_one(name).split()), []).append(name)
@@ -302,7 +302,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 
 def _letters(value: Any) -> str:
-    """Return the letters (with their marks) and digits of a text, as these survive programs that open and save files.
+    """Return the letters (with marks) and digits of a text, which survive any program's opening and saving of a file.
 
     Upper and lower case and compatible forms (full width, ligatures) count as one. A text without letters and digits
     keeps all but white space.

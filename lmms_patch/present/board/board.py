@@ -89,7 +89,7 @@ class Entry:
 
     @property
     def mark(self) -> str:
-        """How index and luck-corrected index at this grid contradict each other; empty where they agree."""
+        """The contradiction between index and luck-corrected index at this grid; empty where they agree."""
         return self.result.mark(self.grid)
 
     @property
@@ -200,7 +200,7 @@ class Board:
 
 
 def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
-    """Return the board of all runs that are stored.
+    """Return the board of all stored runs.
 
     Args:
         store: the runs.
@@ -256,7 +256,7 @@ def most_called(entries: Iterable[Entry]) -> str:
 
 
 def kind_of(result: BoardResult) -> str:
-    """Return the name shared by results that may stand in a table together (``Kind.way``)."""
+    """Return the name shared by results allowed in the same table (``Kind.way``)."""
     return result.asked.way
 
 
@@ -408,7 +408,7 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
 
 
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
-    """Return the settings that are given in only a single one of two fingerprints."""
+    """Return the settings missing in exactly a single one of two fingerprints."""
     out = []
     for key in dict.fromkeys([*reference, *given]):  # a row of an earlier version lacks some
         if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):

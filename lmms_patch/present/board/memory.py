@@ -161,7 +161,7 @@ class BoardResult(Struct, frozen=True, kw_only=True, dict=True):
         return None if (number := self.numbers.get(name)) is None else number.value
 
     def mark(self, n: int) -> str:
-        """Return how index and luck-corrected index of a grid contradict each other; else empty."""
+        """Return the contradiction between index and luck-corrected index of a grid; empty where they agree."""
         raw, adj = (self.value(f"{self.index}{n}{end}") for end in ("", "_adj"))
         return "" if raw is None or adj is None else disagreement(raw, adj)
 

@@ -57,7 +57,7 @@ def _digest(model: str, entries: Sequence[Entry]) -> str:
 
 
 def card(model: str, entries: Sequence[Entry]) -> str:
-    """Return the metadata of one model as the front matter of a card; it says so where the model has no number."""
+    """Return a model's metadata as the front matter of a card, or a note where the model has no number."""
     index = model_index(model, entries)
     front = "\n".join(yaml_lines({"model-index": index} if index else {}))
     body = _HOW if index else "None of its numbers is defined: there is nothing to put into a card."
@@ -65,7 +65,7 @@ def card(model: str, entries: Sequence[Entry]) -> str:
 
 
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return the ``model-index`` of one model; empty where it has no number.
+    """Return the ``model-index`` of a model; empty for a model without numbers.
 
     A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval,
     level and the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
@@ -124,7 +124,7 @@ def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
 
 
 def _beside(entry: Entry, measure: str) -> dict[str, Any]:
-    """Return where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
+    """Return FIP over the used docs where a grid leaves docs out: index and gap can only be checked with this FIP."""
     rests = measure in (f"{entry.result.index}{entry.grid}", f"gap{entry.grid}")
     return {"fip": entry.notes.fip} if rests and entry.notes.excluded and entry.notes.fip is not None else {}
 

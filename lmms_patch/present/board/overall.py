@@ -141,7 +141,7 @@ def number_of(groups: Iterable[Group], by: By) -> By:
 
 
 def check_over(over: Collection[str], board: Board) -> None:
-    """Refuse names that are no benchmarks on the board.
+    """Refuse names of no benchmark on the board.
 
     Raises:
         OptionError: one is not.
@@ -171,7 +171,7 @@ def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
 
 
 def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall]:
-    """Yield the tables for a kind of index, over the benchmarks of ``over`` that have this index."""
+    """Yield the tables for a kind of index, over the benchmarks of ``over`` with this index."""
     groups = board.of(kind)
     over = [base for base in over if any(group.base == base for group in groups)]
     for grid in sorted({group.grid for group in groups}):
@@ -263,7 +263,7 @@ def _number(entry: Entry, how: By) -> Estimate:
 
 
 def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
-    """Return the reason why a model has no index on a benchmark that may enter the means."""
+    """Return the reason why a model has no index on a benchmark of the means."""
     if entry is not None:
         return entry.result.gate_word if entry.result.gate == 0 else why_not(entry, how)
     return "only with other settings" if elsewhere else "not run"

@@ -336,7 +336,7 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
 def _with_files(
     by_hash: Mapping[str, BoardRun], known: Mapping[str, tuple[BoardFile, str]], here: set[str], base: str
 ) -> list[BoardRun]:
-    """Return the runs that have files, each with its present files, else with the last known place."""
+    """Return the runs with files, each with its present files, else with the last known place."""
     places: dict[str, list[BoardFile]] = {}
     for file, sha in known.values():
         places.setdefault(sha, []).append(file)
@@ -389,7 +389,7 @@ def _hash(path: Path) -> str:
 
 
 def to_text(store: Store) -> str:
-    """Return the store as JSON with a run on each line, so that diffs of the file show the new runs."""
+    """Return the store as JSON with a run on each line, so that diffs of the file show new runs."""
     lines = [json.dumps(_plain(run), separators=(",", ":")) for run in store.runs]
     written = json.dumps(dict(store.written))
     return f'{{"schema":{SCHEMA},"written":{written},"runs":[\n' + ",\n".join(lines) + "\n]}\n"

@@ -18,7 +18,7 @@ PATIENCE = 600.0
 
 
 class _Lock(FileLock):
-    """A lock that two callers of one process take turns by, too.
+    """A lock with turns between callers in the same process, too.
 
     Why a class of its own: after an evaluation in the same process, lmms-eval has ``FileLock(path)`` return one object
     for all callers.
@@ -27,7 +27,7 @@ class _Lock(FileLock):
 
 @contextlib.contextmanager
 def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Hold a board's folder to the end of the block, so that no other update reads it before this one has written.
+    """Hold a board's folder to the end of the block, so that every update reads the previous update's files.
 
     Args:
         folder: made if it is not there, and removed again where the block raises.

@@ -200,7 +200,7 @@ def _tables(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return the data of ``report.json``: schema 1, versions, results and tables (``lmms-patch config schemas/report``)."""
+    """Return the data of ``report.json`` (schema 1): versions, results, tables (``lmms-patch config schemas/report``)."""
     return {
         "schema": 1,
         "title": report.title,

@@ -22,7 +22,7 @@ _LETTER = 7.7
 
 @dataclass(frozen=True)
 class Box:
-    """One cell.
+    """A cell in the picture of an example.
 
     Attributes:
         place: where it is, in words.
@@ -44,7 +44,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Frame:
-    """One grid of an example.
+    """A grid of an example.
 
     Attributes:
         n: the grid; size: the same in words.

@@ -94,7 +94,7 @@ def gather(
 
 
 def _same_docs(one: Result, other: Result) -> bool:
-    """Return whether two results are of the same docs of one benchmark, as far as they say."""
+    """Return whether two results have the same docs of the same benchmark, as far as known."""
     ours, theirs = (result.fingerprint["docs"] for result in (one, other))
     return one.base == other.base and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
@@ -132,7 +132,7 @@ def _gain(blind: Result, full: Result) -> Estimate | None:
 
 
 def _tst(result: Result, latest: Sequence[Result]) -> Estimate | None:
-    """Return the best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
+    """Return the best text-only cross-validation of the same docs: a finding of any diagnostic counts."""
     scores = [one.measures["score"] for one in latest if one.tst and _same_docs(one, result)]
     return (
         None
@@ -185,7 +185,7 @@ def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
 
 
 def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) -> tuple[Entry, Picked]:
-    """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
+    """Return a MAGIC task with the run's numbers, and its picked docs."""
     result = one.result
     told = [str(line) for line in magic_pairs.stored(result).warnings]
     if unlogged := result.log is None:

@@ -71,7 +71,7 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
 
 
 def _cells(points: Iterable[Point]) -> dict[str, dict[str, Estimate]]:
-    """Return the indices that may be averaged, by model and benchmark."""
+    """Return the indices for averaging, by model and benchmark."""
     out: dict[str, dict[str, Estimate]] = {}
     for point in points:
         if point.valid and point.value is not None:
@@ -268,7 +268,7 @@ class Change:
 
 
 def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
-    """Return the change from the coarsest grid to each finer grid, over the benchmarks that a group's models share."""
+    """Return the change from the coarsest grid to each finer grid, over benchmarks shared by a group's models."""
     some = [p for p in points if not kind or p.type == kind]
     out = []
     for fine in grids(p for p in some if p.valid)[1:]:

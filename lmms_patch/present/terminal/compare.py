@@ -284,7 +284,7 @@ def minds(task: Task) -> list[str]:
 
 
 def sentences(comparison: Comparison, task: Task) -> list[str]:
-    """Return sentences on a task's score and indices; the score's is left out where the first line has it already."""
+    """Return sentences on a task's score and indices; the score's is left out where already in the first line."""
     if task.compared.identical:
         return ["A and B score the same on each of these docs."]
     out = []
@@ -325,7 +325,7 @@ def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
 
 
 def _sentence(comparison: Comparison, task: Task, number: Number, more: str, where: str) -> str:
-    """Return a sentence on a difference: the better or higher side, or that no difference is shown."""
+    """Return a sentence on a difference: the better or higher side, or no shown difference."""
     one, what = number.difference, number.name
     estimate = one.estimate
     if estimate.value is None:

@@ -38,7 +38,7 @@ class TrainingError(PatchError):
 
 @contextmanager
 def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
-    """Put a fresh adapter on the model, in evaluation mode; afterwards take it off and leave the model as it was.
+    """Put a fresh adapter on the model, in evaluation mode; afterwards restore the model.
 
     All that torch draws inside depends on ``seed`` alone; the process's own generators are put back.
 
@@ -198,7 +198,7 @@ def _autocast(model: Loaded) -> torch.autocast:
 
 
 def _check_layers(settings: LoraSettings, modules: dict[str, Any]) -> None:
-    """Check that every layer that is named exists: peft itself passes over all that do not, but for the first kind.
+    """Check whether every named layer exists, as peft silently ignores unknown layers beside a known layer.
 
     Raises:
         OptionError: a layer does not exist.
@@ -217,7 +217,7 @@ def _check_layers(settings: LoraSettings, modules: dict[str, Any]) -> None:
 
 @contextmanager
 def _training_mode(model: Loaded, settings: LoraSettings) -> Iterator[None]:
-    """Switch dropout on, and gradient checkpointing where it is wanted; afterwards both off."""
+    """Switch dropout on, and gradient checkpointing where wanted; afterwards both off."""
     wanted = settings.gradient_checkpointing
     checkpointing = model.device.type == "cuda" if wanted == "auto" else wanted
     if checkpointing:

@@ -18,7 +18,7 @@ _MARK = "lmmspatchanswer"
 
 @dataclass(frozen=True)
 class Row:
-    """One sequence, as token ids.
+    """A sequence as token ids.
 
     Attributes:
         prompt: what the model is shown.
@@ -67,7 +67,7 @@ class Encoder:
         return (*self._plain(text), *self.end)
 
     def fitted(self, text: str, room: int) -> tuple[tuple[int, ...], bool]:
-        """Return a prompt that leaves ``room`` tokens for an answer, and whether it had to be cut.
+        """Return a prompt with ``room`` tokens left for an answer, and whether the prompt had to be cut.
 
         An over-long text loses its *beginning*: options and instructions stand at the end. The template around it stays
         whole.
@@ -101,7 +101,7 @@ class Encoder:
         return self.tokenizer.apply_chat_template(messages, return_dict=False, enable_thinking=False, **kwargs)
 
     def _end(self) -> list[int]:
-        """Return the ids that end an answer.
+        """Return the ids at the end of an answer.
 
         Raises:
             OptionError: there are none.

@@ -185,7 +185,7 @@ def key_height(marks: Sequence[Mark], across: float) -> float:
 
 
 def _rows(marks: Sequence[Mark], across: float) -> list[list[Mark]]:
-    """Return the rows of a legend; colour patches begin a new row, so that a scale stays together."""
+    """Return the rows of a legend; colour patches begin a new row, to keep a scale together."""
     out: list[list[Mark]] = []
     used, before = across, None
     for one in marks:
@@ -354,7 +354,7 @@ class Rows:
 def row_panels(
     across: float, names: Sequence[str], whole: Sequence[str], row: float, titles: Sequence[str], marks: Sequence[Mark]
 ) -> Rows:
-    """Return panels with the same rows: side by side on two columns, stacked on one column.
+    """Return panels with the same rows: side by side on two columns, stacked on a single column.
 
     Args:
         across: inches.
@@ -521,7 +521,7 @@ def _title(identifier: str) -> str:
 
 
 def _widened(match: re.Match[str]) -> str:
-    """Return an interval's SVG with a title, under an invisible wide line that is easy to point at."""
+    """Return an interval's SVG with a title, under an invisible wide line, easy to point at."""
     identifier, way, looks = match.groups()
     wide = f'<path d="{way}" style="fill: none; stroke: {INK}; stroke-opacity: 0; stroke-width: 7"/>'
     return f'<g>{_title(identifier)}<path d="{way}" {looks}/>{wide}'

@@ -51,7 +51,7 @@ _LETTERS = {
 
 
 def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
-    """Yield the headline, and a drawing for each grid with an index that the headline lacks."""
+    """Yield the headline, and a drawing for each grid with an index not in the headline."""
     chosen = _chosen(points)
     shown = {point.key for point in chosen.points} if chosen else set()
     if chosen:
@@ -93,7 +93,7 @@ def words(point: Point) -> tuple[str, ...]:
 
 
 def _contradicted(point: Point) -> str:
-    """Return the note beside a luck-corrected index that contradicts the raw index."""
+    """Return the note beside a luck-corrected index in contradiction to the raw index."""
     return f"{_name(point, False)} {reading.CONTRADICTED}"
 
 

@@ -103,7 +103,7 @@ def _in_order(
     hard: Array,
     soft: Array,
 ) -> list[Placed | None]:
-    """Place the names one after the other; each keeps clear of those before it."""
+    """Place the names in turn, each clear of the names placed before."""
     out: list[Placed | None] = [None] * len(points)
     for i in order:
         taken = [one for one in out if one is not None]
@@ -150,7 +150,7 @@ def _best(
 
 
 def _placed(boxes: Array, ends: Array, near: Mask, k: int) -> Placed:
-    """Return one of some places in plain numbers."""
+    """Return a place, out of several, in plain numbers."""
     left, bottom, right, top = map(float, boxes[k])
     x, y, u, v = map(float, ends[k])
     return Placed((left, bottom, right, top), None if near[k] else ((x, y), (u, v)))
@@ -168,7 +168,7 @@ def _leaders(point: Array, boxes: Array) -> tuple[Array, Mask]:
 
 
 def _touching(boxes: Array, others: Array) -> Mask:
-    """Return which boxes overlap which others, or nearly: shape (boxes, others)."""
+    """Return which boxes overlap or nearly overlap which of ``others``: shape (boxes, others)."""
     left, bottom, right, top = (boxes[:, k, None] for k in range(4))
     return (
         (others[:, 0] < right + _PAD)
@@ -193,7 +193,7 @@ def _through(lines: Array, boxes: Array) -> Mask:
 
 
 def _crossing(lines: Array, others: Array) -> Mask:
-    """Return which lines cross which others, shape (lines, others): the ends of each lie on different sides of the other."""
+    """Return which lines cross which of ``others``, shape (lines, others)."""
 
     def side(a: Array, b: Array, c: Array) -> Array:
         """Return the sign of the turn from a over b to c."""
