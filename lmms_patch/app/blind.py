@@ -178,7 +178,7 @@ def _plain(answer: object) -> str:
 
 
 def _rights(items: Sequence[Item], answers: Sequence[Sequence[object]], right: Array) -> list[set[object]]:
-    """Return each item's right answers: places of the gold among options, else the golds and answers scored as right."""
+    """Return each item's right answers: places of the gold among options, else golds and answers scored as right."""
     by_gold = [
         {place + 1 for place in item.rights} if item.is_choice else set(map(_plain, item.golds)) for item in items
     ]

@@ -121,7 +121,8 @@ def _check_existing(api: HfApi, repository: str, public: bool) -> None:
     try:
         there: Any = api.dataset_info(repository)
     except RepositoryNotFoundError as error:
-        if _status(error) == 401:  # the hub says so of every name where it does not take the token
+        # A refused token gives 401 for every name, so the repository may well exist.
+        if _status(error) == 401:
             raise
         return
     if bool(there.private) and public:

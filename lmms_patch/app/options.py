@@ -37,7 +37,7 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
             if info is None:
                 continue
             default = inspect.Parameter.empty if field.is_required() else field.default
-            # A mapping cannot be typed.
+            # Nobody can type a mapping on a command line: the option takes a text, parsed later.
             kind = str if str in get_args(field.annotation) and default is not None else field.annotation
             fields.append(
                 inspect.Parameter(
@@ -213,7 +213,8 @@ class PruneArguments(BaseModel):
 class StressArguments(BaseModel):
     """What to test text-only, and how."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())  # model_args is an option
+    # pydantic reserves names with ``model_``, and model_args is an option.
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     task: Annotated[str, typer.Argument(metavar="TASK", help="A base task, group or tag, such as gqa.")]
     diagnostic: Annotated[

@@ -299,7 +299,7 @@ def _judge(
             settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found)
         )
         select = work.diagnose(items, rewards, work.selects)
-        # A single pass by scores of golds that mean something has no shuffled counterpart but one round of our own.
+        # Given scores come from real golds, so under shuffled golds a round of our own stands in.
         if given is not None:
             alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
         return prune(items, alike, select).removed, work.diagnose(items, rewards, work.judges)

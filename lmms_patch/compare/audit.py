@@ -269,7 +269,8 @@ def _check_version(result: Result, first: int, where: str) -> None:
         first: the first version that wrote what the run holds.
         where: what an error starts with.
     """
-    first = max(first, 1 if result.run.digests else 0)  # no run without a version had a file for its objects
+    # A run with a separate file of objects is of version 1 or later.
+    first = max(first, 1 if result.run.digests else 0)
     if result.version < first:
         raise RecordError(
             f"{where}: made.numbers is {result.version}, but it holds what version {first} was the first to write; the file was changed"
@@ -303,7 +304,8 @@ def _check_size(result: Result, where: str) -> list[str]:
     asked = min(counts.effective, there)
     if asked < there and run.limit is None:
         raise _refuse(where, "limit", run.limit, f"{asked} (of {there} docs)", "the harness's count of its samples")
-    if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):  # docs without boxes have no record
+    # A task on docs' own boxes skips docs without boxes, so fewer records than docs are right there.
+    if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):
         raise RecordError(
             f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}"
         )
@@ -321,7 +323,8 @@ def _check_settings(result: Result, where: str) -> None:
     options, settings = result.options, parts(result.stored.settings)
     said = {name: getattr(options, name) for name in ("seed", "delta", "scale", "chance", "signed")}
     for name, value in {**said, "form": (options.aggregation or {}).get(result.metric)}.items():
-        if result.version or settings[name]:  # files of the first versions may lack settings
+        # Files of the first versions may lack settings.
+        if result.version or settings[name]:
             _match(where, f"settings.{name}", settings[name], value, "its configuration")
 
 
@@ -356,7 +359,7 @@ def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
     """Return the columns of an analysis."""
     out: dict[str, Any] = catalogue.columns(analysis, result.kind)
     failed, metric = analysis.failed, analysis.metric
-    # Else the harness's own number is also of failed calls, or of one order.
+    # With failed calls or several orders the harness's number is not FIP.
     if not (failed and failed.first) and not result.kind.every_order:
         out[metric] = analysis.fip.value
     if result.kind.prefix:
@@ -514,7 +517,8 @@ class _Log:
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
         run = self.result.run
         counts, first = run.counted(self.result.task), run.offset
-        numbered = run.adapter != IMPORTED  # rows that were imported keep their own numbers
+        # Imported rows keep the numbers of their table, which need not begin at 0.
+        numbered = run.adapter != IMPORTED
         if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts.effective:
             said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts.effective} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
@@ -535,7 +539,8 @@ class _Log:
     def _records(self, pipelines: int) -> list[Record]:
         """Return the records of this filter, each checked alone; check the number of lines of the log."""
         times, out = Counter[int](), []
-        for line in read_lines(self.path, lean=True):  # every line, whatever the filter
+        # The lines of all filters are counted: a lost line of any filter shows a damaged log.
+        for line in read_lines(self.path, lean=True):
             record = line.record
             self._check_record(record, line.doc_id)
             times[record.doc_id] += 1
@@ -698,7 +703,8 @@ class _Log:
             self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if getattr(tst, key, None)]
         given = {"records", *self.given, *flat, *flat_of_tst(tst)}
         odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
-        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
+        # An unknown number may come from anybody, so it is named and not refused.
+        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]
         return tuple(dict.fromkeys(self.unchecked))
 
     def _check_images(self) -> None:
@@ -741,7 +747,8 @@ class _Log:
                 items = self._items(metric) if self.kind.every_order and self._is_mean(metric) else None
                 if items is not None:
                     _match(self.where, metric, own, float(items.mean()))
-                else:  # the primary metric is judged without failed calls, and in every order
+                else:
+                    # For the primary metric rules use FIP (no failed calls, every order), not this number.
                     said = self.aside if metric == primary else self.unchecked
                     said.append(f"{metric} as lmms-eval counts it")
 
@@ -808,7 +815,8 @@ class _Log:
         known = np.array([item is not None for item in chosen.items], bool)
         picked = table.picked(chosen).where(known)
         value = own
-        if "_drop" in name:  # FIP less M over the docs with a cell hidden: of the same docs
+        # A drop is FIP less M with a cell hidden, both over the same docs.
+        if "_drop" in name:
             full = table.picked(table.full).where(known)
             form = next(
                 (one for one in (forms.FORMS.get(declared or ""), forms.MEAN, forms.PERCENT) if one is not None),
@@ -828,7 +836,8 @@ class _Log:
         for place, own, given in differences(stored, fresh, path, self.result.version):
             if outcome.since(place) <= self.result.version:
                 raise _refuse(self.where, place, own, given)
-            if ".necessity" not in place:  # no rule goes by it; earlier versions counted docs with their luck
+            # No rule goes by the necessity map, and earlier versions counted lucky docs in it.
+            if ".necessity" not in place:
                 self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 

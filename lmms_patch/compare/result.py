@@ -459,7 +459,7 @@ class Pair:
             rows[name] = _known(one)[used], _known(two)[used]
         clusters = None if self.clusters is None else self.clusters[used]
         scores = np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen])
-        # Estimates of docs lie outside the scale; those of all docs are moved to its ends.
+        # With sampling, estimates of docs may leave the scale, while those of all docs are clipped to it.
         if any(table.sampled for table in self.tables):
             low, high = (
                 choose(side)
@@ -625,7 +625,8 @@ class Pair:
             metric = name if name in natives else primary
             parts = {"scores", "items"} if metric != primary or _of_items(self.form) else {"scores"}
             sets = {""} if name in (*natives, "score", "fip") else _sets_of(name, result)
-            if sets is None:  # chance, or a number of boxes: it may be made of anything
+            # Chance and numbers of boxes may be made of any view, so any change counts.
+            if sets is None:
                 return not changed
             return not any(key in sets and (not of or (of == metric and part in parts)) for key, of, part in changed)
 

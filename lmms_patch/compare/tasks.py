@@ -320,7 +320,7 @@ def _task_json(task: Task) -> dict[str, Any]:
         for f in dataclasses.fields(Compared)
         if f.name not in ("task", "differences", "unchanged", "bounds")
     }
-    # Not of every task.
+    # Fields that only some tasks have are left out where empty.
     told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}
     return {
         "first": task.first,

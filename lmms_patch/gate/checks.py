@@ -164,9 +164,11 @@ class Limited(Check):
     def verdict(self, level: float, primary: bool | None) -> Verdict:
         rule, (least, most) = self.rule, self.ends
         number, bounds = self.number(level), self.bounds(level)
-        if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
+        # Nothing changed on these docs, so the interval could only speak of docs that nobody asked.
+        if number.unchanged:
             call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
-            number = number if bounds is None else bounds[0]  # of all docs, also those without a verdict
+            # A bound is over all docs, while the number lacks the docs without a verdict.
+            number = number if bounds is None else bounds[0]
         elif bounds is not None:
             number, call, reason = self._worse(bounds)
         else:
@@ -287,7 +289,8 @@ class Difference(Limited):
     @property
     def partner(self) -> Subject:
         """The baseline's result."""
-        assert self.before is not None  # a rule that compares without a baseline is refused
+        # ``judge`` refuses rules that compare when no baseline is given.
+        assert self.before is not None
         return self.before.partner(self.one)
 
     @property
@@ -477,7 +480,8 @@ class Checked(Kept):
     def found(self) -> tuple[int, str]:
         """Return 1 where the sample logs give every number of result and baseline, else 0; name the missing."""
         missing = [*self.one.unchecked, *self.one.audit.unsealed]
-        with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
+        # ``partner`` raises where the baseline has no such result; then there is nothing to check.
+        with contextlib.suppress(RecordError):
             before = None if self.before is None else self.before.partner(self.one)
             missing += [f"the baseline: {what}" for what in before.unchecked + before.audit.unsealed] if before else []
         aside = ", ".join(self.one.audit.aside)
@@ -534,7 +538,8 @@ def _docs_of(one: Subject, name: str) -> tuple[int, int]:
 
     Docs without a verdict are not lost: they count as wrong, or as right (``Limited._worse``).
     """
-    raw = name.partition("_adj")[0]  # the luck-corrected index asks only some docs on a wrong image
+    # The luck-corrected index rests on the docs with wrong images alone, which would look like a loss.
+    raw = name.partition("_adj")[0]
     match = next(iter(matching(one.measures, raw)), None)
     docs = one.measures[match].n if match is not None else one.result.docs
     if one.kind == "magic":
@@ -546,7 +551,8 @@ def _docs_of(one: Subject, name: str) -> tuple[int, int]:
     failed = analysis.failed if analysis else None
     without_first = failed.first if failed else 0
     lost = without_first if raw in ("score", "fip", one.result.metric) else failed.docs if failed else 0
-    # The number is of all docs, but a doc that was not asked cannot be lost.
+    # An estimate stands for all docs, but a doc that was never asked cannot be lost.
     if analysis and analysis.asked and analysis.asked.estimated:
-        docs = analysis.asked.docs - (lost - without_first)  # those whose first call failed are not among them
+        # ``asked.docs`` leaves out docs whose first call failed.
+        docs = analysis.asked.docs - (lost - without_first)
     return docs, lost

@@ -88,7 +88,8 @@ def _candidates(one: Subject, *, several: bool) -> Iterator[_Candidate]:
     head = f"{one.task} of {one.model}" if several else one.task
     first = {"fip": kind.full, "tst": bool(kind.folds), metric: kind.name == "magic"}
     for name in (name for name, holds in first.items() if holds):
-        better = one.higher != bool(kind.folds)  # a text-only model should not answer more than before
+        # For a text-only model, a higher score is the worse news.
+        better = one.higher != bool(kind.folds)
         if (limits := _limits(one.measures.get(name), low=better, high=not better)) is not None:
             yield _Candidate(
                 {"name": f"{head}: {metric if name == 'fip' else name}", **about, "metric": name, **limits[0]},

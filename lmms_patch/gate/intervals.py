@@ -231,7 +231,7 @@ def _paired(one: Subject, other: Subject, name: str, compared: Compared) -> Diff
     elif one.kind == "magic":
         names.insert(0, primary if name == "score" else name)
     change = next((compared.differences[key] for key in names if key in compared.differences), None)
-    # Unpaired differences do not count what differs.
+    # ``differing`` is None for an unpaired difference.
     return None if change is None or change.differing is None else change
 
 

@@ -131,7 +131,8 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     _check_primary(rules, checks)
     made = tuple(verdicts(checks, rules.primary))
     # After the verdicts: comparing makes notes of its own.
-    if before is not None:  # notes of the comparisons that the verdicts needed, too
+    # After the verdicts: their comparisons add notes to the baseline.
+    if before is not None:
         notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
         notes += list(before.notes) if needed else ["no rule compares with the baseline"]
     given = str(out), "" if baseline is None else str(baseline)

@@ -47,7 +47,8 @@ def call(
 
 def _above(low: float, high: float, bound: float) -> Call:
     """Return pass for an interval above a bound, fail for an interval below, else inconclusive."""
-    slack = _TOLERANCE * max(1.0, abs(bound))  # adding the margin may change the last digit
+    # Adding the margin may change the last digit of the bound.
+    slack = _TOLERANCE * max(1.0, abs(bound))
     if low >= bound - slack:
         return "pass"
     return "fail" if high < bound - slack else "inconclusive"

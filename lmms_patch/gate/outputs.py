@@ -334,7 +334,8 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
         if isinstance(value, str):
             out[key] = line(value)
         elif isinstance(value, Estimate):
-            out[key] = sheets.to_json(value, sheets.ESTIMATE)  # the verdict has the reason
+            # Without the reason, which the verdict has already.
+            out[key] = sheets.to_json(value, sheets.ESTIMATE)
     out["baseline_model"] = out["baseline_model"] or None
     return {("verdict" if key == "call" else key): value for key, value in out.items()}
 

@@ -191,7 +191,8 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
     images: set[str] = set()
     total = usable = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is not a fault
+        # Pillow warns of large images, which are no fault here.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         for line, item, line_faults in _lines(source, decode=True, drawn=True):
             total += 1
             faults += line_faults

@@ -47,9 +47,8 @@ _STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own bo
 _MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
 _LITTLE = 0.1  # of a box: a plate may hide that much of it to stand a pixel off all other outlines
 _MUCH = 0.5  # of a box: a plate may hide that much of it to keep off other outlines
-_CROSSING = (
-    3  # the kind of place that crosses another outline: those before it are free, those after it lie in other boxes
-)
+# The kind of place that crosses another outline: kinds before it are free, kinds after it lie in other boxes.
+_CROSSING = 3
 _EXCHANGES = 8  # how many sets of plates are asked to make room for one
 _HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
 
@@ -130,7 +129,8 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16"):
         values = values / 257
     elif image.mode == "I" and values.size and values.min() >= 0 and 255 < values.max() <= 65535:
-        values = values / 257  # a 16-bit PNG, as older versions of Pillow open it
+        # Older versions of Pillow open a 16-bit PNG in mode I.
+        values = values / 257
     elif values.size:
         low, high = np.nanmin(values), np.nanmax(values)
         if image.mode == "F" and low >= 0 and high <= 1:
@@ -530,7 +530,8 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
             options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
     # Plates with few good places choose first, since they cannot dodge later.
     order = sorted(range(len(texts)), key=lambda place: (int((fixed[place] < 1).sum()), place))
-    taken = np.zeros((len(texts), 4), np.int64)  # a plate without a place is empty, so it meets nothing
+    # Plates not yet placed are empty rectangles, which meet nothing.
+    taken = np.zeros((len(texts), 4), np.int64)
     meeting = _MEETING if strict else 50.0
     chosen: dict[int, int] = {}
 

@@ -242,7 +242,8 @@ def _values(
         if key not in keys or (value is None and not one.required):
             continue
         if key == "schema" and isinstance(value, float) and value == SCHEMA:
-            value = SCHEMA  # tables store a column of whole numbers and nulls as 1.0
+            # A table column with whole numbers and nulls is stored as floats: 1 comes as 1.0.
+            value = SCHEMA
         said, found = fault(value, one.type).removeprefix("it "), "value wrong"
         if value is None or (said and one.required and isinstance(value, str) and not value.strip()):
             said, found = "is empty" if value is not None else "is null" if key in row else "is missing", "key missing"

@@ -76,7 +76,8 @@ def decode_image(data: Path | bytes) -> Image.Image:
         return image
     except ImageFaultError:
         raise
-    except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
+    except Exception as error:
+        # Pillow's decoders raise almost any exception on damaged files.
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
 
 
@@ -194,7 +195,7 @@ class Source:
                 raise ImageFaultError(
                     f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True
                 )
-            # A Windows share: resolving its path would already contact the server.
+            # Resolving the path of a Windows share would already contact the server, so it is refused unresolved.
             if name.startswith("\\\\") or not below(path, *self.homes):
                 where = f"leads out of the dataset's folder ({self.folder})"
                 raise ImageFaultError(
@@ -204,7 +205,8 @@ class Source:
                 if path.is_file():
                     return path
                 kind = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is missing"
-            except OSError as error:  # a name that is too long, a folder that may not be entered
+            except OSError as error:
+                # For example a name that is too long, or a folder that may not be entered.
                 kind = f"cannot be looked for: {error.strerror}"
             raise ImageFaultError(f"{shown} {kind} (looked in {self.folder})", missing=True)
         value = row.get("image")
@@ -337,7 +339,8 @@ def _hub(name: str, split: str) -> Source:
 
     try:
         table = datasets.load_dataset(name, split=split)
-    except Exception as error:  # the hub, the network, the cache and pyarrow each have their own exceptions
+    except Exception as error:
+        # Hub, network, cache and pyarrow raise exceptions of many kinds.
         raise DatasetError(
             f"{name}: no such file, and the hub gives no split {split!r} of it ({_first_line(error)}); "
             "without a network, give a file or a folder, or a dataset that was downloaded before"
@@ -345,7 +348,7 @@ def _hub(name: str, split: str) -> Source:
     homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
         table = table.cast_column("image", datasets.Image(decode=False))
-        # Where it was downloaded to.
+        # Images of a hub dataset may lie in the caches only.
         homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))
 
     def rows() -> Iterator[tuple[int, Any]]:

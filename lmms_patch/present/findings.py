@@ -225,7 +225,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     for one in cases:
         for name in _rules_of(one):
             ruled[name].append(one)
-    # A blind run of such a benchmark only says so again.
+    # "No image is needed" says already what a blind run of the same benchmark shows.
     said_already = {(one.model, one.base): one for one in ruled["no image"]}
     again = [one for one in ruled["without"] if (one.model, one.base) in said_already]
     ruled["without"] = [one for one in ruled["without"] if one not in again]
@@ -267,7 +267,7 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
         )
         if None in checks:
             words = by_key[one.cases[0]].kind.words
-            # Clips have no _crci.
+            # There is no _crci for clips.
             notes.append(words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", "")))
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
             notes.append(
@@ -380,7 +380,8 @@ def _of_index(case: Case) -> list[str]:
         return ["unread"]
     marked = any(case.grid(n).mark for n in case.grids)
     rule = _together({_of_grid(case, n) for n in case.grids})
-    beside = ["contradicted"] if marked and rule != "undecided" else []  # an undecided case says so itself
+    # The sentence on an undecided case tells of the contradiction already.
+    beside = ["contradicted"] if marked and rule != "undecided" else []
     on_lines = [one.low for n in case.grids if (one := case.measures.get(f"on_lines{n}")) and one.low is not None]
     beside += ["lines"] if any(low > 0 for low in on_lines) else []
     return [rule, *beside, *(["subtitled"] if case.subtitled else [])]
@@ -391,7 +392,8 @@ def _of_grid(case: Case, n: int) -> str:
     index, grid = at_level(case.index(n), max(case.level, case.index(n).level)), case.grid(n)
     low, high = index.low, index.high
     measured = _is_measured(case, n)
-    if low is None or high is None or low == high:  # without width: of an earlier version, it says nothing
+    # Earlier versions wrote intervals without width, which say nothing.
+    if low is None or high is None or low == high:
         return "undecided"
     # A contradiction is settled only by a measured null.
     if not measured and reading.mark_of(grid):
@@ -403,7 +405,8 @@ def _of_grid(case: Case, n: int) -> str:
         return "whole"
     if low > 0:
         return "more"
-    if not measured:  # the best of n² tries rises by luck alone, so a low index that is not corrected may be luck
+    # The best of n² tries rises by luck alone, so a low index that is not corrected may be luck.
+    if not measured:
         return "undecided"
     return "cell" if high <= 0 else "even" if low >= -EVEN and high <= EVEN else "undecided"
 
@@ -480,7 +483,8 @@ class _Teller:
     def __init__(self, cases: Sequence[Case]) -> None:
         self._names = names(cases)
         known = {(one.model, one.base, one.kind.name): one for one in cases}
-        asked_once = len(known) == len(cases)  # else a benchmark's tasks are told apart by their own names
+        # Where a model was asked a benchmark's kind twice, only the tasks' names tell results apart.
+        asked_once = len(known) == len(cases)
         self._models = Counter((base, kind) for _, base, kind in known) if asked_once else Counter[tuple[str, str]]()
         self._full = {(one.model, one.base): one for one in cases if "fip" in one.measures and one.kind.index}
         self._of_clips = {one.base for one in cases if one.kind.needs_video}
@@ -534,7 +538,8 @@ class _Teller:
         measures = case.measures
         if rule in ("whole", "more", "cell", "even"):
             return self._index(case, _telling(case, rule)) if case.grids else "no index"
-        if rule == "mislead":  # an index above 1 is not a number that people should carry away
+        # An index above 1 misleads readers, so FIP and MPP stand in its place.
+        if rule == "mislead":
             best = measures.get(f"mpp{case.grids[0]}")
             told = f"{number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
             return f"{case.score} {case.kind.words.say(told)}"

@@ -79,11 +79,12 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
     top = full_marks(result.analysis, result.described["options"].get("scale"))
     metric, rows = result.metric, catalogue.keyed(result.kind, result.grids)
     for name, one in result.measures.items():
-        if one.value is None or name in ("score", "fip"):  # both are the primary metric under another name
+        # ``score`` and ``fip`` repeat the primary metric.
+        if one.value is None or name in ("score", "fip"):
             continue
         of_scores = name == metric or name.startswith("mpp")
         words = rows[name][0].words if name in rows else ""
-        # null: not known.
+        # null in this schema means that the end is not known.
         low, high = (
             ("-Infinity", None if words == "corrected" else 1.0)
             if words
@@ -186,7 +187,8 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
     """Yield the numbers of a result for the Hub: name, id of the task, estimate."""
     base, metric = result.base, result.metric
     score = result.measures["score"]
-    native = result.measures.get(metric, score)  # of one order, where the score is of every order of the options
+    # The metric's own number is of a single order, while ``score`` may be of every order.
+    native = result.measures.get(metric, score)
     if result.kind.full and native.value is not None:
         yield metric, base, native
     one = case(result)

@@ -383,7 +383,7 @@ def standings(
             ranked.append(
                 (model, mean_size([indices[name] for name in shared]), mean_index([indices[name] for name in shared]))
             )
-    # Equal means stay equal, whatever the order of the sum.
+    # Rounded, so that equal means stay equal whatever the order of summing.
     values = [round(size.value or 0.0, 9) for _, size, _ in ranked]
     spans = places([badness(size, INDEX)[1] for _, size, _ in ranked])
     ranks = [

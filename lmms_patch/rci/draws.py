@@ -103,7 +103,8 @@ class Draws:
         scores = np.concatenate(
             [self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)]
         )
-        if self.table.sampled:  # estimates lie outside the scale of the scores that they are made of
+        # With sampling, estimates of docs may lie outside the scale of scores.
+        if self.table.sampled:
             scores = scores.clip(*self.table.range_seen)
         self._ends = ends_of(scores, self._marks(form))
 
@@ -124,7 +125,8 @@ class Draws:
                 [native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]]
             )
         self.reason = native.no_calls
-        failed = all(map(math.isnan, self.point.values()))  # on all docs, so it would fail on samples of them too
+        # Where M fails on all docs it fails on every draw too.
+        failed = all(map(math.isnan, self.point.values()))
         if self.reason or failed or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
             self.drawn = {name: np.empty(0) for name in names}
             return
@@ -221,7 +223,8 @@ class Draws:
             [np.tile(unseen[:, k * width : (k + 1) * width], (1, count)) for k, count in enumerate(counts)]
         )
         for k, name in enumerate(names):
-            if name.startswith(UNIFORM):  # the expected score of a random guess is known, for unseen docs too
+            # The expected score of a uniform guess is known, also for docs never drawn.
+            if name.startswith(UNIFORM):
                 extremes[:, starts[k] * width : starts[k + 1] * width] = (
                     part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
                 )
@@ -234,7 +237,7 @@ class Draws:
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
         """Return M of right-or-wrong answers to independent docs; None for graded scores."""
         scores = self.sets[name][0].scores[used]
-        # One unit of a mean of scores, on the metric's own scale.
+        # The factor turns a mean of scores into the metric's own scale.
         unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 

@@ -46,7 +46,7 @@ def _rule(work: Work) -> float | None:
     asked = work.table.asked
     if not asked or work.form is None or not work.form.plain or work.table.kind.every_order:
         return None
-    # From the mean of scores to the metric.
+    # The factor turns a mean of scores into the metric's own scale.
     factor = {"percent": 100.0, "sum": float(len(asked))}.get(work.form.name, 1.0)
     full = work.settings.scale or work.ceiling
     rule = published(asked, full / factor if full else 1.0)

@@ -126,7 +126,7 @@ class Gates:
             docs = int(used.sum())
             whole, difference = f"{name}_full", self._work.draws.estimate_of(minus, (f"{name}_full", name), None, used)
             wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
-            # FIP of all docs is more precise.
+            # FIP over all docs is more precise than FIP over the used docs.
             if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:
                 of_all = self._work.draws.estimate_of(minus, ("fip", name))
                 if of_all.se is not None and of_all.se < difference.se:

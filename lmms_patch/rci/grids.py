@@ -92,7 +92,8 @@ class Grids:
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {medium}s earn as many by luck is assumed, not tested"
             )
-        banded = not self._work.table.kind.regions  # the papers' bands are of grids
+        # The papers define bands for grids only.
+        banded = not self._work.table.kind.regions
         return Grid(
             n=n,
             excluded=int((~used).sum()),
@@ -114,7 +115,7 @@ class Grids:
         )
 
     def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
-        """Estimate the index of a run over all docs, with an interval.
+        """Estimate the index that a run over all docs would print, with an interval.
 
         None if this run asked all docs, or has no index.
         """
@@ -128,8 +129,10 @@ class Grids:
         if not math.isfinite(found.half):
             return dataclasses.replace(value, se=None, low=None, high=None, draws=0, reason=NO_ENDS)
         se = found.half / intervals.normal_quantile((1 + self._work.settings.level) / 2)
-        moved = value.value - found.value  # FIP or MPP may have been moved to the end of the scale
-        low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)  # no index is above 1
+        # Where FIP or MPP was clipped to the scale, the interval moves with the value.
+        moved = value.value - found.value
+        # No index is above 1.
+        low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)
         return dataclasses.replace(value, se=se, low=low, high=high, draws=0, reason="")
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:

@@ -173,7 +173,8 @@ def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
             (said for path in sorted(folder.glob("*_results.json")) if (said := _model_of(path)) not in (None, model)),
             None,
         )
-        other = taken.get(name.lower(), other)  # many file systems do not tell capitals apart
+        # Many file systems do not tell capitals apart.
+        other = taken.get(name.lower(), other)
         if other is not None:
             names = " and ".join(repr(line(one, 80)) for one in (other, model))
             raise RecordError(

@@ -111,7 +111,8 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         choose(side)
         for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True)
     )
-    sampled = any(table.sampled for table, _ in tables)  # estimates of docs lie outside the scale
+    # With sampling, estimates of docs may lie outside the scale.
+    sampled = any(table.sampled for table, _ in tables)
     ends = intervals.ends_of(stacked[:, :2].clip(low, high) if sampled else stacked[:, :2])
     fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(np.clip(stacked[:, 1].mean(), min(0.0, low), high)) if docs else None
@@ -274,7 +275,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
         return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
 
-    # Alike in all runs.
+    # A doc that no run drew is alike in all runs.
     unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)

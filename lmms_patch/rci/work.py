@@ -187,7 +187,8 @@ class Work:
             both = np.isfinite(other.scores) & np.isfinite(full.scores)
             if both.any():
                 sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
-        if self.form is None:  # otherwise luck is computed from sums (``luck.measured``)
+        # With a known form, luck is computed from sums instead (``luck.measured``).
+        if self.form is None:
             for n, used in self.used.items():
                 wrong = self.table.wrong_best(n)
                 both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)

@@ -179,7 +179,8 @@ def judge(
     groups = {
         name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])
     }
-    if len(set(next(iter(groups.values())))) == 1:  # one category of one format: matched or not is the same
+    # With a single category and format, matching changes nothing.
+    if len(set(next(iter(groups.values())))) == 1:
         groups = {"none": groups["none"]}
     everyone = np.arange(len(items))
     kept = np.setdiff1d(everyone, removed)

@@ -91,7 +91,8 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
     """
 
     def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
-        from threadpoolctl import threadpool_limits  # of the extra ``tst``, which a plain RCI run does not need
+        # threadpoolctl comes with the extra ``tst``, which a plain RCI run does not need.
+        from threadpoolctl import threadpool_limits
 
         def one(job: Job) -> list[Prediction]:
             train, test, seed = job

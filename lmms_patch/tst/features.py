@@ -444,7 +444,8 @@ class OptionTable:
             for family in [*self._fixed_families, *self._slot_families(slots)]
         ]
         for family, statistics in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
-            for name, values in statistics.items():  # an option competes only with the options of its own item
+            # An option competes only with the options of its own item.
+            for name, values in statistics.items():
                 columns[f"{family}: {name}"] = values if name == "count" else _less_mean(values, self.owner, count)
         rows, items = self._static
         for name, values in rows.items():

@@ -196,7 +196,8 @@ def _conditional_logit(terms: Terms, owner: Places, target: Array) -> Array:
 
     starts, item = items_of(owner)
     share = target / np.maximum(np.add.reduceat(target, starts), 1)[item]
-    known = np.add.reduceat(share, starts) > 0  # candidates may lack the gold: such an item tells nothing
+    # An item whose candidates lack the gold teaches nothing.
+    known = np.add.reduceat(share, starts) > 0
 
     def loss(weights: Array) -> tuple[float, Array]:
         scores = terms @ weights

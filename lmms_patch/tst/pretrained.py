@@ -57,7 +57,8 @@ class Pretrained:
             yield
         except OptionError:
             raise
-        except Exception as error:  # its loaders raise anything, and pass on what files and networks raise
+        except Exception as error:
+            # The loaders raise anything, and pass on errors of files and networks.
             if _is_memory(error):
                 raise
             raise OptionError(f"{self.option}={self.name}: {self._said(error)}") from error

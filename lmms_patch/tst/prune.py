@@ -343,7 +343,7 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     Returns:
         Shape (n,), 0..1; 1 for unscored items.
     """
-    # Of the extra ``tst``, which a pruning by given scores does not need.
+    # scikit-learn comes with the extra ``tst``, which a pruning by given scores does not need.
     from sklearn.isotonic import (
         isotonic_regression,
     )
@@ -404,7 +404,7 @@ def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, give
         for item in items
     )
     scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
-    # None: as earlier versions wrote it.
+    # The None keeps the text as earlier versions wrote it, so their files still fit.
     text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -36,7 +36,7 @@ def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95,
     Returns:
         None where no record has a text-only cross-validation.
     """
-    # Ranks hand them on in another order.
+    # Ranks hand records on in another order than a single process.
     records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)
     if not records:
         return None

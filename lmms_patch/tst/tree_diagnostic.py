@@ -123,7 +123,8 @@ class PreparedRf:
             raise OptionError(
                 f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting"
             )
-        if settings.embed is not None:  # all texts at once, while all cores are free: each fold has one
+        # All texts are embedded now, while all cores are free: later each fold has a single core.
+        if settings.embed is not None:
             settings.embed([text for item in items for text in (asked_of(item), *map(option_name, item.options))])
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
@@ -281,7 +282,7 @@ class PreparedRf:
         return sorted(rows, key=lambda row: (row.kind, -row.gain, row.feature))
 
     def _permuted(self, places: Places, asked: Places, ready: Ready, seed: int) -> dict[str, float]:
-        """Return the lost accuracy after shuffling a group of features among held-out rows, for the most important groups."""
+        """Return the accuracy lost by shuffling each of the most important groups of features among held-out rows."""
         groups: Counter[str] = Counter()
         for name, share in zip(ready.features.names, ready.importance, strict=True):
             groups[group_of(name)] += share

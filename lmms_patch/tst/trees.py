@@ -202,7 +202,8 @@ def _fitted(
     if settings.model == "forest":
         filled = _filler(known)
         model.fit(filled(known), y.astype(int))
-        model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
+        # Several threads would sum trees in the order of finishing, which changes the last bits.
+        model.n_jobs = 1
         return (lambda values: np.asarray(model.predict_proba(filled(values))[:, 1])), _importance(model, settings)
     model.fit(known, y.astype(int))
     return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(

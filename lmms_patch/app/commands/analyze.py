@@ -150,7 +150,8 @@ def blocks(
 
     shown = rci.recomputed(run)
     cases = [case(a.result) for a in run]
-    if of_category:  # how many docs a benchmark has says nothing of how many a category has
+    # The size of the benchmark says nothing about the size of a category.
+    if of_category:
         cases = [dataclasses.replace(one, size=None) for one in cases]
     out = [folded((one.text for one in findings(cases)), most), rci.table(shown, most), rci.gates(shown, most)]
     out.append(necessity.table(shown, most))

@@ -86,7 +86,8 @@ def command(
     mistake: BaseException | None = None
     try:
         judgement = gate(out, config, baseline=baseline)
-    except BaseException as error:  # whatever it is, the files say that nothing was judged
+    except BaseException as error:
+        # Whatever went wrong, the files must say that nothing was judged.
         mistake = error
         said = (
             str(error)
@@ -97,7 +98,8 @@ def command(
     if mistake is None:
         outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     else:
-        with contextlib.suppress(PatchError):  # the first mistake is the one to tell
+        # A second error, from writing, must not hide the first.
+        with contextlib.suppress(PatchError):
             outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     _print(judgement, every, told, summary_file is not None)
     if mistake is not None:

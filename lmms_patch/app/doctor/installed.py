@@ -98,7 +98,8 @@ def versions() -> Iterator[Line]:
     """Check the installed versions against the requirements of lmms-patch, lmms-eval, torchvision and transformers."""
     unmet = {name: found for name in NEEDING if (found := list(_unmet(name)))}
     for name, found in unmet.items():
-        ours = name != HOST  # lmms-eval requires much that only some of its tasks use
+        # lmms-eval requires packages for single tasks, so a missing package is only a warning there.
+        ours = name != HOST
         wrong = ", ".join(
             f"{needed} ({f'{version} is installed' if version else 'not installed'})" for needed, version in found
         )
@@ -204,7 +205,8 @@ def plugin() -> Iterator[Line]:
     log().disable("lmms_eval")
     try:
         registry = import_module(GROUP).MODEL_REGISTRY_V2
-    except Exception as error:  # a broken torch, a missing package: whatever it is, no run starts
+    except Exception as error:
+        # A broken torch, a missing package: with any error here no run starts.
         yield Line(
             "plugin",
             "wrong",

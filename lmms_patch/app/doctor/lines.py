@@ -76,7 +76,8 @@ def check(about: str) -> Callable[[Callable[P, Iterator[Line]]], Callable[P, lis
             try:
                 for one in function(*args, **kwargs):
                     out.append(one)
-            except Exception as error:  # whatever is broken, the other checks say more
+            except Exception as error:
+                # One broken check must not hide what the others find.
                 out.append(
                     Line(
                         about, "wrong", f"could not be looked at ({brief(error)})", "see what the other lines say first"

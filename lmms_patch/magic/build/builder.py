@@ -399,7 +399,7 @@ def _clear(
 
 def _place(file: Path, target: Path, placing: str) -> None:
     """Copy or link an image into the folder, whole or not at all."""
-    # A link in its place would point to itself, so leave it.
+    # The input lies at the target already: a link there would point to itself.
     if target.exists() and target.samefile(file) and not _is_old_link(target, file):
         return
     with files.replacing(target) as part:

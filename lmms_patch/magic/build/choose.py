@@ -183,7 +183,8 @@ def _spots(
     for t, path in maps.items():
         try:
             saliency = load_saliency(path, size, rules.scale)
-        except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
+        except Exception as error:
+            # Pillow's decoders raise almost any exception on damaged files.
             raise DropError("saliency map unreadable", f"{path.name} ({type(error).__name__})") from None
         for rect in hotspots(saliency, rules):
             spots.setdefault(rect, _Found(rect, "", f"saliency:{t}"))

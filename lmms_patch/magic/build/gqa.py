@@ -207,7 +207,8 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
         raise DropError("scene damaged", f"it has {len(objects)} objects; at most {MOST_OBJECTS} are read")
     scale = _scale(data, size)
     boxes, names, faults = {}, {}, {}
-    for key in sorted(filter(is_writable, objects)):  # questions cannot name other keys
+    # No question can name a key that is not writable.
+    for key in sorted(filter(is_writable, objects)):
         one = objects[key]
         extent = _extent(one)
         if extent is None:

@@ -65,7 +65,8 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         ) from None
     try:
         lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
-        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last line
+        # A killed run may have cut the last line.
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
         if len(whole) > 1:
             _require_same(whole[0], print_, journal)
         since = [one for one in whole[1:] if _is_whole(one["row"], one["notes"])]
@@ -116,7 +117,8 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
                 path.unlink()
         files.sweep(folder)
         if not stay:
-            with contextlib.suppress(OSError):  # not empty: it holds files that are not ours
+            # A folder with anybody else's files stays.
+            with contextlib.suppress(OSError):
                 folder.rmdir()
     except OSError as error:
         raise BuildError(

@@ -159,7 +159,8 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
     boxes = []
-    for left, top, wide, high, pixels in stats[1:].tolist():  # the first is the background
+    # Row 0 of the statistics is the background.
+    for left, top, wide, high, pixels in stats[1:].tolist():
         if pixels >= settings.min_area * width * height:
             boxes.append((int(left), int(top), int(left + wide), int(top + high)))
     return sorted(boxes, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))

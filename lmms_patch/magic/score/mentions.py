@@ -577,7 +577,8 @@ class _Reader:
         if spelt and not (self._is_name(token, False) and (named or before.kind in ("word", "sign"))):
             return ""
         if (gloss or ";" in joint) and not bare:
-            return ""  # a group of its own, which the words in between may dismiss
+            # The words in between may dismiss the next number, so it begins a group of its own.
+            return ""
         if bare and (ended or self._counts(item.end) or after.startswith(" another")):
             return ""
         if to:
@@ -600,7 +601,8 @@ class _Reader:
     def _range(self, start: int, low: Item, high: Item, word: str, again: str) -> str:
         """Return whether "R2 to R4" is a range, two boxes of a list, or a pair."""
         before = self.text[max(0, start - _NEAR) : start]
-        if word in ("to", "until", "up to"):  # "through" and "all the way to" are ranges
+        # "to" may join two boxes ("it moves from R1 to R2"); "through" and "all the way to" always join a range.
+        if word in ("to", "until", "up to"):
             clause = _STOP.split(before)[-1] + _STOP.split(self._after(high.end), maxsplit=1)[0]
             moves = again != "many" and _FROM.search(before) and not _ALL_FROM.search(before) and _MOVES.search(clause)
             if moves or _PAIRS.search(before):

@@ -183,7 +183,8 @@ def sentences(text: str) -> tuple[str, ...]:
             pending = ""
             if re.search(r"\w", joined) and not _NO_STEP.fullmatch(joined):
                 out.append(joined)
-        if re.search(r"[A-Za-z]\w", pending):  # a label alone on its line still names its box
+        # A label alone on its line still names its box.
+        if re.search(r"[A-Za-z]\w", pending):
             out.append(pending)
     return tuple(out)
 
@@ -229,7 +230,8 @@ def _ends(block: str, match: re.Match[str]) -> bool:
         return False
     if _PERHAPS.fullmatch(token) or mark.startswith(("..", "…")):
         return not lower
-    if re.fullmatch(r"[a-z]\.", token):  # an initial, or the letter of an option
+    # A single letter with a period is an initial ("J. Smith") or an option's label ("a.").
+    if re.fullmatch(r"[a-z]\.", token):
         return len(before) > 1 and before[-2].islower() and not lower
     return True
 
@@ -323,7 +325,8 @@ def _in_a_sentence(text: str) -> _Found:
 def _unwrapped(text: str) -> str:
     r"""Remove \boxed{...}, \text{...} and the like, also nested, unless an inner brace remains."""
     out: list[str] = []
-    held: list[tuple[int, bool]] = []  # for each open brace: its place in ``out``, and whether it may still be removed
+    # For each open brace: its place in ``out``, and whether it may still be removed.
+    held: list[tuple[int, bool]] = []
     done = 0
     for match in _WRAPPING.finditer(text):
         out += [text[done : match.start()], match[0]]

@@ -205,7 +205,7 @@ def is_due(record: Record, key: str) -> bool:
         return True
     if key in told:
         return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
-    # Earlier versions noted nothing of a doc without a gold answer.
+    # Earlier versions noted nothing on docs without a gold answer.
     return not any(other in told for other in BY_JUDGE.values())
 
 

@@ -270,7 +270,7 @@ def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, boun
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    # An unseen item: all its steps fall in one cell of the table.
+    # The extreme unseen item has all its steps in a single cell of the table.
     unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)

@@ -271,7 +271,8 @@ def _latest(
     newest: dict[tuple[Any, ...], tuple[BoardRun, BoardResult, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
     for run in sorted(stored, key=lambda run: run.order):
-        pipelines: Counter[str] = Counter()  # a run lists a task's filter pipelines in their order
+        # A run lists a task's filter pipelines in their order.
+        pipelines: Counter[str] = Counter()
         for result in run.results:
             place = pipelines[result.task]
             pipelines[result.task] += 1
@@ -284,7 +285,7 @@ def _latest(
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
                 count[key] += 1
-                # A part of the docs does not replace all of them.
+                # A newer run on a part of the docs must not replace a run on all of them.
                 if not (result.sampled and key in newest and not newest[key][1].sampled):
                     newest[key] = run, result, whole, place
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
@@ -410,7 +411,8 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
     """Return the settings missing in exactly a single one of two fingerprints."""
     out = []
-    for key in dict.fromkeys([*reference, *given]):  # a row of an earlier version lacks some
+    # A row of an earlier version may lack keys, so both key sets are walked.
+    for key in dict.fromkeys([*reference, *given]):
         if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):
             nothing = "unknown" if key in TOLD else "none"
             out.append(f"{key} ({nothing} {'there' if reference.get(key) is None else 'here'})")

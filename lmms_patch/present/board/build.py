@@ -84,7 +84,8 @@ def leaderboard(
         overalls, steps = tuple(overall(ranked, over)), tuple(changes(ranked, over))
         made, of_models = _files(title, ranked, overalls, steps), _of_models(title, ranked, updated.store, output)
         for name, (digest, text) in of_models.items():
-            if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
+            # An equal digest means that the file on disk is what would be written now.
+            if before.get(name) != digest or not (output / name).is_file():
                 made[name] = text()
         kept = dataclasses.replace(updated.store, written={name: digest for name, (digest, _) in of_models.items()})
         made[store.NAME] = store.to_text(kept)

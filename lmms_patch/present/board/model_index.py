@@ -80,7 +80,8 @@ def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     for _, same in sorted(by_result.items()):
         common = _common(same[0])
         metrics = {(one["metric_type"], repr(one["metric_args"])): one for entry in same for one in _metrics(entry)}
-        if metrics:  # each by itself: the function puts all results on one dataset together, whatever their settings
+        # One call for each: the function merges results on a dataset, whatever their settings.
+        if metrics:
             results += eval_results_to_model_index(
                 model, [EvalResult(**common, **metric) for metric in metrics.values()]
             )[0]["results"]
@@ -213,7 +214,8 @@ def _scalar(value: Any) -> str:
         if not math.isfinite(value):
             raise ValueError(f"{value} has no place in a card")
         text = repr(value)
-        return text if "." in text or "e" not in text else text.replace("e", ".0e")  # YAML 1.1 takes 1e-05 for a text
+        # YAML 1.1 takes 1e-05 for a text.
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
     if (
         isinstance(value, str)
         and value.replace("-", "").replace("_", "").isalpha()

@@ -252,7 +252,8 @@ def update(
         sha = _hash(path)
         if sha in old or sha not in by_hash:
             if place not in given and sha not in old:
-                continue  # what lies there now is another run, and nobody gave it
+                # Another run has taken this path since, and the user did not name it.
+                continue
             read, known_before = read + 1, known_before - (place in given)
             if read % 50 == 0:
                 tell(f"{read} results files read")
@@ -263,7 +264,7 @@ def update(
                 by_hash[sha] = new
             else:
                 same = alike.setdefault((new.date, *new.identity), [])
-                # A copy.
+                # A copy of a results file counts as the same run.
                 sha = next((other.sha256 for other in same if new.results and new.results == other.results), sha)
                 if sha == new.sha256:
                     by_hash[sha] = new
@@ -328,7 +329,8 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
             except RecordError:  # the file of its objects may have gone
                 continue
             now = _stored(run.sha256, read, [_result(result) for result in read.results], run.files)
-            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])  # the logs tell that
+            # Whether numbers were checked is not in the results file, so it is left out of the comparison.
+            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])
             return run if now == known else replace(now, results=remember(read))
     return None
 
@@ -362,7 +364,8 @@ def _place(path: Path, base: str) -> str:
 
 
 def _absolute(place: str, base: str) -> str:
-    return os.path.normpath(os.path.join(base, place))  # the folder itself may not be there yet
+    # The path is not looked up: the folder may not be there yet.
+    return os.path.normpath(os.path.join(base, place))
 
 
 def _stat(path: Path) -> os.stat_result:

@@ -371,7 +371,7 @@ def flat_sheet(board: Board) -> Sheet:
     words += "".join(
         f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known
     )
-    # Only where there are MAGIC boards.
+    # Columns of MAGIC numbers appear only on boards with MAGIC tasks.
     words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
     return Sheet(

@@ -56,7 +56,8 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
     except BaseException:
         if made:
             (folder / LOCK).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it is not empty: not ours to remove
+            # A folder that is not empty is not ours to remove.
+            with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
     finally:
@@ -94,7 +95,8 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
             pass
     except (OSError, RecordError) as error:
         for place in made:
-            with contextlib.suppress(OSError):  # it was never made, or is not empty
+            # The folder was never made, or is not empty.
+            with contextlib.suppress(OSError):
                 place.rmdir()
         raise _unwritable(folder, error) from None
     if changed or stale:

@@ -97,7 +97,8 @@ class Pictures:
             return Picture(why=first)
         try:
             return _checked(first(seen.doc_id), seen)
-        except Exception as error:  # a broken image, or a dataset that went away: the doc is shown without it
+        except Exception as error:
+            # A broken image or a dataset that went away: the page shows the doc without it.
             return Picture(why=line(f"its image cannot be read: {error}", 300))
 
     def _work(self) -> None:
@@ -108,7 +109,8 @@ class Pictures:
         while True:
             with self._news:
                 self._news.wait_for(lambda: bool(self._waiting))
-                key, seen = self._waiting[-1]  # the newest: what is looked at now
+                # The newest request first: that doc is on the screen now.
+                key, seen = self._waiting[-1]
             picture = self.take(key[0], seen)
             with self._news:
                 self._waiting = deque((one for one in self._waiting if one[0] != key), WAITING)
@@ -125,7 +127,8 @@ class Pictures:
                 self._opened[base] = self._open(base)
             except PatchError as error:
                 self._opened[base] = line(f"no images: {error}", 400)
-            except Exception as error:  # lmms-eval may raise anything while it loads a task
+            except Exception as error:
+                # lmms-eval may raise anything while it loads a task.
                 self._opened[base] = line(f"no images: {base} cannot be loaded here: {error!r}", 400)
         return self._opened[base]
 

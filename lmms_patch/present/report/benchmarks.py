@@ -65,7 +65,8 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     if not points:
         return cells(entries)
     several = [
-        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
+        # The paper's applications are for images only.
+        *([] if medium_of(points).instead else [fit(points)]),
         percentiles(points),
         *([matrix(points)] if len(benchmarks(points)) >= FEWEST and len(columns(points)) <= WIDEST_MATRIX else []),
         correlations(points),
@@ -184,7 +185,8 @@ def _told(point: Point | None) -> str | None:
 def indices(points: Sequence[Point]) -> Sheet:
     """Return all points as a table, an index per row, readable by ``published.read``."""
     words = medium_of(points)
-    index = "trci" if words.instead else "index"  # a table that is given back must say that it is in time
+    # The column's name tells ``published.read`` that the indices are in time.
+    index = "trci" if words.instead else "index"
     rows: list[dict[str, Cell]] = [
         {
             "benchmark": p.benchmark,

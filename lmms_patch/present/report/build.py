@@ -135,7 +135,8 @@ def _examples(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tup
     for entry, rule, line in picked:
         made = examples.example(entry.label, rule, line, entry.result.metric)
         image = pictures.get(entry.base, {}).get(made.doc_id)
-        fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
+        # An image of another size is not the image of this run.
+        fits = image is not None and tuple(image.size) == made.size
         out.append(dataclasses.replace(made, image=picture(image)) if fits else made)
     return out, warnings
 
@@ -200,7 +201,7 @@ def _tables(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return the data of ``report.json`` (schema 1): versions, results, tables (``lmms-patch config schemas/report``)."""
+    """Return the data of ``report.json``: schema, versions, results, tables (``lmms-patch config schemas/report``)."""
     return {
         "schema": 1,
         "title": report.title,

@@ -74,7 +74,8 @@ def picker(result: Result, count: int) -> Picker:
         doc_id = int(line.record.doc_id)
         return hashlib.sha256(f"{result.base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], doc_id
 
-    known = result.kind.index and result.higher_is_better  # what is right is not known of a metric that should be low
+    # Rules need to know right from wrong, which a metric better when lower does not tell.
+    known = result.kind.index and result.higher_is_better
     return Picker(count if known else 0, RULES, lambda line: rule_of(line, result.metric), rank)
 
 
@@ -102,7 +103,7 @@ def rule_of(line: Line, metric: str) -> str | None:
         return "any cell"
     if not good:
         return "global only" if right[0] else "unanswered"
-    # Letters of several orders do not tell the same.
+    # With turned options the same letter means different answers, so letters cannot show guessing.
     if not record.task_kind.every_order and _like_guesses(answers, right, cells):
         return "luck-like"
     return "local" if right[0] else "distracted"

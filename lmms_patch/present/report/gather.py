@@ -214,7 +214,7 @@ def _records(
         if record.is_asked:
             views, answers = record.views, line.filtered_resps
             failures["views"] += len(views)
-            # "bypass": the host's mark of --predict_only.
+            # With --predict_only lmms-eval names the metric "bypass", and nothing is scored.
             failures += Counter() if metric == "bypass" else states(record, metric)
             for i, view in enumerate(views):
                 if view.error is not None or has_failed(view):
@@ -265,7 +265,7 @@ def _tst_categories(result: Result) -> dict[str, Part]:
         majority, chance, s = (
             Estimate(value, None, None, None, docs, docs, 0) for value in (stored.majority, stored.chance, stored.s)
         )
-        # Those of earlier versions could leave it.
+        # Earlier versions wrote intervals that could leave the scale.
         score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
         out[name] = Part(
             docs, {"score": score, "tst": score, "tst_majority": majority, "chance": chance, "tst_s": s}, None

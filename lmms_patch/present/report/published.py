@@ -226,5 +226,6 @@ class _Wide(_Cells):
         benchmark = self.text(line, self.row(cells), self.benchmark)
         for (model, n), places in self.columns.items():
             ends = {end: cells[i] for end, i in places.items()}
-            if ends.get("") or ends.get("_reason"):  # an empty cell: this model was not asked
+            # An empty cell: this model was not asked.
+            if ends.get("") or ends.get("_reason"):
                 yield self.point(line, (benchmark, model, self.grid(line, n)), ends)

@@ -120,7 +120,8 @@ def _check(element: ElementTree.Element, name: str) -> None:
     tag = _local(element.tag)
     if tag not in _ELEMENTS:
         raise ValueError(f"figure {name}: element {tag!r} is not allowed")
-    if tag in ("title", "desc") and len(element):  # pages read what is in these as HTML: texts only
+    # Browsers read the contents of title and desc as HTML, so only texts may be inside.
+    if tag in ("title", "desc") and len(element):
         raise ValueError(f"figure {name}: an element in {tag!r}")
     element.tag = tag
     given, element.attrib = dict(element.attrib), {}

@@ -64,7 +64,8 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
     scores = [one for one in found if one is not None]
     clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
     how: dict[str, Any] = {"draws": s.draws, "level": s.level, "seed": s.seed}
-    if len(scores) == 4:  # of so many more tries luck may leave nothing to measure
+    # Windows add tries, so luck alone may explain the score: then there is nothing to measure.
+    if len(scores) == 4:
         scale = s.scale or float(np.max(table.marks[used]))
         why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
     if why or len(scores) < 4:

@@ -84,7 +84,8 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
         "turns_mean": drawn(table, form, places, [min(1, len(own)) for own in places], generator(seed)),
         "turns_every": [table.at(worst)],
     }
-    if form.linear and higher:  # a share of docs, whose interval does not reach below 0 as that of a difference would
+    # Docs lost by turning are a share, so the interval must not reach below 0 as a difference's would.
+    if form.linear and higher:
         once, every = sets["turns_once"][0], sets["turns_every"][0]
         sets["turns_lost"] = [Chosen(once.items, once.scores - every.scores)]
     for count in sorted({len(own) for own in places} - {0}):

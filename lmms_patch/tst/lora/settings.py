@@ -12,7 +12,8 @@ from lmms_patch.errors import OptionError, must, read_as
 
 
 def _only_number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):  # pydantic also reads True as 1 and "8" as 8
+    # Pydantic also reads True as 1 and "8" as 8.
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("not a number")
     return value
 

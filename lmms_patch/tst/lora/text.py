@@ -58,7 +58,8 @@ class Encoder:
         if self.tokenizer.chat_template:
             return tuple(self._templated(text, add_generation_prompt=True, tokenize=True))
         ids = self.tokenizer(f"{self._system}\n{text}\n" if self._system else f"{text}\n").input_ids
-        while ids and ids[-1] == self.tokenizer.eos_token_id:  # some tokenizers end every text
+        # Some tokenizers append the end token to every text.
+        while ids and ids[-1] == self.tokenizer.eos_token_id:
             ids = ids[:-1]
         return tuple(ids)
 

@@ -362,7 +362,8 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     axes.set(
         xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4)
     )
-    half = 50 / cells  # of an even share: there the axis begins, or at 0 where some share is lower
+    # The axis begins at half of an even share, or at 0 where some share is lower.
+    half = 50 / cells
     axes.set_ylim(0.0 if least < half else half, None)
 
 

@@ -60,7 +60,8 @@ def _table(
     shown = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in rows]
     named = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in heads]
     left, above = _room(shown, named)
-    beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))  # the last head leans over the right edge
+    # The last head is turned and leans over the right edge.
+    beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))
     side = min(
         widest, (across - left - EDGE) / len(heads), (across - left - EDGE - beyond) / max(0.5, len(heads) - 0.5)
     )

@@ -91,7 +91,8 @@ def place(
             best = found
         if None not in best:
             break
-        order.sort(key=lambda k: found[k] is not None)  # those that found no place go first
+        # Names without a place choose first in the next round.
+        order.sort(key=lambda k: found[k] is not None)
     return best
 
 
@@ -133,7 +134,7 @@ def _best(
     free &= ~_touching(boxes, hard).any(axis=1) & ~_touching(boxes, taken).any(axis=1)
     costs = np.where(free, _DISTANCES + _OVER_LINE * _touching(boxes, soft).sum(axis=1) + _DETOURS, np.inf)
     cheapest = np.argsort(costs, kind="stable")[: int(free.sum())]
-    # Marks that lie on this one cannot be told apart anyway.
+    # Marks on top of this mark cannot be told apart anyway, so they block no place.
     others = hard[~_touching(np.array([[*point, *point]]), hard)[0]]
     in_crowd = None
     for k in range(0, len(cheapest), _AT_ONCE):
@@ -144,7 +145,8 @@ def _best(
         whole = clear & (near | ~_through(ends, others).any(axis=1))
         if whole.any():
             return _placed(some, ends, near, int(whole.argmax()))
-        if in_crowd is None and clear.any():  # in a crowd, a leader may cross marks
+        # In a crowd, a leader may cross marks.
+        if in_crowd is None and clear.any():
             in_crowd = _placed(some, ends, near, int(clear.argmax()))
     return in_crowd
 
@@ -184,7 +186,8 @@ def _through(lines: Array, boxes: Array) -> Mask:
     for axis in (0, 1):
         start, step = lines[:, axis, None], (lines[:, axis + 2] - lines[:, axis])[:, None]
         low, high = boxes[:, axis], boxes[:, axis + 2]
-        along = np.abs(step) < 1e-12  # the line runs along these sides: it lies between them, or goes through no box
+        # A line parallel to a side never crosses it: the line is between both sides or outside the box.
+        along = np.abs(step) < 1e-12
         a, b = (low - start) / np.where(along, 1.0, step), (high - start) / np.where(along, 1.0, step)
         between = np.where((low < start) & (start < high), 0.0, 2.0)
         first = np.maximum(first, np.where(along, between, np.minimum(a, b)))

@@ -46,7 +46,8 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
             len(known),
             words,
         )
-    if not medium_of(points).instead:  # task types and grids are the papers', which are of images
+    # Task types and grids are the papers', which are of images.
+    if not medium_of(points).instead:
         yield from _types(points)
         yield from _changes(points)
 

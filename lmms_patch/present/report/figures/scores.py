@@ -83,7 +83,7 @@ def both(entry: Entry, n: int) -> Both | None:
     full: Estimate | None = entry.whole.measures.get("fip")
     grid = entry.whole.grid(n)
     if full is not None and grid and grid.fip is not None and grid.fip != full.value:
-        # Of fewer docs: no interval is known.
+        # This FIP is over fewer docs than the run's, and only its value is stored.
         full = Estimate(grid.fip, None, None, None, best.n if best else full.n, full.clusters, 0)
     if full is None or best is None or full.value is None or best.value is None:
         return None
