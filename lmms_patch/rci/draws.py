@@ -90,6 +90,7 @@ class Draws:
 
     def _by_sums(self, form: Form) -> None:
         rows = [form.rows(self.table.picked(chosen)) for choices in self.sets.values() for chosen in choices]
+        # Docs without a row add zeros to every sum, so a draw of them changes nothing.
         known = [np.where(np.isfinite(part).all(axis=1, keepdims=True), part, 0.0) for part in rows]
         self._rows = np.hstack(known) if rows else np.zeros((self.n, 0))
         self._width, at = rows[0].shape[1] if rows else 0, 0
@@ -127,6 +128,7 @@ class Draws:
         self.reason = native.no_calls
         # Where M fails on all docs it fails on every draw too.
         failed = all(map(math.isnan, self.point.values()))
+        # With too few clusters there is no interval, so the calls are spared.
         if self.reason or failed or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
             self.drawn = {name: np.empty(0) for name in names}
             return
@@ -199,6 +201,7 @@ class Draws:
     def _of_sums(
         self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: NDArray[np.bool_]
     ) -> Estimate:
+        # Right-or-wrong answers of independent docs have an exact interval; draws would only add noise.
         if (
             form.plain
             and len(names) == 1
@@ -243,6 +246,7 @@ class Draws:
 
     def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
         """Return the sample of some docs, from a cache, since many numbers need the sample of all docs."""
+        # Keyed by the mask's bytes: many numbers share the same used docs.
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)

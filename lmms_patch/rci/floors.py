@@ -80,6 +80,7 @@ def unread(work: Work) -> str:
     if golds is None or not work.table.higher or all(doc.format == "caption" for doc in work.table.asked):
         return ""
     tiny = 1e-9 * max(1.0, abs(work.fip or 0.0))
+    # ``fmax`` ignores nan: a doc counts with the best of its known scores.
     best = np.fmax.reduce([work.table.full_seen.scores, *(work.table.best_seen(n).scores for n in work.best)])
     beaten = int((best > golds.scores + 1e-9).sum())
     if ceiling is not None and ceiling <= 0:

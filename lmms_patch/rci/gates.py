@@ -59,6 +59,7 @@ class Gates:
         judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self._work.part)
         looks = tuple(dataclasses.replace(one, reason=self._work.say(one.reason)) for one in judged.looks)
         judged = dataclasses.replace(judged, reason=self._work.say(judged.reason), looks=looks)
+        # A pass would rest on a floor made of golds that the scorer does not use; a refusal stands.
         if self._unread and not self._work.without_golds and judged.valid is not False:
             judged = dataclasses.replace(
                 judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self._unread}"
@@ -76,6 +77,7 @@ class Gates:
         if judged.valid is not True or used.all() or not used.any():
             return judged
         fip = self._work.draws.estimate(f"full{n}", self._work.cells[n][0], used)
+        # A documented chance holds for any docs; an estimated floor is taken over the used docs.
         chance = Chance(judged.chance, judged.se_chance, "documented")
         if self._work.settings.chance is None:
             asked = [doc for doc, keep in zip(self._work.table.asked, used, strict=True) if keep]

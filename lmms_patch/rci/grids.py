@@ -59,6 +59,7 @@ class Grids:
             if why
             else index(full, best, higher_is_better=self._work.table.higher, signed=self._signed(judged))
         )
+        # With a documented floor and scale, a scorer that ignores the golds does no harm.
         unread = "" if self._work.without_golds else self._unread
         reason = (
             self._work.too_many[n]
@@ -69,6 +70,7 @@ class Grids:
         count, sets = int(used.sum()), (f"full{n}", f"best{n}")
         nothing = Estimate(None, None, None, None, count, count, 0, self._work.settings.level, reason)
         value, gap, adj = nothing, nothing, None
+        # The gap needs no division by FIP, so it is given even where the index is not defined.
         if judged.valid is not False and point.gap is not None and not self._work.too_many[n]:
             gap = self._work.draws.estimate_of(minus, sets, point.gap, used)
         if not reason and point.value is not None:
@@ -236,6 +238,7 @@ class Grids:
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
         cells = self._work.table.cells(n)
         keep = used & np.isfinite(cells).all(axis=1)
+        # Shares of a score are meaningless with negative parts, or where lower is better.
         if not keep.any() or cells[keep].min() < 0 or not self._work.table.higher:
             return None
         clusters = None if self._work.table.clusters is None else self._work.table.clusters[keep]

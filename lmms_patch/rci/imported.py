@@ -167,6 +167,7 @@ def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
     taken: dict[str, str] = {}
     for model in models:
         name = re.sub(r"[^\w.-]", "_", model)
+        # A name of dots alone would be a folder above the output.
         name = name.replace(".", "_") if not name.strip(".") else name
         folder = output / name
         other = next(
@@ -345,6 +346,7 @@ def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
 
     Doc ids are the indices where all are whole numbers, else places in their sorted order.
     """
+    # With leading zeros two indices could be the same number.
     if all(re.fullmatch(r"0|[1-9]\d{0,14}", key) for key in rows):
         return {int(key): key for key in sorted(rows, key=int)}
     return dict(enumerate(sorted(rows)))
@@ -425,6 +427,7 @@ def _record(
     for n in one.grids:
         if n in lost:
             continue
+        # A failed cell might have been the best, so the doc has no best cell.
         if views[0].failed or any(seen.failed for seen in views if seen.view.n == n):
             failing[n] = "a call failed"
         elif (place := best_cell(views, n, metric)) is not None:
@@ -461,6 +464,7 @@ def _record(
 def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -> ScoredView:
     """Return a view with its score; a failed call has none."""
     said = _said(part.rows[key])
+    # VLMEvalKit writes this text for a failed call and may still score it, by drawing a letter.
     if said.startswith(BY_KIT):
         return ScoredView(view, failed=line(said, 80))
     if score is None:

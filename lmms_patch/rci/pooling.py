@@ -100,8 +100,10 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
         rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))
         place = np.arange(len(table)) if table.clusters is None else table.clusters
+        # Clusters of different tasks must stay apart, even where their numbers are equal.
         labels += [f"{member.run.name}/{cluster}" for cluster in place[used]]
         docs += int(used.sum())
+        # A percent or a sum is turned into the scale of a doc's score, which is what is pooled.
         floor += used.sum() * analysis.chance.value / scale
         variance += (used.sum() * (analysis.chance.se or 0.0) / scale) ** 2
     stacked = np.vstack(rows)
@@ -117,6 +119,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(np.clip(stacked[:, 1].mean(), min(0.0, low), high)) if docs else None
     chance = floor / docs if docs else None
+    # Chances of tasks are independent, so their variances add.
     own = variance**0.5 / docs if docs else None
     se = (
         None
@@ -253,9 +256,11 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     tables = alike([table_of(a.run, changes)[2] for a in runs])
     form = forms.on(form, tables[0].merged)
     cells = [table.cells(n) for table in tables]
+    # Runs with equal answers give the same cell everywhere: splitting would only repeat the index.
     if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
         return None
     places = [table.best_places(n) for table in tables]
+    # Split: the cell is chosen on run a and scored on run b. Else both are the same run.
     pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
     parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
     for a, b in pairs:
@@ -266,6 +271,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         decides |= used
         for chosen in (tables[b].full, best):
             rows = form.rows(tables[b].picked(chosen))
+            # Docs that run a and run b cannot both use add zeros, as in ``draws``.
             rows[~(used & np.isfinite(rows).all(axis=1))] = 0
             parts.append(rows)
             scores.append(chosen.scores)

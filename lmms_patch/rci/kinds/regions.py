@@ -145,6 +145,7 @@ def region_sets(
         return sets
     stream = generator(seed)
     places: dict[Key, list[list[int]]] = {key: scored_places(table, key) for key in REGIONS}
+    # As many boxes of each set as the smaller set has: else the larger set wins by more tries.
     least = [min(map(len, pair)) for pair in zip(*places.values(), strict=True)]
     for key in REGIONS:
         one = drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)
