@@ -38,7 +38,7 @@ class Pushed:
 
 
 def check(repository: str, public: bool) -> str:
-    """Check before any work that a push could succeed, and return the repository as ``owner/name``.
+    """Check before any work whether a push could succeed, and return the repository as ``owner/name``.
 
     Args:
         repository: ``owner/name``, or a name under the token's own user.
@@ -50,9 +50,11 @@ def check(repository: str, public: bool) -> str:
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HFValidationError
+
+    # huggingface_hub.utils has it too, and names no exports.
     from huggingface_hub.utils._validators import (
         validate_repo_id,
-    )  # huggingface_hub.utils has it too, and names no exports
+    )
 
     try:
         validate_repo_id(repository)
@@ -72,7 +74,7 @@ def check(repository: str, public: bool) -> str:
 
 
 def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
-    """Make a dataset repository where there is none, and replace its files by those of the folder, in one commit.
+    """Replace the files of a dataset repository by the files of a folder in a single commit; make a missing repository.
 
     Args:
         folder: what is sent.
@@ -113,13 +115,14 @@ def _without_bars() -> Iterator[None]:
 
 
 def _check_existing(api: HfApi, repository: str, public: bool) -> None:
-    """Refuse a repository of other visibility, or with files that are not of an earlier push."""
+    """Refuse a repository with different visibility, or with files from elsewhere than an earlier push."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
         there: Any = api.dataset_info(repository)
     except RepositoryNotFoundError as error:
-        if _status(error) == 401:  # the hub says so of every name where it does not take the token
+        # A refused token gives 401 for every name, so the repository may well exist.
+        if _status(error) == 401:
             raise
         return
     if bool(there.private) and public:
@@ -143,7 +146,7 @@ def _status(error: Any) -> int | None:
 
 @contextlib.contextmanager
 def _told(repository: str, state: str) -> Iterator[None]:
-    """Turn what the hub or the network does into one line.
+    """Turn any error of the hub or the network into a short error.
 
     Args:
         repository: as the user named it.
@@ -182,5 +185,5 @@ def _told(repository: str, state: str) -> Iterator[None]:
 
 
 def _is_of_network(error: BaseException) -> bool:
-    """Return whether an error is one of the connection, whichever library huggingface_hub sends with."""
+    """Return whether an error comes from the connection, whichever library huggingface_hub sends with."""
     return isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3"))

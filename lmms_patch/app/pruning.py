@@ -108,7 +108,7 @@ def _settings(arguments: Arguments) -> PruneSettings:
 
 
 def _allocation(text: str) -> str | dict[str, float]:
-    """Return ``category`` as it is, and ``a=0.3,b=20`` as a mapping.
+    """Return ``category`` unchanged, and ``a=0.3,b=20`` as a mapping.
 
     Raises:
         OptionError: a budget is no number.
@@ -128,7 +128,7 @@ def _allocation(text: str) -> str | dict[str, float]:
 
 
 def settings_of(model: str, embed: Embed | None = None) -> ModelSettings:
-    """Return the settings of a model that selects or judges.
+    """Return the settings of a selecting or judging model.
 
     The linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble.
     """
@@ -155,7 +155,7 @@ class _Work:
     about: str
 
     def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings, deals: int = 0) -> Diagnose:
-        """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
+        """Return a diagnostic of items, possibly with new golds, as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 
         prepared = RfDiagnostic(settings).prepare(items, rewards)
@@ -254,7 +254,7 @@ def _written(
     tell: Tell,
     finished: Callable[[Pruning], None],
 ) -> Pruning:
-    """Write a pruning into its folder, hand it on, and publish it where that was asked for."""
+    """Write a pruning into its folder, hand the result on, and publish where asked."""
     from lmms_patch.harness.tst import pruned_task
 
     asked, items = done.arguments, done.items
@@ -287,7 +287,7 @@ def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> 
 def _judge(
     arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell
 ) -> controls.Judged:
-    """Judge a pruning: hold what it changed against prunings of the same task with shuffled golds."""
+    """Compare the changes by a pruning with prunings of the same task under shuffled golds."""
     state = arguments.folder / "judge.json"
     if arguments.fresh and state.exists():
         state.unlink()
@@ -299,9 +299,8 @@ def _judge(
             settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found)
         )
         select = work.diagnose(items, rewards, work.selects)
-        if (
-            given is not None
-        ):  # a single pass by scores of golds that mean something has no shuffled counterpart but one round of our own
+        # Given scores come from real golds, so under shuffled golds a round of our own stands in.
+        if given is not None:
             alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
         return prune(items, alike, select).removed, work.diagnose(items, rewards, work.judges)
 
@@ -365,7 +364,7 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
 
 
 def _check_copies(log: Path, lines: Sequence[Record]) -> None:
-    """Refuse the scores of a run that answers copies in reverse.
+    """Refuse the scores of a run with copies answered in reverse.
 
     Raises:
         RecordError: what it found is no shortcut.
@@ -377,7 +376,7 @@ def _check_copies(log: Path, lines: Sequence[Record]) -> None:
 
 
 def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> None:
-    """Refuse a run whose docs are not those of the task as it is now; they are joined by their numbers.
+    """Refuse a run on docs with different golds than the task has now, as docs are joined by number.
 
     Raises:
         RecordError: a gold has changed.
@@ -392,7 +391,7 @@ def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> N
 
 
 def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:
-    """Return a field of the docs that is true or false for each of them."""
+    """Return a true-or-false field of the docs."""
     values = task.column(name)
     if not all(isinstance(value, (bool, np.bool_)) for value in values):
         raise OptionError(f"--against {name}: not a field with true or false for every doc")
@@ -406,7 +405,7 @@ def _check_output(out: Path) -> None:
 
 
 def _check_budget(items: Sequence[Item], settings: PruneSettings, folds: int) -> None:
-    """Refuse a budget that leaves fewer docs than there are folds."""
+    """Refuse a budget leaving fewer docs than folds."""
     left = len(items) - Selector(items, settings).budget
     if left < folds:
         raise OptionError(

@@ -29,7 +29,7 @@ LISTS = ("kept_ids.txt", "removed_ids.txt", "removed.csv", "categories.csv", "pr
 
 
 def check(arguments: PruneArguments) -> str:
-    """Check before any work that the dataset could be written and sent.
+    """Check before any work whether the dataset could be written and sent.
 
     Return the repository as ``owner/name``, "" without one.
 
@@ -75,7 +75,7 @@ def publish(
     repository: str,
     tell: Callable[[str], None],
 ) -> Pruning:
-    """Write the dataset of a finished pruning, and send it where that was asked for. Return the pruning with both.
+    """Write the dataset of a finished pruning, and send the dataset where asked; return the pruning with both.
 
     Args:
         done: the pruning, whose folder is written.

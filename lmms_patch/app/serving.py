@@ -65,7 +65,8 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
         served = uvicorn.Server(
             uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", access_log=False, lifespan="off")
         )
-        print(f"{address}  (Ctrl-C ends it)", flush=True)  # not ``say``, which hides tokens
+        # ``say`` would hide the token in the address.
+        print(f"{address}  (Ctrl-C ends it)", flush=True)
         if browser:
             opened = _leading_to(address, Path(folder)).as_uri()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
@@ -74,7 +75,7 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
 
 
 def _leading_to(address: str, folder: Path) -> Path:
-    """Write a page that leads to an address, and return its path.
+    """Write a page with a redirect to an address, and return its path.
 
     The browser is given this file in place of the address: everyone on the machine can read command lines, the
     browser's among them, but only the user can read the file.
@@ -93,7 +94,7 @@ def _leading_to(address: str, folder: Path) -> Path:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on loopback.
+    """Return a listening socket on loopback.
 
     Raises:
         OptionError: the port is taken, or not allowed.
@@ -101,7 +102,8 @@ def _listening(host: str, port: int) -> socket.socket:
     # named TCP, so that asyncio sends small answers at once: else each waits 40 ms for an acknowledgement
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # elsewhere it would let two servers listen on one port
+        # On Windows this option would let two servers listen on the same port.
+        if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)

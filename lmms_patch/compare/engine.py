@@ -14,7 +14,7 @@ from lmms_patch.stats.paired import Difference, McNemar
 
 @dataclass(frozen=True)
 class Compared:
-    """Two results of one task.
+    """The comparison of two results of a task.
 
     Attributes:
         task: the second's name, with its filter where it has several.
@@ -69,7 +69,7 @@ class Compared:
 
 
 def matches(one: Result, other: Result) -> bool:
-    """Return whether two results are of one benchmark, asked in one way (rci and pcri are one way)."""
+    """Return whether two results have the same benchmark, kind and filter (rci and pcri count as the same kind)."""
     ways = [plain_name(result.kind.name) for result in (one, other)]
     return one.base == other.base and ways[0] == ways[1] and one.filter == other.filter
 
@@ -95,7 +95,7 @@ def fingerprints(first: Result, second: Result, same: Sequence[str]) -> tuple[di
 
 
 def primary_of(compared: Compared) -> str:
-    """Return the name of the number that carries a comparison: the task's primary metric on its first view.
+    """Return the name of the comparison's main number: the task's primary metric on the first view.
 
     >>> primary_of(Compared("gqa_rci3", "exact_match", 9, (), (), 0, {"fip": None, "rci3": None}, None, ()))
     'fip'
@@ -104,5 +104,5 @@ def primary_of(compared: Compared) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a number's name with pcri called rci: they are one number."""
+    """Return a number's name with pcri spelled rci, since both name the same number."""
     return f"rci{name.removeprefix('pcri')}" if name.startswith("pcri") else name

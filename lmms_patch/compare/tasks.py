@@ -41,7 +41,7 @@ Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, or folders of runs.
+    """The first or second of the compared runs, or folders of runs.
 
     Attributes:
         path: as it was given.
@@ -60,7 +60,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a task, of both runs.
+    """A number of a task in both runs.
 
     Attributes:
         name: as in ``measures``.
@@ -83,7 +83,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Task:
-    """One task of both runs.
+    """A task in both runs.
 
     Attributes:
         first, second: the names of the task in the two runs.
@@ -157,7 +157,7 @@ def compare(
     seed: int = 0,
     watch: Watch = lambda pairs, _: pairs,
 ) -> Comparison:
-    """Compare all tasks that two runs, or two folders of runs of one model each, have in common.
+    """Compare all tasks shared by two runs, or by two folders of runs with a single model each.
 
     Args:
         first: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
@@ -199,7 +199,7 @@ def _check(level: float, draws: int, seed: int) -> None:
 
 
 def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
-    """Return the newest result of each task of the one model that is there, and the number of older results.
+    """Return the newest result of each task, all of the same model, and the number of older results.
 
     Raises:
         RecordError: no wrapped task, none that the wildcard matches, or several models.
@@ -229,7 +229,7 @@ def _means(pattern: str, result: Result) -> bool:
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Return which results are compared: first tasks of one name, then those with most grids in common, the finest grid deciding ties."""
+    """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid."""
     left, taken = list(second), {}
     for named_alike in (True, False):
         for k, one in enumerate(first):
@@ -269,7 +269,7 @@ def _compared(one: Result, other: Result, level: float, draws: int, seed: int, s
 
 
 def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
-    """Return the tasks with their p-values corrected by Holm's method: the primary numbers over tasks, all others together."""
+    """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
     primary = [primary_of(task) for task in compared]
     numbers = [
         [name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared
@@ -320,9 +320,8 @@ def _task_json(task: Task) -> dict[str, Any]:
         for f in dataclasses.fields(Compared)
         if f.name not in ("task", "differences", "unchanged", "bounds")
     }
-    told = {
-        name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")
-    }  # not of every task
+    # Fields that only some tasks have are left out where empty.
+    told = {name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")}
     return {
         "first": task.first,
         "second": task.second,

@@ -32,7 +32,7 @@ _WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the 
 
 
 class DatasetError(PatchError):
-    """A MAGIC dataset that cannot be found, read or used."""
+    """A MAGIC dataset not to be found, read or used."""
 
 
 class ImageFaultError(Exception):
@@ -48,7 +48,7 @@ class ImageFaultError(Exception):
 
 
 def open_image(data: Path | bytes) -> Image.Image:
-    """Open an image of one of ``FORMATS`` with at most ``MOST_PIXELS``; its pixels are not decoded yet.
+    """Open an image of any of ``FORMATS`` with at most ``MOST_PIXELS``, without decoding the pixels yet.
 
     Raises:
         ImageFaultError: the image has more pixels.
@@ -76,7 +76,8 @@ def decode_image(data: Path | bytes) -> Image.Image:
         return image
     except ImageFaultError:
         raise
-    except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
+    except Exception as error:
+        # Pillow's decoders raise almost any exception on damaged files.
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
 
 
@@ -118,7 +119,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
 
 
 def below(path: Path, *folders: Path) -> bool:
-    """Return whether a path lies in one of some folders, wherever links lead.
+    """Return whether a path lies in any of some folders, after following links.
 
     False for a path that cannot be followed.
     """
@@ -153,7 +154,7 @@ def _first_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A line that cannot be read as a row, and why."""
+    """A line not readable as a row, and the reason."""
 
     why: str
 
@@ -194,9 +195,8 @@ class Source:
                 raise ImageFaultError(
                     f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True
                 )
-            if name.startswith("\\\\") or not below(
-                path, *self.homes
-            ):  # a Windows share: resolving its path would already contact the server
+            # Resolving the path of a Windows share would already contact the server, so it is refused unresolved.
+            if name.startswith("\\\\") or not below(path, *self.homes):
                 where = f"leads out of the dataset's folder ({self.folder})"
                 raise ImageFaultError(
                     f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True
@@ -205,7 +205,8 @@ class Source:
                 if path.is_file():
                     return path
                 kind = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is missing"
-            except OSError as error:  # a name that is too long, a folder that may not be entered
+            except OSError as error:
+                # For example a name that is too long, or a folder that may not be entered.
                 kind = f"cannot be looked for: {error.strerror}"
             raise ImageFaultError(f"{shown} {kind} (looked in {self.folder})", missing=True)
         value = row.get("image")
@@ -338,7 +339,8 @@ def _hub(name: str, split: str) -> Source:
 
     try:
         table = datasets.load_dataset(name, split=split)
-    except Exception as error:  # the hub, the network, the cache and pyarrow each have their own exceptions
+    except Exception as error:
+        # Hub, network, cache and pyarrow raise exceptions of many kinds.
         raise DatasetError(
             f"{name}: no such file, and the hub gives no split {split!r} of it ({_first_line(error)}); "
             "without a network, give a file or a folder, or a dataset that was downloaded before"
@@ -346,9 +348,8 @@ def _hub(name: str, split: str) -> Source:
     homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
         table = table.cast_column("image", datasets.Image(decode=False))
-        homes = tuple(
-            Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE)
-        )  # where it was downloaded to
+        # Images of a hub dataset may lie in the caches only.
+        homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))
 
     def rows() -> Iterator[tuple[int, Any]]:
         yield from enumerate(table, 1)

@@ -41,7 +41,7 @@ World = Callable[[int], tuple[Places, Diagnose]]
 
 @dataclass(frozen=True)
 class Control:
-    """The comparison with one kind of random removal.
+    """The comparison with a kind of random removal.
 
     Attributes:
         match: what the random removals keep (``group_keys``).
@@ -112,7 +112,7 @@ def group_keys(items: Sequence[Item], match: str = "category") -> list[Hashable]
 
 
 def matched_part(group: tuple[str, str], match: str) -> Hashable:
-    """Return the part of (format, category) that a matching looks at."""
+    """Return the part of (format, category) used by a matching."""
     return {"category": group, "format": group[0], "none": ""}[match]
 
 
@@ -179,7 +179,8 @@ def judge(
     groups = {
         name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])
     }
-    if len(set(next(iter(groups.values())))) == 1:  # one category of one format: matched or not is the same
+    # With a single category and format, matching changes nothing.
+    if len(set(next(iter(groups.values())))) == 1:
         groups = {"none": groups["none"]}
     everyone = np.arange(len(items))
     kept = np.setdiff1d(everyone, removed)
@@ -217,7 +218,7 @@ def _of_kept(found: Diagnosis, clusters: Places | None, kept: Places) -> list[fl
 def _shuffled_falls(
     world: World, groups: Sequence[Sequence[Hashable]], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]
 ) -> list[float]:
-    """Return the fall under one shuffle of the golds against each kind of random removal."""
+    """Return the fall under a shuffle of the golds against each kind of random removal."""
     removed, judged_by = world(seed * 104_729 + shuffle)
     kept = judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
     random = [np.setdiff1d(everyone, matched_random(own, removed, seed * 7919 + 1000 + shuffle)) for own in groups]
@@ -289,7 +290,7 @@ class _Numbers(Saved):
 
 
 class _Known:
-    """Finished numbers by name, saved to a file one by one."""
+    """Finished numbers by name, saved to a file as each is computed."""
 
     def __init__(self, path: Path | None, fingerprint: str, tell: Callable[[str], None]) -> None:
         self.path, self.fingerprint, self.tell = path, fingerprint, tell

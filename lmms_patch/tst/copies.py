@@ -70,7 +70,7 @@ def normal(text: str) -> str:
 
 
 def _by_value(number: str) -> str:
-    """Return a number as copies compare it: without thousands commas, a plus, or zeros at the end."""
+    """Return a number normalised for comparing copies: no thousands commas, plus signs or trailing zeros."""
     value = Decimal(number.replace(",", "").replace("\N{MINUS SIGN}", "-")).normalize()
     return f"{value + 0:f}"
 
@@ -87,7 +87,7 @@ def text_of(item: Item) -> str:
 
 
 def near_texts(items: Sequence[Item]) -> list[int]:
-    """Return a number for each item that copies and near copies share: those that a chain of near copies connects have the same."""
+    """Return a number for each item, equal for items in the same chain of near copies."""
     keys = [text_of(item) for item in items]
     first = {key: item for item, key in zip(reversed(items), reversed(keys), strict=True)}
     asked = [
@@ -129,7 +129,7 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
 
 
 def unnamed_copies(items: Sequence[Item]) -> list[int | None]:
-    """Return a number for each item without a source or cluster that its copies and near copies share; None without these."""
+    """Return a number shared by copies for each item without source and cluster; None for items without copies."""
     unnamed = [i for i, item in enumerate(items) if item.source is None and item.cluster is None]
     out: list[int | None] = [None] * len(items)
     texts = near_texts([items[i] for i in unnamed])
@@ -157,7 +157,7 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
 
 
 def gold_of(item: Item) -> str | None:
-    """Return the gold as copies are compared by it: of choices the option's text, of numbers the value, else the text.
+    """Return the gold for comparing copies: of choices the option's text, of numbers the value, else the text.
 
     None without a gold.
     """
@@ -182,12 +182,12 @@ class Copies:
 
     @cached_property
     def texts(self) -> list[int]:
-        """A number for every item that its copies and near copies share."""
+        """A number for every item, equal for copies and near copies."""
         return near_texts(self.items)
 
     @cached_property
     def golds(self) -> list[str | None]:
-        """The gold of every item, as copies are compared by it."""
+        """The gold of every item for comparing copies."""
         return [gold_of(item) for item in self.items]
 
     def repeats(self) -> Repeats:
@@ -209,7 +209,7 @@ class Copies:
         return len(set(known)) > len({text for text, _ in known})
 
     def classes(self, places: Places, rewards: AnswerScores, full_marks: float = 1.0) -> list[CopyClass]:
-        """Return the class of each item among some items, without looking at the item's own gold to find out what its copies suggest.
+        """Return each item's class of copies; an item's gold does not decide what the item's copies suggest.
 
         Copies suggest the gold that most of them have; for numbers the value that the native scorer rewards most on
         their golds. A suggestion is right where it is the item's gold, or for numbers where it earns at least half of
@@ -233,7 +233,7 @@ class Copies:
         return out
 
     def _suggested(self, own: Sequence[int], rewards: AnswerScores, full_marks: float) -> list[CopyClass]:
-        """Return the class of each of the copies of one text."""
+        """Return the class of each copy of a text."""
         if self._are_numbers(own):
             values = values_of(rewards, np.array(own, np.intp))
             gains = values.reward @ np.bincount(values.place, minlength=len(values.texts))
@@ -257,7 +257,7 @@ class Copies:
         return all(self.items[i].format == "number" and as_number(self.items[i].golds[0]) is not None for i in own)
 
     def prior(self, rewards: AnswerScores, full_marks: float = 1.0) -> tuple[float, float] | None:
-        """Return how often two copies have the same answer, and two docs of one category, where copies do so more often; else None.
+        """Return how often two copies agree and how often two docs of a category agree; None unless copies agree more.
 
         Both are means over the docs that have copies, of the share of the others that agree with the doc: so coins
         agree alike in both, however many copies there are. More often: by more than 1.645 standard errors over texts,
@@ -284,7 +284,7 @@ class Copies:
     def _agreement(
         self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float
     ) -> NDArray[np.float64]:
-        """Return the share of the other items of the same key that agree with each item, shape (n,).
+        """Return the share of further items with the same key in agreement with each item, shape (n,).
 
         Nan where there is no other.
         """

@@ -39,7 +39,7 @@ _BINS = 10
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups of items that must stay in one fold.
+    """Groups of items to keep in a fold together.
 
     Attributes:
         name: one of ``ALLOWED``.
@@ -79,7 +79,7 @@ def grouping(items: Sequence[Item], name: str) -> Grouping:
 
 
 def _one_item(items: Sequence[Item]) -> Places:
-    """Return a number that copies share which are taken for one item: without a source, and with the same gold.
+    """Return a number shared by copies that count as the same item: no source, and the same gold.
 
     Where more than one in ten of the docs with copies have a copy with another gold, copies are other items that ask
     the same, and all stay apart.
@@ -124,7 +124,7 @@ def _joined(items: Sequence[Item]) -> Grouping:
 def headline(
     copies: Copies, rewards: AnswerScores, full_marks: float, k: int, wanted: str = "auto"
 ) -> tuple[Grouping, dict[str, str]]:
-    """Choose what stays in one fold for the headline number.
+    """Choose the grouping for the headline number.
 
     Source, where one is known. Where copies have different golds, source and text together, or the text alone where no
     source groups anything: else a training copy gives a held-out answer away, often in reverse (``copies``). There are
@@ -167,7 +167,7 @@ def headline(
 
 
 def _too_large(together: Grouping, k: int) -> str:
-    """Say why groups cannot be dealt to k folds of about one size; empty where they can."""
+    """Say why groups cannot be dealt to k folds of similar size; empty where dealing works."""
     sizes, count = np.bincount(together.groups), len(together.groups)
     why = "copies with different golds cannot be kept in one fold"
     if sizes.max() > LARGEST_FOLD * count / k:
@@ -240,7 +240,7 @@ def classes_of(items: Sequence[Item]) -> Places:
 
 
 def _deal(members: Sequence[Places], order: Places, sizes: Places, k: int, stream: np.random.Generator) -> Places:
-    """Return the fold of each group; among equally good folds the one with the fewest items, then a random one."""
+    """Return the fold of each group; among equally good folds the fold with the fewest items, then a random choice."""
     counts = np.zeros((k, len(sizes)))
     totals = np.zeros(k)
     out = np.zeros(len(members), np.intp)
@@ -256,7 +256,7 @@ def _deal(members: Sequence[Places], order: Places, sizes: Places, k: int, strea
 
 
 def check_folds(fold: Places, groups: Places) -> None:
-    """Check that no group is in two folds.
+    """Check whether every group lies in a single fold.
 
     Raises:
         AssertionError: a group is; a defect of this program, never a user's mistake.

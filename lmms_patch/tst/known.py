@@ -71,7 +71,7 @@ def guess_rates(
     alike: Sequence[Hashable],
     options: Sequence[int],
 ) -> Array:
-    """Return how probable it is that a model that does not know a doc is right about it.
+    """Return the probability of a right answer by a model without knowledge of the doc.
 
     Args:
         answers: the model's answer to each of n docs; None: none.
@@ -123,13 +123,13 @@ def known(right: Array, guess: Array, clusters: Places | None = None) -> Known:
 
 
 def _p(differences: Array, clusters: Places | None) -> float:
-    """Return the one-sided p-value of a mean above 0; nan is left out."""
+    """Return the one-sided p-value of a mean above 0, with nan left out."""
     used = np.isfinite(differences)
     return sign_flip_p(differences[used], None if clusters is None else clusters[used]) if used.any() else 1.0
 
 
 def dependence_of(right: Array, guess: Array, clusters: Places | None = None) -> tuple[float, float]:
-    """Return how far models err together, 0..1, and the one-sided p-value of that.
+    """Return how far models err together, 0..1, and the one-sided p-value.
 
     Looked at are docs that a model gets wrong: there a second model that errs independently is right at its guess rate
     at least.

@@ -47,7 +47,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Round:
-    """One round of pruning.
+    """A round of pruning.
 
     Attributes:
         number: from 1.
@@ -73,7 +73,7 @@ class Round:
 
 
 class Saved(Struct, kw_only=True):
-    """A file that an interrupted call continues from.
+    """A file from which an interrupted call continues.
 
     Attributes:
         fingerprint: what it belongs to.
@@ -224,7 +224,7 @@ class _Pruning:
         return list(range(start, start + self.settings.fold_seeds))
 
     def _round(self, gone: Sequence[str]) -> tuple[Round, dict[int, float], dict[int, float]]:
-        """Diagnose the items that are left.
+        """Diagnose the remaining items.
 
         Returns:
             The next round without its removal; by place the score of every scored item, and of those with options the
@@ -252,7 +252,7 @@ class _Pruning:
         return replace(told, highest=max(known.values(), default=None)), known, luck
 
     def _above_dealt(self, found: Diagnosis, kept: Places) -> float | None:
-        """Return the one-sided p-value of the scores above those under golds dealt anew."""
+        """Return the one-sided p-value of scores above the mean score under newly dealt golds."""
         if found.dealt is None:
             return None
         more = found.s - np.prod(found.dealt, axis=0).mean(axis=0)
@@ -263,7 +263,7 @@ class _Pruning:
         return None if self.clusters is None else self.clusters[kept]
 
     def _check_copies(self, found: Diagnosis, kept: Places) -> None:
-        """Note whether copies are answered in reverse among the docs that are left.
+        """Note whether the remaining copies are answered in reverse.
 
         Refuse the pruning where they are from the start.
         """
@@ -290,7 +290,7 @@ class _Pruning:
         return ""
 
     def _taken_back(self) -> Pruned:
-        """Return the result without the last round that removed items."""
+        """Return the result without the last removing round."""
         last = self.rounds.pop()
         while self.rounds and not last.removed:
             last = self.rounds.pop()
@@ -299,7 +299,7 @@ class _Pruning:
         return self._result(OVER_PRUNED, over_pruned=True)
 
     def _checked(self, stopped: str) -> Pruned:
-        """Return the result, after one more diagnosis where the last round removed items."""
+        """Return the result, with a last diagnosis where the final round removed items."""
         if self.diagnose is not None and self.rounds and self.rounds[-1].removed:
             last_round, known, _ = self._round([key for done in self.rounds for key in done.removed])
             if self._why_stop(last_round, known) == OVER_PRUNED:
@@ -331,7 +331,7 @@ OVER_PRUNED = (
 
 
 def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
-    """Return for each score the probability that luck gave it: how many scores of its height luck gives, among how many there are.
+    """Return for each score the probability of luck: the expected number of lucky scores at this height, over all.
 
     This is the local false discovery rate: the ratio of both counts at each height, smoothed so that it only rises as
     scores fall (isotonic regression). It is too high rather than too low, since it takes every item for one that luck
@@ -345,9 +345,10 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     Returns:
         Shape (n,), 0..1; 1 for unscored items.
     """
+    # scikit-learn comes with the extra ``tst``, which a pruning by given scores does not need.
     from sklearn.isotonic import (
         isotonic_regression,
-    )  # of the extra ``tst``, which a pruning by given scores does not need
+    )
 
     known = np.isfinite(scores)
     if not known.any():
@@ -364,7 +365,7 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
 
 
 def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None) -> str:
-    """Say why a gain over the majority answer is not a shortcut that pruning could remove.
+    """Say why a gain over the majority answer is no shortcut for pruning to remove; else empty.
 
     Empty where it may be one.
     """
@@ -373,7 +374,7 @@ def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None
 
 
 def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float | None, float | None, float | None]:
-    """Return the frequency baseline, the p-value of the accuracy above it, and the p-value of the accuracy below an uninformed answer.
+    """Return the frequency baseline, and p-values of accuracy above baseline and below an uninformed answer.
 
     Folds are stratified by gold, so the majority of the training folds is that of the held-out fold too: the baseline
     knows the test set a little. With golds that mean nothing it lies above chance, and honest answers lie below it. So
@@ -405,9 +406,8 @@ def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, give
         for item in items
     )
     scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
-    text = json.dumps(
-        [rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str
-    )  # None: as earlier versions wrote it
+    # The None keeps the text as earlier versions wrote it, so their files still fit.
+    text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

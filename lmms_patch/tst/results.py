@@ -37,9 +37,8 @@ def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95,
     Returns:
         None where no record has a text-only cross-validation.
     """
-    records = sorted(
-        (r for r in records if r.tst is not None), key=lambda r: r.doc_id
-    )  # ranks hand them on in another order
+    # Ranks hand records on in another order than a single process.
+    records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)
     if not records:
         return None
     return _Records(records, draws, level, seed).stress()
@@ -66,7 +65,7 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
 
 
 def withheld(above: Array, copies: Sequence[str], clusters: NDArray[np.intp] | None, seed: Seed = 0) -> Withheld | None:
-    """Return why a gain over the majority answer is no shortcut of the language; None where nothing speaks against it.
+    """Return why a gain over the majority answer is no shortcut of the language; None where nothing contradicts.
 
     A prior of the text ("a car" is mostly wrong) answers the docs whose copies have the same gold. If these fall below
     the majority answer while the others, or all docs, rise above it, the training copies are answered in reverse:
@@ -143,7 +142,7 @@ class _Records:
         )
 
     def grouped(self, name: str) -> Grouped:
-        """Return the numbers of one cross-validation."""
+        """Return the numbers of a cross-validation."""
         scores, baseline = self.scores[name], self.baseline[name]
         per_seed = np.array([np.nanmean(row) if np.isfinite(row).any() else np.nan for row in scores])
         above = scores.mean(axis=0) - baseline.mean(axis=0)

@@ -98,7 +98,7 @@ def amount(value: float, total: int) -> int:
 
 
 def hashed(seed: int, *parts: object) -> float:
-    """Return a number in [0, 1) that depends only on seed and parts, the same in every process."""
+    """Return a number in [0, 1) from seed and parts alone, the same in every process."""
     digest = hashlib.sha256("/".join(map(str, (seed, *parts))).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -135,7 +135,7 @@ class Selector:
         return self.items[place].format if self.settings.allocation == "format" else self.items[place].category
 
     def _quotas(self) -> dict[str, int] | None:
-        """Return the budget of each group; None: one budget for all."""
+        """Return the budget of each group; None for a single budget."""
         allocation = self.settings.allocation
         if allocation == "global":
             return None
@@ -157,7 +157,7 @@ class Selector:
         }
 
     def choose(self, scores: Mapping[int, float], gone: Sequence[str], count: int, number: int) -> dict[str, float]:
-        """Choose the items that one round removes.
+        """Choose the items to remove in a round.
 
         Args:
             scores: scores of the remaining scored items, by place.
@@ -224,7 +224,7 @@ class Selector:
         return highest if self.settings.strategy == "top" else self._balanced(highest)
 
     def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """Order places so that the next is always of the gold most frequent in its category among what is left.
+        """Order places by the gold most frequent among the remaining items of its category, highest scores first.
 
         Its highest score first.
         """

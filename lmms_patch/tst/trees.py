@@ -117,14 +117,14 @@ class Right:
 
 
 def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float]) -> Array:
-    """Return the logarithmic opinion pool of two members within each item (Genest and Zidek 1986), with the sum that the trees give the item."""
+    """Return the logarithmic pool of two members within each item (Genest and Zidek 1986), with the trees' sum kept."""
     starts, item = items_of(owner)
     logs = pool[0] * np.log(np.maximum(trees, 1e-9)) + pool[1] * np.log(np.maximum(linear, 1e-9))
     return np.asarray(shares(logs, owner) * np.add.reduceat(trees, starts)[item])
 
 
 def _shared(probability: Array, owner: Places, whole: bool) -> Array:
-    """Divide the probabilities of an item's rows by their sum: always, or only where it is above 1."""
+    """Divide the probabilities of an item's rows by their sum: always, or only for sums above 1."""
     probability = np.maximum(probability, 1e-9) if whole else probability
     starts, item = items_of(owner)
     total = np.add.reduceat(probability, starts)
@@ -132,7 +132,7 @@ def _shared(probability: Array, owner: Places, whole: bool) -> Array:
 
 
 def fit_right(features: Features, target: Array, owner: Places, settings: ModelSettings, seed: int) -> Right:
-    """Fit "is this option right?" on the rows that are not held out.
+    """Fit "is this option right?" on the training rows.
 
     How much the linear model counts is decided on one inner fold: by trees that were fitted without it, and by the
     linear model's scores, which are out-of-fold already.
@@ -164,7 +164,7 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
 
 
 def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tuple[float, float]:
-    """Return the weights of two members that serve items which neither has seen.
+    """Return the weights of two members for items seen by neither.
 
     One fold says little. So of the pools whose likelihood is within one standard error of the best one's (paired by
     item), the one that is nearest to the usual mixture is taken: two members that err differently are better together,
@@ -202,7 +202,8 @@ def _fitted(
     if settings.model == "forest":
         filled = _filler(known)
         model.fit(filled(known), y.astype(int))
-        model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
+        # Several threads would sum trees in the order of finishing, which changes the last bits.
+        model.n_jobs = 1
         return (lambda values: np.asarray(model.predict_proba(filled(values))[:, 1])), _importance(model, settings)
     model.fit(known, y.astype(int))
     return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(
@@ -228,7 +229,7 @@ class Density:
 def fit_number(
     features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int
 ) -> Density:
-    """Fit the distribution of numbers on the items that are not held out.
+    """Fit the distribution of numbers on the training items.
 
     Trees: the training golds in an item's leaves, averaged over the trees. Boosted leaves form no distribution, so in
     place of boosting there are extremely randomised trees here. The linear model: the training golds whose own
@@ -272,9 +273,8 @@ def _leaf_weights(
     def of(values: NDArray[np.float32]) -> Array:
         asked = filled(values)
         out = np.zeros((len(asked), count))
-        for tree in (
-            forest.estimators_
-        ):  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
+        # One tree at a time: the leaves of all trees would need nodes x values x trees of memory.
+        for tree in forest.estimators_:
             nodes = tree.tree_.node_count
             share = np.bincount(tree.apply(seen) * count + value, minlength=nodes * count).reshape(nodes, count)
             out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
@@ -343,7 +343,7 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
 
 
 def _filler(known: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    """Return a function that replaces nan, which scikit-learn's trees with random cuts do not read, by a number below all known ones of the feature.
+    """Return a function to replace nan by a number below each feature's known values, as random-cut trees refuse nan.
 
     The number is not far below: a random cut between the lowest and the highest value would else nearly never fall
     among the others.

@@ -86,7 +86,8 @@ def command(
     mistake: BaseException | None = None
     try:
         judgement = gate(out, config, baseline=baseline)
-    except BaseException as error:  # whatever it is, the files say that nothing was judged
+    except BaseException as error:
+        # Whatever went wrong, the files must say that nothing was judged.
         mistake = error
         said = (
             str(error)
@@ -97,7 +98,8 @@ def command(
     if mistake is None:
         outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     else:
-        with contextlib.suppress(PatchError):  # the first mistake is the one to tell
+        # A second error, from writing, must not hide the first.
+        with contextlib.suppress(PatchError):
             outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     _print(judgement, every, told, summary_file is not None)
     if mistake is not None:
@@ -107,7 +109,7 @@ def command(
 
 
 def forget(*files: Path | None) -> None:
-    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed.
+    """Remove an earlier gate's verdicts, which would pass for this gate's if this gate were killed.
 
     No other file is touched.
     """
@@ -161,7 +163,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
 
 
 def _coloured(text: str) -> str:
-    """Return a text whose first word is coloured where it is a verdict and a person reads it."""
+    """Return a text with a coloured first word for a verdict on a terminal."""
     for word, colour in (("FAIL", "red"), ("PASS", "green"), ("INCONCLUSIVE", "yellow")):
         if text.startswith(f"{word} ") and decorated():
             return typer.style(word, fg=colour, bold=True) + text[len(word) :]

@@ -92,7 +92,7 @@ def iou(first: Rect, second: Rect) -> float:
 
 
 def coverage(first: Rect, second: Rect) -> float:
-    """Return the fraction of the smaller box that lies in the other; 0 where one is empty."""
+    """Return the covered fraction of the smaller of two boxes; 0 for an empty box."""
     smaller = min(area(first), area(second))
     return shared(first, second) / smaller if smaller else 0.0
 
@@ -159,7 +159,8 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
     boxes = []
-    for left, top, wide, high, pixels in stats[1:].tolist():  # the first is the background
+    # Row 0 of the statistics is the background.
+    for left, top, wide, high, pixels in stats[1:].tolist():
         if pixels >= settings.min_area * width * height:
             boxes.append((int(left), int(top), int(left + wide), int(top + high)))
     return sorted(boxes, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
@@ -195,7 +196,7 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
 
 
 def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
-    """Return the hotspots that are no object already: those whose IoU with every object is below ``threshold``.
+    """Return the places of hotspots with an IoU below ``threshold`` to every object.
 
     Places, ascending.
     """
@@ -250,7 +251,7 @@ def synthesise(
     settings: RegionSettings,
     random: int | np.random.Generator,
 ) -> Rect | None:
-    """Return a random box that shares no pixel with the taken ones.
+    """Return a random box without a pixel of the taken boxes.
 
     None where there is no room for the smallest allowed box.
 
@@ -297,7 +298,7 @@ def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
 
 
 def _room(sums: Any, wide: int, tall: int) -> tuple[Any, Any]:
-    """Return tops and lefts of all boxes of this size that meet no taken pixel."""
+    """Return tops and lefts of all boxes of a size without a taken pixel."""
     inside = sums[tall:, wide:] - sums[:-tall, wide:] - sums[tall:, :-wide] + sums[:-tall, :-wide]
     tops, lefts = np.nonzero(inside == 0)
     return tops, lefts

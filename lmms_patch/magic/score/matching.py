@@ -92,7 +92,7 @@ def exact(answer: str, gold: str) -> bool:
 
 
 def synonym(answer: str, gold: str) -> bool:
-    """Return whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
+    """Return whether an answer contains the gold answer or a synonym, without negation or a contradicting answer.
 
     Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no").
     A negation reaches three words within its clause ("not really red"). Where the table says that words of a category
@@ -127,7 +127,7 @@ def synonym(answer: str, gold: str) -> bool:
 
 
 def _yes_no(answer: str) -> str:
-    """Return the yes or no of an answer: its first word, else the only one at the end of a clause.
+    """Return the yes or no of an answer: the first word, else the only yes or no at the end of a clause.
 
     "" where there is none.
     """
@@ -139,7 +139,7 @@ def _yes_no(answer: str) -> str:
 
 
 def _without_boxes(answer: str, gold: str) -> str:
-    """Return the answer without names of boxes, unless the gold answer is one."""
+    """Return the answer without names of boxes, unless the gold answer is a box."""
     if groups(gold, 99):
         return answer
     out, done = [], 0
@@ -196,7 +196,7 @@ def _excludes(gold: str) -> bool:
 
 
 def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of all members of the gold answer's categories (of all numbers, where it is a number).
+    """Return the pattern of all members of the gold answer's categories (of all numbers, for a number).
 
     Longest first.
     """

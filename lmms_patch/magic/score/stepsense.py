@@ -67,7 +67,7 @@ class StepBounds:
 
 @dataclass(frozen=True)
 class StepSense:
-    """The score of one source of labels; fractions in 0..1.
+    """The score from a source of labels; fractions in 0..1.
 
     Above ``MOST_ANNOTATORS`` annotators there are neither ``pairs`` nor ``agreement``.
 
@@ -128,7 +128,7 @@ def stepsense(
     seed: Seed = 0,
     unjudged: Sequence[tuple[str, int]] = (),
 ) -> StepSense:
-    """Compute the score of labels of one source.
+    """Compute the score from the labels of a source.
 
     Args:
         labels: of one source.
@@ -195,7 +195,7 @@ def across(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> tuple[Agreement, ...]:
-    """Compute how far each judge agrees with each person, where both labelled a step: it shows what the judge's labels are worth.
+    """Compute each judge's agreement with each person over steps labelled by both.
 
     Args:
         human: labels by people.
@@ -257,7 +257,7 @@ def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]
 
 
 def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> list[int]:
-    """Count the steps of an item that got (0,0), (0,1), (1,0), (1,1) from a pair."""
+    """Count the steps of an item labelled (0,0), (0,1), (1,0), (1,1) by a pair."""
     out = [0, 0, 0, 0]
     for verdicts in steps.values():
         if pair[0] in verdicts and pair[1] in verdicts:
@@ -266,13 +266,12 @@ def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> li
 
 
 def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
-    """Return the agreement from 2×2 tables, one per pair, each of shape (items, 4)."""
+    """Return the agreement from 2×2 tables, a table per pair, each of shape (items, 4)."""
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    unseen = (
-        np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
-    )  # an unseen item: all its steps fall in one cell of the table
+    # The extreme unseen item has all its steps in a single cell of the table.
+    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)

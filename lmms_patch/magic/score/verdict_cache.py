@@ -36,7 +36,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Kept:
-    """The stored part of one reply.
+    """The stored part of a reply.
 
     Attributes:
         values: the verdicts that were read from it.
@@ -104,7 +104,7 @@ class VerdictCache:
         return Kept(tuple(values), *(str(text) for text in row[1:]))
 
     def put(self, key: str, kind: str, kept: Kept) -> None:
-        """Store a reply that could be read; an existing entry is replaced."""
+        """Store a readable reply, replacing any existing entry."""
         row = (
             key,
             kind,
@@ -114,7 +114,7 @@ class VerdictCache:
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?)", row))
 
     def _try(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
-        """Do something with the file; where it is damaged, set it aside and repeat with a new file."""
+        """Do something with the file; set a damaged file aside, and repeat with a new file."""
         if self._folder is None:
             return None
         with self._lock:
@@ -136,9 +136,8 @@ class VerdictCache:
 
     def _opened(self) -> sqlite3.Connection:
         """Return this process's connection."""
-        if (
-            self._db is not None and self._owner != os.getpid()
-        ):  # SQLite forbids using or closing a connection that was opened before a fork
+        # SQLite forbids using or closing a connection that was opened before a fork.
+        if self._db is not None and self._owner != os.getpid():
             _INHERITED.append(self._db)
             self._db = None
         if self._db is None:
@@ -164,7 +163,7 @@ class VerdictCache:
         return self._folder / FILE
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        """Rename a damaged file and the files that SQLite put beside it, unless another process did so meanwhile."""
+        """Rename a damaged file and SQLite's files beside, unless another process did so meanwhile."""
         path = self._file()
         self._close()
         try:
@@ -196,5 +195,5 @@ def _free(path: Path) -> Path:
 
 
 def _plain(text: str) -> str:
-    """Return text that SQLite can store: without lone surrogates."""
+    """Return text without lone surrogates, which SQLite cannot store."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -27,7 +27,7 @@ _LONG = 600
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's verdict on one question, or why there is none.
+    """A judge's verdict on a question, or the reason for having none.
 
     Attributes:
         value: the verdict (correct, healed); None: unjudged.
@@ -63,7 +63,7 @@ class Inquiry:
     known: tuple[Verdict, ...] = ()
 
     def again(self, time: int) -> str:
-        """Return the text to send after a reply that could not be read: the same text, with a note on the form.
+        """Return the text to send after an unreadable reply: the same text, with a note on the form.
 
         Args:
             time: number of unreadable replies so far, from 1. The note differs each time: with greedy decoding the same
@@ -154,7 +154,7 @@ def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
 
 
 def _filled(template: str, **fields: str) -> str:
-    """Fill a prompt: each field becomes a quoted block, so that no text in it can pass for another field.
+    """Fill a prompt with each field as a quoted block, so that text in a field cannot pass for another field.
 
     The template is processed in one pass: a field that contains ``{gold}`` stays as it is.
     """
@@ -197,7 +197,7 @@ def read(inquiry: Inquiry, reply: str | None) -> Reading:
 
 
 def _said(reply: str | None) -> tuple[str, str]:
-    """Return a reply without the judge's own thoughts, and the fault if nothing is left."""
+    """Return a reply without the judge's thoughts, and the fault if nothing is left."""
     text = reply or ""
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
     if len(parts) == 1 and re.match(r"\s*<think(?:ing)?>", text, re.I):
@@ -249,7 +249,7 @@ def _labelled(text: str, label: str) -> list[tuple[int, int, int]]:
 
 
 def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) -> Reading:
-    """Read the verdict of ``label: word``, on a line of its own or after the end of a sentence.
+    """Read the verdict of ``label: word``, on a separate line or after the end of a sentence.
 
     It may be repeated but not contradicted, and no text may follow it.
     """

@@ -113,7 +113,7 @@ def page(
 
 
 def about(board: Board) -> str:
-    """Return what a board is of, in one line: how many models, benchmarks and runs, and the newest day.
+    """Describe a board in a line: numbers of models, benchmarks and runs, and the newest day.
 
     The days are those of the results that are shown.
     """
@@ -130,7 +130,7 @@ def about(board: Board) -> str:
 def model(
     board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[model_page.Ran], more: int
 ) -> str:
-    """Return the page of one model as HTML.
+    """Return a model's page as HTML.
 
     Args:
         board_title: the title of the board.
@@ -173,7 +173,7 @@ def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
 
 
 def _are_left_out(board: Board) -> bool:
-    """Return whether the board has results that its findings are not about."""
+    """Return whether the board has results outside its findings."""
     return any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries)
 
 
@@ -216,7 +216,7 @@ def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iter
 
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the page shows of a group; of an index without the columns that say nothing."""
+    """Return the data of a group for the page; for an index without columns of no content."""
     if group.has_index:
         said = {
             column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)

@@ -103,7 +103,7 @@ def remember(run: runs.Run) -> list[BoardResult]:
 
 
 def _result(result: runs.Result) -> BoardResult:
-    """Return a result of a finished run as the board keeps it: numbers without their words, settings, and what the gate says.
+    """Return a result in the board's form: numbers without words, settings, and the gate's verdict.
 
     Raises:
         RecordError: it is not as lmms-patch writes it.
@@ -152,7 +152,7 @@ def _fingerprint(result: runs.Result) -> dict[str, Any]:
 
 
 def _whole(number: Estimate) -> Estimate:
-    """Return a number without the words beside it, with each field set: msgspec leaves a default to the class, and would not write it."""
+    """Return a number without words and with every field set, as msgspec does not write fields left at a default."""
     return dataclasses.replace(reading.plain(number))
 
 
@@ -252,7 +252,8 @@ def update(
         sha = _hash(path)
         if sha in old or sha not in by_hash:
             if place not in given and sha not in old:
-                continue  # what lies there now is another run, and nobody gave it
+                # Another run has taken this path since, and the user did not name it.
+                continue
             read, known_before = read + 1, known_before - (place in given)
             if read % 50 == 0:
                 tell(f"{read} results files read")
@@ -263,9 +264,8 @@ def update(
                 by_hash[sha] = new
             else:
                 same = alike.setdefault((new.date, *new.identity), [])
-                sha = next(
-                    (other.sha256 for other in same if new.results and new.results == other.results), sha
-                )  # a copy
+                # A copy of a results file counts as the same run.
+                sha = next((other.sha256 for other in same if new.results and new.results == other.results), sha)
                 if sha == new.sha256:
                     by_hash[sha] = new
                     same.append(new)
@@ -280,7 +280,7 @@ def update(
 
 
 def _stored(sha: str, run: runs.Run, results: list[BoardResult], listed: Sequence[BoardFile] = ()) -> BoardRun:
-    """Return a run as a board keeps it."""
+    """Return a run in the board's form."""
     return BoardRun(
         sha256=sha,
         files=list(listed),
@@ -295,7 +295,7 @@ def _stored(sha: str, run: runs.Run, results: list[BoardResult], listed: Sequenc
 def _rechecked(
     kept: Sequence[BoardRun], remembered: Container[str], edited: Container[str], base: str
 ) -> Iterator[tuple[str, BoardRun]]:
-    """Yield runs with the results of their files, by hash: all that were edited, and so many of the newest as can be read in a second.
+    """Yield runs re-read from their files: all edited runs, and the newest as far as a second allows.
 
     Args:
         kept: the runs.
@@ -329,7 +329,8 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
             except RecordError:  # the file of its objects may have gone
                 continue
             now = _stored(run.sha256, read, [_result(result) for result in read.results], run.files)
-            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])  # the logs tell that
+            # Whether numbers were checked is not in the results file, so it is left out of the comparison.
+            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])
             return run if now == known else replace(now, results=remember(read))
     return None
 
@@ -337,7 +338,7 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
 def _with_files(
     by_hash: Mapping[str, BoardRun], known: Mapping[str, tuple[BoardFile, str]], here: set[str], base: str
 ) -> list[BoardRun]:
-    """Return the runs that have a file, each with its files: those that are there, else the one where it was last."""
+    """Return the runs with files, each with its present files, else with the last known place."""
     places: dict[str, list[BoardFile]] = {}
     for file, sha in known.values():
         places.setdefault(sha, []).append(file)
@@ -351,7 +352,7 @@ def _with_files(
 
 
 def _place(path: Path, base: str) -> str:
-    """Return a path as the store writes it: relative to the board's folder, with forward slashes.
+    """Return a path for the store: relative to the board's folder, with forward slashes.
 
     Absolute where it is on another drive.
     """
@@ -363,11 +364,12 @@ def _place(path: Path, base: str) -> str:
 
 
 def _absolute(place: str, base: str) -> str:
-    return os.path.normpath(os.path.join(base, place))  # the folder itself may not be there yet
+    # The path is not looked up: the folder may not be there yet.
+    return os.path.normpath(os.path.join(base, place))
 
 
 def _stat(path: Path) -> os.stat_result:
-    """Return size and times of a file; one line of error where it cannot be read."""
+    """Return size and times of a file; ``RecordError`` for an unreadable file."""
     try:
         return os.stat(path)
     except OSError as error:
@@ -390,7 +392,7 @@ def _hash(path: Path) -> str:
 
 
 def to_text(store: Store) -> str:
-    """Return the file: JSON with one run on a line, so that a version control shows what came."""
+    """Return the store as JSON with a run on each line, so that diffs of the file show new runs."""
     lines = [json.dumps(_plain(run), separators=(",", ":")) for run in store.runs]
     written = json.dumps(dict(store.written))
     return f'{{"schema":{SCHEMA},"written":{written},"runs":[\n' + ",\n".join(lines) + "\n]}\n"
@@ -403,14 +405,14 @@ def _plain(run: BoardRun) -> dict[str, Any]:
 
 
 def _digest(run: Mapping[str, Any]) -> str:
-    """Return the digest of whose run it is and of its results, in plain JSON types and whatever the order of their keys."""
+    """Return the digest of a run's identity and results, whatever the order of keys."""
     return digest(
         [json.dumps([run[key] for key in ("model", "adapter", "model_args", "date", "results")], sort_keys=True)]
     )
 
 
 def load(folder: Path) -> Store:
-    """Return the store of a board's folder; an empty one where there is none yet.
+    """Return the store in a board's folder; an empty store where the folder has none.
 
     Raises:
         RecordError: it is damaged, or of another schema.
@@ -444,7 +446,7 @@ def load(folder: Path) -> Store:
 
 
 def _of_this_version(run: BoardRun) -> BoardRun:
-    """Return a run without what earlier versions wrote otherwise: they knew fewer secrets, computed other numbers and made other intervals.
+    """Return a run of an earlier version in today's form: secrets hidden, old numbers dropped or mended.
 
     Raises:
         RecordError: a result cannot be.

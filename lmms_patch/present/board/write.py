@@ -18,7 +18,7 @@ PATIENCE = 600.0
 
 
 class _Lock(FileLock):
-    """A lock that two callers of one process take turns by, too.
+    """A lock with turns between callers in the same process, too.
 
     Why a class of its own: after an evaluation in the same process, lmms-eval has ``FileLock(path)`` return one object
     for all callers.
@@ -27,7 +27,7 @@ class _Lock(FileLock):
 
 @contextlib.contextmanager
 def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Hold a board's folder to the end of the block, so that no other update reads it before this one has written.
+    """Hold a board's folder to the end of the block, so that every update reads the previous update's files.
 
     Args:
         folder: made if it is not there, and removed again where the block raises.
@@ -56,7 +56,8 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
     except BaseException:
         if made:
             (folder / LOCK).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it is not empty: not ours to remove
+            # A folder that is not empty is not ours to remove.
+            with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
     finally:
@@ -94,7 +95,8 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
             pass
     except (OSError, RecordError) as error:
         for place in made:
-            with contextlib.suppress(OSError):  # it was never made, or is not empty
+            # The folder was never made, or is not empty.
+            with contextlib.suppress(OSError):
                 place.rmdir()
         raise _unwritable(folder, error) from None
     if changed or stale:

@@ -163,12 +163,12 @@ def _is_page(request: Request) -> bool:
 
 
 def _is_equal(given: str, token: str) -> bool:
-    """Return whether a token is the right one. How long that takes does not tell how much of it is right."""
+    """Return whether a token is right, in a time that does not depend on the number of right characters."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 def _task(explorer: Explorer, request: Request) -> int:
-    """Return the number of the task that a request names.
+    """Return the number of the task in a request.
 
     Raises:
         RecordError: there is no such task, or none of its docs is read yet.

@@ -69,7 +69,7 @@ def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lam
 
 
 def _check_earlier(output: Path) -> None:
-    """Check that a folder that is there, and will be replaced, is an export and has nothing else in it.
+    """Check whether a folder to be replaced is an earlier export and nothing else.
 
     Raises:
         OptionError: it is none, or has other files in it.
@@ -94,7 +94,7 @@ def _check_earlier(output: Path) -> None:
 
 
 def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
-    """Return the page with all docs in it.
+    """Return the page with all docs.
 
     Args:
         explorer: whose docs are read.
@@ -125,12 +125,12 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
 
 
 def _inline(data: Any) -> str:
-    """Return JSON that ends no element of a page: every < is written as an escape."""
+    """Return JSON safe inside an HTML element: every < is written as an escape."""
     return json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a style sheet or script as a Content-Security-Policy names it."""
+    """Return the hash of a style sheet or script in the form of a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -68,7 +68,7 @@ def text(comparison: Comparison, *, wide: bool = False, most: int | None = None)
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the first line: which is better on what, by how much, or that they cannot be told apart, and what would have been found."""
+    """Return the first line: the better side on each task and by how much, or the smallest detectable difference."""
     if comparison.same_run:
         return "A and B are the same run: every difference is 0."
     if all(task.compared.identical for task in comparison.tasks):
@@ -146,7 +146,7 @@ def _of(side: Side) -> str:
 
 
 def _told(comparison: Comparison) -> dict[str, list[str]]:
-    """Return what there is to mind, with the tasks that it is true of."""
+    """Return the cautions about all tasks, each with the tasks concerned."""
     told: dict[str, list[str]] = {}
     for task in comparison.tasks:
         for line in minds(task):
@@ -159,7 +159,7 @@ def _kind(task: Task) -> Kind:
 
 
 def _words(task: Task) -> dict[str, str]:
-    """Return what pages call the numbers that a task may have, by their names."""
+    """Return the names of a task's possible numbers for pages, by key."""
     kind = _kind(task)
     least, most = kind.sizes
     every = keyed(kind, range(least, most + 1))
@@ -170,7 +170,7 @@ def _words(task: Task) -> dict[str, str]:
 def _block(
     comparison: Comparison, task: Task, wide: bool, most: int | None, told: Mapping[str, Collection[str]]
 ) -> str:
-    """Return a task's table, with what it is of above it and what it shows in words below it.
+    """Return a task's table, with a heading above and sentences below.
 
     Args:
         comparison: the comparison.
@@ -209,7 +209,7 @@ def _row(number: Number, words: Mapping[str, str], marks: Collection[str], corre
 
 
 def _foot(comparison: Comparison) -> str:
-    """Return what stands below all tables: which tasks one run alone has, and how intervals and p-values were made."""
+    """Return the text below all tables: tasks in a single run only, and how intervals and p-values were made."""
     lines = []
     for own, other, side in (("A", "B", comparison.first), ("B", "A", comparison.second)):
         if side.only:
@@ -221,7 +221,7 @@ def _foot(comparison: Comparison) -> str:
 
 
 def _holm(comparison: Comparison) -> str:
-    """Say which numbers are primary, and over how many p-values they and the others are corrected."""
+    """Say which numbers are primary, and over how many p-values each family is corrected."""
     every = [number for task in comparison.tasks for number in task.numbers]
     first, others = (next((number.tests for number in every if number.primary is which), 0) for which in (True, False))
     if not first and not others:
@@ -236,7 +236,7 @@ def _holm(comparison: Comparison) -> str:
 
 
 def _right(task: Task) -> list[str]:
-    """Return on how many docs one side alone is right, or better, with McNemar's test, a line for each metric."""
+    """Return a line for each metric: docs right in a single side only, and McNemar's test."""
     tests = {"": task.compared.mcnemar, **task.compared.tests}
     return [
         f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
@@ -259,7 +259,7 @@ def docs(task: Task) -> list[str]:
 
 
 def minds(task: Task) -> list[str]:
-    """Return what to mind of a task: other settings, warnings, McNemar's test with clusters."""
+    """Return the cautions about a task: differing settings, warnings, McNemar's test on clustered docs."""
     compared, clusters = task.compared, task.compared.clusters
     lines = (
         [f"A and B differ in {', '.join(compared.settings)}: that may be where a difference comes from"]
@@ -284,7 +284,7 @@ def minds(task: Task) -> list[str]:
 
 
 def sentences(comparison: Comparison, task: Task) -> list[str]:
-    """Say in words what the numbers of a task show: a sentence for its score where the first line has several tasks, one for each index."""
+    """Return sentences on a task's score and indices; the score's is left out where already in the first line."""
     if task.compared.identical:
         return ["A and B score the same on each of these docs."]
     out = []
@@ -307,7 +307,7 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
 
 
 def _of_index(one: Difference) -> tuple[str, str]:
-    """Say what a higher index means beside a lower one, which depends on their signs: below 0 one cell beats the full image."""
+    """Say what the higher of two indices means, given their signs: below 0 a cell beats the full image."""
     if one.first is None or one.second is None or min(one.first, one.second) >= 0:
         return "{higher} needs more of the image", "in how much of the image is needed"
     if max(one.first, one.second) < 0:
@@ -325,7 +325,7 @@ def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
 
 
 def _sentence(comparison: Comparison, task: Task, number: Number, more: str, where: str) -> str:
-    """Return what a difference shows, in one sentence: which side is better or higher, or that none is shown to be."""
+    """Return a sentence on a difference: the better or higher side, or no shown difference."""
     one, what = number.difference, number.name
     estimate = one.estimate
     if estimate.value is None:
@@ -358,7 +358,7 @@ def _letters(line: str) -> str:
 
 
 def sheet(comparison: Comparison) -> Sheet:
-    """Return all numbers of all tasks, one row each."""
+    """Return all numbers of all tasks as a table with a row for each number."""
     columns = (
         Column("task", "task", help="its name in B"),
         Column("metric", "metric"),
@@ -397,7 +397,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _cells(task: Task, number: Number) -> dict[str, Cell]:
-    """Return the row of a number in the sheet that is written to files."""
+    """Return a number's row in the table for files."""
     compared, one = task.compared, number.difference
     tested = compared.mcnemar if number.name in _SCORES else compared.tests.get(number.name)
     return {
