@@ -146,7 +146,10 @@ def test_wrong_questions_are_one_line_and_status_2(arguments, says, capsys):
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["class: x\n", "class: x\ntask: [a]\n", "task: 5\n", "[1]\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["class: x\n", "class: x\ntask: [a]\n", "task: 5\n", "task: [a]\ngroup: [b]\n", "task: a\ntag: 5\n", "[1]\n"],
+)
 def test_a_file_that_the_hosts_index_cannot_use_is_named(text, tmp_path):
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises(OptionError, match=r"mine\.yaml cannot be read as a task file"):
