@@ -67,6 +67,10 @@ _INSTEAD = pattern(
     rf"(?!\s*:)(?P<said>[^\n]*?)[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])(?:(?P<clear>{_BARE_NO}{pieces('instead')})|{pieces('instead_weak')})(?![{LETTER}])"
     rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}",
 )
+_WRONG = pattern(
+    rf"(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
+    rf"|(?:[.!?…。！？\n]|[ ]-)[\s\"'*_`()-]*(?:{pieces('instead_weak')}[\s,.!…]+)?{pieces('wrong_start')}(?![{LETTER}])"
+)
 _THOUGHT = pattern(rf"{words('thought')}[^.!?\n]*$")
 _TURNED = pattern(words("turned"))
 _SKIP_IT = pattern(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])")
@@ -152,7 +156,7 @@ def _taken_back(clause: str, between: str, group: Group, following: Group | None
     if following is None or following.numbers == group.numbers or following.start > group.end + _NEAR:
         return False
     instead = _INSTEAD.fullmatch(between)
-    return bool(instead and (instead["clear"] or not instead["said"].strip(" *_`\"')")))
+    return bool(_WRONG.search(between) or (instead and (instead["clear"] or not instead["said"].strip(" *_`\"')"))))
 
 
 def _skipped(between: str) -> bool:
