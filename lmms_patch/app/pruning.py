@@ -291,7 +291,7 @@ def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> 
 def _judge(
     arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell
 ) -> controls.Judged:
-    """Compare the changes by a pruning with prunings of the same task under shuffled golds."""
+    """Compare the effect of a pruning with prunings of the same task under shuffled golds."""
     state = arguments.folder / "judge.json"
     # With --fresh nothing of an earlier judge may be taken over.
     if arguments.fresh and state.exists():

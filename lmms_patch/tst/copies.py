@@ -293,7 +293,7 @@ class Copies:
     def _agreement(
         self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float
     ) -> NDArray[np.float64]:
-        """Return the share of further items with the same key in agreement with each item, shape (n,).
+        """Return for each item the share of agreeing items among the rest of its key's items, shape (n,).
 
         Nan where there is no other.
         """

@@ -293,7 +293,7 @@ class _Pruning:
         return ""
 
     def _taken_back(self) -> Pruned:
-        """Return the result without the last removing round."""
+        """Return the result with the last removal undone."""
         last = self.rounds.pop()
         # Rounds without removals are diagnoses only; the last removing round is what went too far.
         while self.rounds and not last.removed:

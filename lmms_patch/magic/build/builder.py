@@ -210,7 +210,7 @@ def build(
 def _inputs(
     questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings
 ) -> tuple[Inputs, int]:
-    """Read the inputs of a build; return these and the number of imageless rows in the dataset to keep apart from.
+    """Read the inputs of a build; also count the rows without an image in the dataset to keep apart.
 
     Raises:
         BuildError: an input cannot be read.

@@ -202,7 +202,7 @@ def _adversarial(
     size: tuple[int, int],
     settings: ChooseSettings,
 ) -> list[_Found]:
-    """Choose adversarial boxes up to the quota: objects named only by further questions, then synthetic boxes."""
+    """Choose adversarial boxes up to the quota: objects of different questions on the image, then synthetic boxes."""
     # Seeded by the question, so that the order or number of questions changes nothing.
     seed = hashlib.sha256(f"{settings.seed}/boxes/{question.id}".encode()).hexdigest()[:16]
     stream = np.random.default_rng(int(seed, 16))

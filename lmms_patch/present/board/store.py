@@ -132,8 +132,8 @@ def _result(result: runs.Result) -> BoardResult:
             marginal=gate is not None and gate.marginal,
             sampled=reading.is_sampled(analysis),
         )
+        # Checked now: later the board is read without the run's files.
         said = fault(msgspec.to_builtins(out, str_keys=True), BoardResult) or next(_odd(out), "")
-    # Checked now: later the board is read without the run's files.
     except ValueError as error:
         said = str(error)
     if said:
