@@ -68,6 +68,7 @@ def check(repository: str, public: bool) -> str:
     with _told(repository, "nothing was sent"):
         name = repository if "/" in repository else f"{api.whoami()['name']}/{repository}"
         if "/" in repository:
+            # Asked for its error alone: a bad token must show before the work, not after.
             api.whoami()
         _check_existing(api, name, public)
     return name
@@ -92,6 +93,7 @@ def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
         _without_bars(),
         _told(repository, f"the hub did not confirm the commit; {folder} is whole, and the same command tries again"),
     ):
+        # Once more: the repository may have changed while the pruning ran.
         _check_existing(api, repository, public)
         api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
         done = api.upload_folder(
@@ -134,6 +136,7 @@ def _check_existing(api: HfApi, repository: str, public: bool) -> None:
             f"--push {repository}: it exists and everybody can see it; type --public if they may see this too, or give another --push"
         )
     held = {one.rfilename for one in there.siblings or ()} - _MADE_BY_THE_HUB
+    # Files that no push of ours made would be deleted by ``delete_patterns``.
     if held and MARK not in held:
         raise OptionError(
             f"--push {repository}: it holds other files ({line(min(held), 80)}, and no {MARK}), which would be lost; give another --push"
@@ -177,6 +180,7 @@ def _told(repository: str, state: str) -> Iterator[None]:
         told = line(getattr(error, "server_message", None) or error, 300)
         raise PatchError(f"{where}: the hub answered {status or 'with an error'}: {told}; {state}") from None
     except Exception as error:
+        # A bug is no error of the network: it must not be hidden in one line.
         if not _is_of_network(error):
             raise
         raise PatchError(

@@ -92,6 +92,7 @@ def _settings(arguments: Arguments) -> PruneSettings:
         run = "_rci run" if arguments.by == "locality" else "_tst run with --model tst_lora"
         raise OptionError(f"--by {arguments.by} needs --from OUT, a finished {run}")
     blind.check(arguments)
+    # All of this is checked before the task is loaded.
     _check_output(arguments.folder)
     return PruneSettings(
         budget=arguments.budget,
@@ -117,6 +118,7 @@ def _allocation(text: str) -> str | dict[str, float]:
         return text
     out = {}
     for part in text.split(","):
+        # From the right, since a category's name may hold "=".
         name, _, number = part.rpartition("=")
         try:
             out[name.strip()] = float(number)
@@ -191,6 +193,7 @@ def run(
     )
     key = arguments.key or task.spec.options.key
     items = task.keyed_items(key)
+    # The task file is tried out before hours of work: it must find the docs by their ids.
     pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
     against = None if arguments.against is None else _marks(task, arguments.against)
     if arguments.blind:
@@ -269,6 +272,7 @@ def _written(
     )
     kept = [items[int(i)].key for i in done.found.kept]
     pruned_task.write(asked.task, kept, done.folder / "task", asked.include_path, key)
+    # Told before publishing, which may fail: the pruning itself is done and written.
     finished(done)
     return done if asked.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
 
@@ -287,8 +291,9 @@ def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> 
 def _judge(
     arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell
 ) -> controls.Judged:
-    """Compare the changes by a pruning with prunings of the same task under shuffled golds."""
+    """Compare the effect of a pruning with prunings of the same task under shuffled golds."""
     state = arguments.folder / "judge.json"
+    # With --fresh nothing of an earlier judge may be taken over.
     if arguments.fresh and state.exists():
         state.unlink()
 

@@ -56,6 +56,7 @@ def check(arguments: PruneArguments) -> str:
         raise OptionError(
             "--copy gives the docs on, so it needs their licence; type --license with what the original's card names, such as cc-by-4.0"
         )
+    # ``files.folder`` replaces the whole folder, the pruning in it too.
     if a.folder.resolve().is_relative_to(folder.resolve()):
         raise OptionError(
             f"--to {folder}: the pruning itself is written to {a.folder}; name another folder, such as {a.folder / 'dataset'}"
@@ -110,6 +111,7 @@ def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Seque
     from lmms_patch.present import card
 
     asked = done.arguments
+    # Written beside and moved at the end: whole or not at all.
     with files.folder(folder, "--to") as made:
         written = published.write(
             asked.task, kept, made, copy=asked.copy_docs, include_path=asked.include_path, key=key

@@ -59,8 +59,10 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
         contextlib.closing(_listening(HOST, port)) as listening,
         tempfile.TemporaryDirectory(prefix="lmms-patch-") as folder,
     ):
+        # The port from the socket: with --port 0 the system has chosen it.
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{HOST}:{port}/?token={token}"
+        # The page opens at once, while the docs are read in the background.
         threading.Thread(target=explorer.load, daemon=True, name="docs").start()
         served = uvicorn.Server(
             uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", access_log=False, lifespan="off")
@@ -68,6 +70,7 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
         # ``say`` would hide the token in the address.
         print(f"{address}  (Ctrl-C ends it)", flush=True)
         if browser:
+            # A file in place of the address, which other users could read in the browser's command line.
             opened = _leading_to(address, Path(folder)).as_uri()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
         with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
@@ -85,6 +88,7 @@ def _leading_to(address: str, folder: Path) -> Path:
         folder: that only the user can read; who made it removes it.
     """
     page = folder / "explore.html"
+    # Readable by this user alone from the moment when it is made.
     with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Explorer</title>\n'

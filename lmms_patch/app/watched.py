@@ -50,6 +50,7 @@ def lmms_eval(
     Raises:
         RunError: it ended with an error.
     """
+    # Without this setting tokenizers warns whenever a process forks.
     command, env = [*COMMAND, *options], {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
     if not quiet:
         if status := subprocess.run(command, env=env, check=False).returncode:
@@ -66,6 +67,7 @@ def lmms_eval(
                 watch(bar["what"], int(bar["done"]), int(bar["of"]))
             elif line.endswith("\n") and not _DRAWN.search(line) and line.replace("\x1b[A", "").strip():
                 kept.write(line)
+                # Flushed line by line, so that the log of a killed run has its last words.
                 kept.flush()
     log = Path(kept.name)
     if process.returncode:
@@ -84,6 +86,7 @@ def _new_log(output: Path) -> IO[str]:
     try:
         output.mkdir(parents=True, exist_ok=True)
         for number in itertools.count(1):
+            # "x" never writes over a file, also where two runs begin at once.
             with contextlib.suppress(FileExistsError):
                 return open(
                     output / (LOG if number == 1 else f"{LOG.stem}-{number}{LOG.suffix}"),
@@ -93,6 +96,7 @@ def _new_log(output: Path) -> IO[str]:
                 )
     except OSError:
         pass
+    # Where the folder cannot be written, lmms-eval's lines must still lie somewhere.
     return tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", errors="replace", prefix="lmms_patch_", suffix=LOG.suffix, delete=False
     )

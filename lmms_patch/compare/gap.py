@@ -174,7 +174,9 @@ def gap(
         )
     row, widened = paired.row("pruned", own), paired.widened(own)
     gaps, random = paired.controls(own, controls, match, seed)
+    # The observed gap counts as one of the subsets, so p is never 0.
     p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
+    # A text-only cross-validation is what pruning goes by: its answers cannot also prove the effect of pruning.
     circular = blind.kind == "tst"
     claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
     verdict = _widening(row, random, widened, p, claimed, circular)
@@ -291,6 +293,7 @@ class _Paired:
         """Return the gap of some docs less the gap of all docs, both on the same draws of clusters."""
         kept = np.isin(np.arange(len(self.ids)), places).astype(float)
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
+        # A doc that was never drawn may be of the subset or not, at either end of the gap.
         unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
         return intervals.estimate(
             rows,

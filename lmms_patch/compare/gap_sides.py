@@ -152,6 +152,7 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
         "blind",
         lambda one: task is None or task in (one.task, one.base) or task.startswith(f"{one.base}_"),
     )
+    # The blind run decides the benchmark: a full run often has many more tasks.
     bases = {one.base for one in theirs}
     ours = _candidates(Path(full), "full", lambda one: one.base in bases)
     pairs = _pairs(ours, theirs, task)
@@ -164,6 +165,7 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
             f"{len(pairs)} pairs of tasks of one benchmark ({listed}); choose one with --task {pairs[0][1].task}"
         )
     dark = _side(pairs[0][1], metric)
+    # Plain scores are read by the same keys as the wrapped task reads them, so that both sides are on one scale.
     keys = _score_keys(pairs[0][1].result)
     return _side(pairs[0][0], dark.metric, keys), dark
 

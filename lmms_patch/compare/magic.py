@@ -76,6 +76,7 @@ def read(result: Result) -> dict[str, Line]:
         raise RecordError(
             f"{log}: records of the variant {other[0]}, but {result.task} is {about.variant}; the file is of another run"
         )
+    # Before anything is compared: a changed log would make up differences.
     for name, number in about.numbers.items():
         value, own = value_of(records, name), number.value
         if (value is None) != (own is None) or (
@@ -144,6 +145,7 @@ def difference(
     first, second = (np.array([doc[side] or _NOTHING for doc in kept], float).reshape(-1, 2) for side in (1, 2))
     labels = cluster_numbers(results.clusters([pair[1] for pair, _, _ in kept])) if kept else np.zeros(0, int)
     tests = {}
+    # The exact test only where docs are independent and all of them count on both sides.
     if (
         exact
         and metric in _FLAGS
@@ -196,6 +198,7 @@ def _with_verdicts(first: Record, second: Record, same: bool, key: str, first_ri
     """Return a doc's two records with missing verdicts filled in: right in the first run, or right in the second."""
     one, other = getattr(first, key), getattr(second, key)
     if same:
+        # The same response gets the same verdict, so a missing verdict is the other run's.
         known = other if one is None else one
         values = (False, False) if known is None else (known, known if other is None else other)
     else:
@@ -228,6 +231,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     ids = [name for name in common if not any(side[name].record.failed is not None for side in (ours, theirs))]
     if not ids:
         raise RecordError(f"{second.task}: no doc is scored in both runs")
+    # With other seeds other boxes are shown, so a doc's digest may differ without a change of the data.
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     for name in ids:
         _check_doc(second.task, name, ours[name], theirs[name], shown_alike)
@@ -313,6 +317,7 @@ def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
     ours, theirs = stored(first).numbers, stored(second).numbers
     names = [name for name in ours if name in theirs]
     judges = [side.fingerprint.get("judge") for side in (first, second)]
+    # Verdicts of different judges differ by the judge as well as by the model.
     if judges[0] == judges[1]:
         return names, []
     said = ["by nobody" if judge in (None, NO_JUDGE) else f"by {judge}" for judge in judges]

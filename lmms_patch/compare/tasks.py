@@ -182,6 +182,7 @@ def compare(
     compared = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
     named = labels(result.run for results, _ in sides for result in results)
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
+    # Two paths may lead to the same run, whose differences are 0 without saying anything.
     same = all(one.is_same(other) for one, other in pairs)
     return Comparison(one, other, _corrected(pairs, compared, level), level, seed, same)
 
@@ -231,6 +232,7 @@ def _means(pattern: str, result: Result) -> bool:
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
     """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid."""
     left, taken = list(second), {}
+    # Equal names first, so that a quick run is not paired with a full run of the same benchmark.
     for named_alike in (True, False):
         for k, one in enumerate(first):
             candidates = [
@@ -238,6 +240,7 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
             ]
             if k not in taken and candidates:
                 taken[k] = max(candidates, key=partial(_shared, one))
+                # A result is compared once.
                 left.remove(taken[k])
     return [(first[k], taken[k]) for k in sorted(taken)]
 
@@ -272,7 +275,9 @@ def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float
     """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
     primary = [primary_of(task) for task in compared]
     numbers = [
-        [name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared
+        # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice.
+        [name for name in task.differences if not (name == "score" and "fip" in task.differences)]
+        for task in compared
     ]
     corrected: dict[tuple[int, str], float] = {}
     tests = {}

@@ -417,7 +417,7 @@ class ValidGate(Kept):
 
 
 class Looks(Kept):
-    """Demand evidence for answers from the image rather than from text alone."""
+    """Demand evidence of answers depending on the image."""
 
     METRIC, ASKED, limit = "looks", "looks", "shown"
     LEAVES_OUT = "asks nothing on another doc's image, as it has no index"

@@ -55,7 +55,7 @@ def word(one: Verdict) -> str:
 
 
 def fact(one: Verdict, judged: Judgement) -> str:
-    """Return the finding of a verdict in a line.
+    """Return a verdict's finding in a line.
 
     For example ``gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02)``.
     """

@@ -160,7 +160,7 @@ class Rule(Shared):
 
     @property
     def looks(self) -> bool:
-        """Whether the rule demands evidence for answers from the image."""
+        """Whether the rule demands evidence of looking at the image."""
         return "looks" in self.require
 
     @property

@@ -33,7 +33,7 @@ class Example:
 def ask(
     question: str, boxes: int, examples: Sequence[Example] = (), *, images: bool = False, correct: bool = False
 ) -> str:
-    """Return the prompt: examples, conditions, question; the end is the beginning of the thought process.
+    """Return the prompt: examples, conditions, question, and the beginning of the thought process.
 
     Args:
         question: the question.

@@ -90,6 +90,7 @@ def _strictly() -> Iterator[None]:
 
     lmms-eval switches ``LOAD_TRUNCATED_IMAGES`` on for the whole process, which fills the missing part with grey.
     """
+    # The setting is Pillow's own and global, so one thread at a time may change it.
     with _one_at_a_time:
         before = ImageFile.LOAD_TRUNCATED_IMAGES
         ImageFile.LOAD_TRUNCATED_IMAGES = False
@@ -111,6 +112,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
             return ImageOps.exif_transpose(image).size
         with open_image(data) as image:
             width, height = image.size
+            # These four orientations turn the image by a quarter.
             return (height, width) if image.getexif().get(0x0112) in (5, 6, 7, 8) else (width, height)
     except ImageFaultError:
         raise
@@ -138,6 +140,7 @@ def _home(folder: Path) -> tuple[Path, ...]:
     real = folder.resolve()
     for parent in folder.absolute().parents:
         if parent.name == "snapshots" and parent.parent.name.startswith("datasets--"):
+            # In the hub's cache, files of a snapshot are links into ``blobs``.
             return real, parent.parent.resolve() / "blobs"
     return (real,)
 
@@ -244,6 +247,7 @@ def open_source(path: str | Path, split: str) -> Source:
             )
         return _jsonl(file) if file.suffix == ".jsonl" else _parquet(file)
     name = str(path)
+    # A missing path such as data/items must not be looked for on the hub.
     if (
         re.fullmatch(r"[\w.-]+/[\w.-]+", name)
         and not name.startswith(".")
@@ -274,6 +278,7 @@ def _jsonl(path: Path) -> Source:
         try:
             with path.open("rb") as file:
                 for line, raw in enumerate(file, 1):
+                    # Windows editors write a byte order mark, which JSON does not allow.
                     raw = raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw
                     if raw.strip():
                         yield line, _row(raw)
@@ -322,6 +327,7 @@ def _parquet(path: Path) -> Source:
             raise DatasetError(f"{path} cannot be read after row {line}: {_first_line(error)}") from None
 
     def blob(line: int) -> Any:
+        # One row group at a time: images of the whole file may not fit memory.
         group = groups[line - 1]
         if held.get("group") != group:
             held.update(
@@ -347,6 +353,7 @@ def _hub(name: str, split: str) -> Source:
         ) from None
     homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
+        # Undecoded, so that an image that cannot be read is a fault of its line, not of the whole dataset.
         table = table.cast_column("image", datasets.Image(decode=False))
         # Images of a hub dataset may lie in the caches only.
         homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))

@@ -118,6 +118,7 @@ class Sheet:
         for place, cells in enumerate(zip(*lines, strict=True)):
             most = max(map(cell_len, cells))
             right = place > 0 and any(map(_LIKE_A_NUMBER.match, cells[1:]))
+            # The columns of texts at the left name the rows, so they are repeated in each part.
             named += place == named and not right
             pads = [" " * (most - cell_len(cell)) for cell in cells]
             columns.append([pad + cell if right else cell + pad for cell, pad in zip(cells, pads, strict=True)])
@@ -140,6 +141,7 @@ def _parts(columns: Sequence[Sequence[str]], named: int, width: int | None) -> l
     widths = [cell_len(column[0]) for column in columns]
     if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
         return [[*columns]]
+    # Where names alone would fill the line, fewer of them are repeated.
     while named > 1 and sum(widths[:named]) + 2 * (named - 1) > 2 * width / 3:
         named -= 1
     first = [*columns[:named]]
@@ -232,6 +234,7 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, tho
     if isinstance(value, int):
         return f"{value:{form}d}"
     said = f"{value:{form}.{digits}f}"
+    # A rounded -0.0001 must not read as -0.000.
     return said if any(c in "123456789" for c in said) else said.lstrip("+-")
 
 
@@ -300,6 +303,7 @@ def _csv_cell(cell: Cell, end: str) -> Any:
         }[end]
     else:
         value = cell if not end else None
+    # ``repr`` gives back the very same float; nan and infinity are no numbers in a CSV file.
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, str):

@@ -175,6 +175,7 @@ def judge(
     if controls < 1:
         raise PruneError("at least one matched-random removal is needed to compare with (--controls 5)")
     gone = hashlib.sha256("/".join(sorted(items[int(i)].key for i in removed)).encode()).hexdigest()[:16]
+    # The removed set is part of the fingerprint: the state of another pruning must not continue this one.
     known = _Known(state, f"{fingerprint}/{gone}/{match}/{seed}", tell)
     groups = {
         name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])
@@ -184,6 +185,7 @@ def judge(
         groups = {"none": groups["none"]}
     everyone = np.arange(len(items))
     kept = np.setdiff1d(everyone, removed)
+    # Far from the seeds of the selection (``prune``), so that the judge deals other folds.
     seeds = [900_000 + 1000 * seed + i for i in range(3)]
     whole = known.number("original", lambda: judged_by(everyone, seeds).accuracy)
     left = known.values("kept", 4, lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
@@ -205,6 +207,7 @@ def judge(
     compared = []
     for at, name in enumerate(groups):
         fall, shuffled = float(np.mean(random[name]) - left[0]), tuple(float(one[at]) for one in falls)
+        # The observed fall counts as one of its own shuffles, so p is never 0.
         p = (1 + sum(other >= fall for other in shuffled)) / (1 + shuffles) if shuffled else None
         compared.append(Control(name, tuple(random[name]), fall, shuffled, p))
     return _verdict(whole, left, tuple(compared))

@@ -83,6 +83,7 @@ def text_of(item: Item) -> str:
     item.
     """
     options = sorted(normal(option) for option in item.options)
+    # Words of the prompt are sorted: options in another order are still the same question.
     return "\n".join((normal(item.question), *options, " ".join(sorted(normal(item.prompt).split()))))
 
 
@@ -110,16 +111,20 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
         weights = TfidfVectorizer(
             analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32
         ).fit_transform(q for q, _ in asked)
+    # scikit-learn raises where no text has any n-gram: then nothing is a copy.
     except ValueError:  # every text is empty
         return list(range(count))
+    # Candidates by rare n-grams alone: frequent ones would make nearly every pair a candidate.
     rare = weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]
     rare = (diags(1 / np.sqrt(np.maximum(rare.multiply(rare).sum(axis=1).A1, 1e-12))) @ rare).tocsr()
     pairs = []
+    # In blocks of rows, since all pairs at once would not fit memory.
     for start in range(0, count, _ROWS):
         alike = (rare[start : start + _ROWS] @ rare.T).tocoo()
         pairs.append(np.array([alike.row + start, alike.col])[:, alike.data >= NEAR])
     a, b = np.concatenate(pairs, axis=1)
     near = weights[a].multiply(weights[b]).sum(axis=1).A1 >= NEAR
+    # The same question beside another context is another question.
     near &= np.array([asked[i][1] == asked[j][1] for i, j in zip(a, b, strict=True)], bool)
     return list(
         connected_components(
@@ -135,6 +140,7 @@ def unnamed_copies(items: Sequence[Item]) -> list[int | None]:
     texts = near_texts([items[i] for i in unnamed])
     times = Counter(texts)
     for i, text in zip(unnamed, texts, strict=True):
+        # A text shared by many docs is a template, not copies.
         if 1 < times[text] <= len(items) / FEW_COPIES:
             out[i] = text
     return out
@@ -167,6 +173,7 @@ def gold_of(item: Item) -> str | None:
     if item.is_choice and item.right is not None:
         gold = item.options[item.right]
     value = as_number(gold)
+    # ``+ 0.0`` turns -0.0 into 0.0, which is the same gold.
     return normal(gold) if value is None else repr(value + 0.0)
 
 
@@ -249,6 +256,7 @@ class Copies:
         (first, most), (_, second) = [*counts.most_common(2), (None, 0)][:2]
         out: list[CopyClass] = []
         for gold in (self.golds[i] for i in own):
+            # Without the item's own gold: the question is what its copies suggest.
             same, other = counts[gold] - 1, second if gold == first else most
             out.append("agreeing" if same > other else "single" if same == other else "conflicting")
         return out
@@ -265,6 +273,7 @@ class Copies:
         other.
         """
         kinds = [f"{item.category}\n{item.format}\n{len(item.answers)}" for item in self.items]
+        # Options differ between docs of a category, so golds compare by letter there.
         places = [
             str(item.right) if item.is_choice and item.right is not None else gold
             for item, gold in zip(self.items, self.golds, strict=True)
@@ -284,7 +293,7 @@ class Copies:
     def _agreement(
         self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float
     ) -> NDArray[np.float64]:
-        """Return the share of further items with the same key in agreement with each item, shape (n,).
+        """Return for each item the share of agreeing items among the rest of its key's items, shape (n,).
 
         Nan where there is no other.
         """
@@ -300,6 +309,7 @@ class Copies:
             else:
                 counts = Counter(golds[i] for i in own)
                 alike = np.array([counts[golds[i]] for i in own])
+            # Less one for the doc itself.
             out[own] = (alike - 1) / (len(own) - 1)
         return out
 

@@ -158,6 +158,7 @@ def diagnose(
         runner: runs the folds; default: one after the other.
         deals: how often golds are dealt anew against the same held-out predictions (``Diagnosis.dealt``).
     """
+    # Seeded by all fold seeds, so that a diagnosis with other seeds deals anew.
     lenders, weights = deal_golds(items, places, deals, model_seed(seed, *seeds))
     borrowed = np.zeros((deals, len(places)))
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
@@ -182,6 +183,7 @@ def diagnose(
             own += [credit(items, rewards, int(j), p) / len(seeds) for j, p in zip(theirs, predictions, strict=True)]
     uninformed = _mean(floor)
     options = np.array([items[place].chance if items[place].is_choice else np.nan for place in places])
+    # Chance is on the scale of ``s`` (full marks 1), the uninformed guess on the metric's own.
     chance = np.where(np.isfinite(options), options, uninformed / rewards.scale)
     return Diagnosis(
         _mean(s),
@@ -291,6 +293,7 @@ def frequency_baseline(
         own = np.array(members)
         for number in range(k):
             train = [int(places[at]) for at in own[fold[own] != number] if items[places[at]].golds]
+            # A category may lie in a single fold: items of the same format stand in.
             train = train or [
                 int(i) for i in places[fold != number] if items[i].golds and _alike(items[i], items[places[own[0]]])
             ]

@@ -81,7 +81,7 @@ class Item:
 
     @property
     def chance(self) -> float:
-        """The probability of a right uniform guess among the options (fraction); 0 without options."""
+        """The probability of guessing right among the options (fraction); 0 without options."""
         return max(1, len(self.rights)) / len(self.answers) if self.is_choice else 0.0
 
     @property

@@ -94,10 +94,12 @@ def guess_rates(
     out = np.empty(len(answers))
     for at, kind in enumerate(alike):
         here = said.get(kind, {})
+        # Without the doc's own answer: it must not vouch for itself.
         hits = sum(here.get(answer, 0) for answer in set(right[at])) - (
             answers[at] is not None and answers[at] in right[at]
         )
         others = len(members.get(kind, ())) - (answers[at] is not None)
+        # One hit is added, so that no rate is 0.
         out[at] = (hits + 1) / (others + options[at])
     return out
 
@@ -111,12 +113,14 @@ def known(right: Array, guess: Array, clusters: Places | None = None) -> Known:
         clusters: labels of the docs, shape (n,); None: each doc alone.
     """
     p = tuple(_p(row - rate, clusters) for row, rate in zip(right, guess, strict=True))
+    # Bonferroni over the models.
     counts = np.array(p) < ALPHA / len(p)
     nothing = np.zeros(right.shape[1])
     if not counts.any():
         return Known(nothing, p, tuple(counts.tolist()), 0.0, 0.0, None, 0.0)
     right, guess = right[counts], guess[counts]
     dependence, p_dependent = dependence_of(right, guess, clusters) if len(right) > 1 else (0.0, None)
+    # Models that err together count as fewer: ``as_one`` of them say as much as one.
     as_one = 1 + (len(right) - 1) * dependence
     posterior, share = _fitted(right, guess, as_one)
     return Known(posterior, p, tuple(counts.tolist()), share, dependence, p_dependent, len(right) / as_one)

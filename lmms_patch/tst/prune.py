@@ -200,6 +200,7 @@ class _Pruning:
         while not stopped and len(gone) < budget:
             this_round, known, luck = self._round(gone)
             stopped = self._why_stop(this_round, known) or self._reversed
+            # Over-pruned before choosing: the last removal went too far, so it is undone.
             if stopped == OVER_PRUNED:
                 return self._taken_back()
             chosen = (
@@ -210,9 +211,11 @@ class _Pruning:
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
             innocent = sum(luck.get(self.place[key], 0.0) for key in chosen) if luck else None
+            # A round that luck explains mostly would remove honest items.
             if not stopped and innocent is not None and innocent >= EVEN * len(chosen):
                 stopped = f"the next round would remove {len(chosen)} items, and {innocent:.0f} of them are expected to be there by luck"
                 chosen, innocent = {}, None
+            # Also a round without removals is kept: the report shows where and why pruning stopped.
             self.rounds.append(replace(this_round, removed=chosen, innocent=innocent))
             gone += chosen
             self._save()
@@ -246,6 +249,7 @@ class _Pruning:
             if self.settings.near_chance and diagnosis.dealt is not None:
                 dealt, weights = diagnosis.dealt
                 own = np.array([self.items[i].is_choice for i in kept])
+                # The dealt scores are moved as the items' scores were (``_score``), so that both heights compare.
                 guessed = by_luck(scores[own], (dealt - (diagnosis.s - scores))[:, own], weights[:, own])
                 luck = dict(zip(map(int, kept[own]), guessed.tolist(), strict=True))
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
@@ -281,6 +285,7 @@ class _Pruning:
         s = self.settings
         if not known:
             return "no item has a score"
+        # Not in the first round: nothing was removed yet that could have gone too far.
         if s.over_pruned and done.p_below is not None and done.p_below < ALPHA and self.rounds:
             return OVER_PRUNED
         if s.tau is not None and done.highest is not None and done.highest < s.tau:
@@ -290,8 +295,9 @@ class _Pruning:
         return ""
 
     def _taken_back(self) -> Pruned:
-        """Return the result without the last removing round."""
+        """Return the result with the last removal undone."""
         last = self.rounds.pop()
+        # Rounds without removals are diagnoses only; the last removing round is what went too far.
         while self.rounds and not last.removed:
             last = self.rounds.pop()
         self.rounds.append(replace(last, removed={}, innocent=None))
@@ -300,6 +306,7 @@ class _Pruning:
 
     def _checked(self, stopped: str) -> Pruned:
         """Return the result, with a last diagnosis where the final round removed items."""
+        # The accuracy after the last removal is not known yet: it may be over-pruned.
         if self.diagnose is not None and self.rounds and self.rounds[-1].removed:
             last_round, known, _ = self._round([key for done in self.rounds for key in done.removed])
             if self._why_stop(last_round, known) == OVER_PRUNED:
@@ -356,6 +363,7 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     heights, counts = np.unique(-scores[known], return_counts=True)
     lucky = np.isfinite(dealt)
     order = np.argsort(-dealt[lucky])
+    # For each dealt score the expected number of lucky scores at least as high.
     above = np.append(0, np.cumsum(weights[lucky][order])) / len(dealt)
     by_height = np.diff(above[np.searchsorted(-dealt[lucky][order], heights, side="right")], prepend=0)
     shares = isotonic_regression(by_height / counts, sample_weight=counts.astype(float), y_max=1)
@@ -392,6 +400,7 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
 
 def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None) -> str:
     """Return a digest of what a history belongs to: items, settings, diagnostic and given scores."""
+    # Sorted, so that another order of the docs continues the same run.
     rows = sorted(
         (
             item.key,

@@ -54,8 +54,10 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
         flips: number of flips; the smallest p-value is 1 / (flips + 1).
     """
     stream = generator(seed)
+    # A cluster flips as a whole, since its docs rise and fall together.
     totals = differences if clusters is None else np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
     observed = totals.sum()
+    # In steps of 4 million signs, so that memory stays small for large sets.
     step = max(1, 4_000_000 // max(1, len(totals)))
     at_least = 0
     for start in range(0, flips, step):
@@ -136,6 +138,7 @@ class _Records:
         """Return the mean of some docs' values: of scores, or of differences of two scores."""
         used = np.isfinite(values) if known is None else known & np.isfinite(values)
         low, high = self.ends
+        # A difference of scores reaches from low - high to high - low.
         ends = (low - high, high - low) if difference else (low, high)
         return intervals.mean(
             values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options

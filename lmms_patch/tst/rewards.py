@@ -55,6 +55,7 @@ class Rewards:
 
         Nan where it cannot be scored.
         """
+        # Each call of a costly scorer counts, so spellings share a score.
         if self._costly:
             return self.of(place, answer)
         key = place, answer
@@ -87,6 +88,7 @@ class Rewards:
         kind = self._kind(place)
         key = *kind, id(answers)
         kept = self._vectors.get(key)
+        # ``id`` may be reused after a tuple is gone, so the kept tuple itself is compared.
         if kept is None or kept[0] is not answers:
             known = self._known[kind]
             kept = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
@@ -166,6 +168,7 @@ def values_of(rewards: AnswerScores, places: Places) -> Values:
     order = np.argsort(numbers, kind="stable")
     distinct = np.unique(numbers)
     if len(distinct) > MOST_VALUES:
+        # Quantiles, so that frequent regions keep more values.
         picks = np.unique(np.round(np.linspace(0, len(order) - 1, MOST_VALUES)).astype(int))
         distinct = np.unique(numbers[order[picks]])
     chosen = order[np.searchsorted(numbers[order], distinct)]

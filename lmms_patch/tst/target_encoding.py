@@ -119,6 +119,7 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
     sums = _sums(family, residual, inner, squares=False)
     count = np.bincount(family.row, sums.n, rows)
     out = {"rate": np.bincount(family.row, sums.total, rows) / (count + PRIOR), "count": np.log1p(count)}
+    # With a single key per row, mean and maximum would repeat the rate.
     if not family.single:
         shrunk = sums.total / (sums.n + PRIOR)
         out["mean"] = np.bincount(family.row, shrunk, rows) / np.maximum(np.bincount(family.row, minlength=rows), 1)
@@ -168,6 +169,7 @@ def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:
     mean = sums.total / (sums.n + PRIOR)
     known = np.maximum(sums.n, 1)
     variance = np.maximum(0, sums.squares / known - (sums.total / known) ** 2)
+    # The spread is shrunk towards 1, the SD of standardised golds.
     spread = np.sqrt((variance * sums.n + PRIOR) / (sums.n + PRIOR))
     out = {
         "mean": np.bincount(family.row, mean, rows) / keys,

@@ -120,6 +120,7 @@ def find_slots(texts: Texts, category: Places, train: Places, share: float = TEM
     """
     in_train = np.zeros(texts.count, bool)
     in_train[train] = True
+    # A word counts for a category, so the code has both.
     code = category[texts.owner] * len(texts.names) + texts.words
     distinct = (
         np.unique(np.stack([texts.owner, code])[:, in_train[texts.owner]], axis=1)
@@ -130,6 +131,7 @@ def find_slots(texts: Texts, category: Places, train: Places, share: float = TEM
     sizes = np.bincount(category[train], minlength=int(category.max()) + 1 if len(category) else 1)
     place = np.minimum(np.searchsorted(kinds, code), max(0, len(kinds) - 1))
     known = kinds[place] == code if len(kinds) else np.zeros(len(code), bool)
+    # Only training texts decide which words stay the same.
     frequent = known & (frequency[place] >= share * sizes[category[texts.owner]]) if len(kinds) else known
     mark = np.array([not name[0].isalnum() for name in texts.names], bool)[texts.words] if len(code) else known
     return _slots(texts, ~frequent & ~mark)

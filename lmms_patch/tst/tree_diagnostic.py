@@ -108,6 +108,7 @@ class PreparedRf:
         self.items, self._rewards, self._settings = items, rewards, settings
         usable = [i for i, item in enumerate(items) if item.golds]
         self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
+        # Where the scorer gives nothing for being near, a number is an open answer like any other.
         near = {category for category, places in _numbers_of(items).items() if rewards_nearness(rewards, places)}
         self._number = np.array(
             [i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp
@@ -126,6 +127,7 @@ class PreparedRf:
         # All texts are embedded now, while all cores are free: later each fold has a single core.
         if settings.embed is not None:
             settings.embed([text for item in items for text in (asked_of(item), *map(option_name, item.options))])
+        # Each fold holds a table of all rows, so large tasks run fewer folds at a time.
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
     @cached_property
@@ -163,6 +165,7 @@ class PreparedRf:
             return None
         features = table.features(train, groups, seed, **settings.parts)
         value, spans, count = np.zeros(len(table.items), np.intp), {}, 0
+        # Values of all categories share one numbering; a category's part of it is its span.
         for category in np.unique(table.category[train]):
             own = train[table.category[train] == category]
             values = values_of(self._rewards, self._number[own])
@@ -259,6 +262,7 @@ class PreparedRf:
         gain: Counter[tuple[str, str]] = Counter()
         lost: dict[tuple[str, str], list[float]] = defaultdict(list)
         items: Counter[str] = Counter()
+        # Trees alone: the linear model reads the same words and could not say which of them counts.
         alone = dataclasses.replace(self._settings, beside=False)
         for train, test, seed in jobs:
             for places, asked, ready in self._fits(train, test, seed, groups, alone):
@@ -294,6 +298,7 @@ class PreparedRf:
                 break
             columns = [j for j, name in enumerate(ready.features.names) if group_of(name) == group]
             values = ready.features.values.copy()
+            # Whole rows of a group of columns are shuffled together, which keeps how the columns belong together.
             values[rows[:, None], columns] = values[stream.permutation(rows)[:, None], columns]
             out[group] = whole - self._accuracy(ready.predict(values, asked))
         return out

@@ -149,9 +149,11 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
     if settings.model == "linear":
         none = np.zeros(len(features.names))
         if share is not None:
+            # Without trees the linear model's share is the only feature that counts.
             none[share] = 1.0
         return Right(None, share, (0.0, 1.0), none)
     model, importance = _fitted(features, target, rows, settings, seed)
+    # The linear model's scores are out-of-fold, so one inner fold can judge it; the trees must not have seen that fold.
     judged = features.inner[rows] == _JUDGED
     if share is None or judged.all() or not judged.any():
         return Right(model, share, (1.0, 0.0), importance)
@@ -185,6 +187,7 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
     )
     sums = likely.sum(axis=1)
     less = likely[sums.argmax()] - likely
+    # Paired by item: the standard error of the difference of likelihoods, not of each.
     error = np.sqrt(((less - less.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     far = [abs(np.arctan2(beside, own) - np.arctan(_USUAL)) for own, beside in _POOLS]
     return min((round(far[i], 9), -sums[i], pool) for i, pool in enumerate(_POOLS) if less[i].sum() <= error[i])[2]
@@ -195,6 +198,7 @@ def _fitted(
 ) -> tuple[Callable[[NDArray[np.float32]], Array], Array]:
     """Return trees fitted on some rows, as a function from values to probabilities, and the importance of each feature."""
     y = target[rows]
+    # Nothing to separate: the classifiers would raise on a single class.
     if not len(y) or y.min() == y.max():
         constant = float(y.mean()) if len(y) else 0.0
         return (lambda values: np.full(len(values), constant)), np.zeros(len(features.names))
@@ -288,6 +292,7 @@ def _kernel_weights(own: Array, value: Places, count: int) -> Density:
 
     ``own``: shape (training items,), their out-of-fold predictions.
     """
+    # Golds are held by bins of the prediction, so that memory does not grow with items × items.
     edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
     bins = max(1, len(edges) - 1)
     place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
@@ -314,6 +319,7 @@ def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:
         "random_state": seed,
         "n_jobs": settings.threads,
         "deterministic": True,
+        # LightGBM sums in a fixed order only with both of these.
         "force_row_wise": True,
         "verbose": -1,
     }

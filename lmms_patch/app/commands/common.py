@@ -133,6 +133,7 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
         label: stands before the bar.
         quiet: no bar. There is none either where stderr is not a terminal, or one item is all there is.
     """
+    # Where stderr is a file, a bar would fill it with control characters.
     if quiet or len(items) < 2 or not sys.stderr.isatty():
         yield from items
         return

@@ -82,6 +82,7 @@ def command(
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     summary_file = summary or (Path(given) if given else None)
     told = os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations
+    # Before the gate: a build must not read the verdicts of an earlier gate where this one is killed.
     forget(json_file, junit)
     mistake: BaseException | None = None
     try:
@@ -119,6 +120,7 @@ def forget(*files: Path | None) -> None:
         with contextlib.suppress(OSError):
             with open(path, "rb") as start:
                 head = start.read(200)
+            # Only files that a gate wrote are removed, by their first bytes.
             if head.startswith(b'{\n  "schema": 1,\n  "status":') or b'<testsuites name="lmms-patch gate"' in head:
                 os.unlink(path)
 
@@ -152,6 +154,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
         lines = [outputs.text(judgement, every=every, width=width)]
     shown = [] if judgement.error else [_coloured(printed(line, encoding)) for line in lines]
     if told and (annotation := outputs.annotation(judgement, "the job summary" if summarised else "the log")):
+        # A character that the encoding lacks must not end the gate.
         shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))
     try:
         for line in shown:

@@ -167,6 +167,7 @@ def build(
         PatchError: OpenCV is missing.
     """
     if settings.saliency is not None:
+        # Checked before anything is read, not in the middle of a build.
         require("magic", "cv2")
     inputs, unnamed = _inputs(questions, scenes, images, settings)
     out = Path(out)
@@ -189,6 +190,7 @@ def build(
         **_counts(done, dropped, len(inputs.questions), considered, settings),
         **({UNNAMED: unnamed} if unnamed else {}),
     }
+    # The items first, then ``build.json``: the journal goes last, so that a kill at any point can be resumed.
     write(out / "items.jsonl", items)
     write_pictures(items, out, settings.contact, settings.seed, settings.previews)
     _clear(inputs, Path(images), out, settings, items, finished)
@@ -208,7 +210,7 @@ def build(
 def _inputs(
     questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings
 ) -> tuple[Inputs, int]:
-    """Read the inputs of a build; return these and the number of imageless rows in the dataset to keep apart from.
+    """Read the inputs of a build; also count the rows without an image in the dataset to keep apart.
 
     Raises:
         BuildError: an input cannot be read.
@@ -232,6 +234,7 @@ def _all(
     """Return every item, by id; what was dropped, by id; and the number of questions processed."""
     order = sorted(inputs.questions)
     if settings.limit is not None:
+        # By a hash, so that a smaller limit gives a subset of a larger one.
         order.sort(key=lambda qid: _digest(f"{settings.seed}/limit/{qid}"))
     done: dict[str, Done] = {}
     dropped: list[tuple[str, str, str]] = []
@@ -242,6 +245,7 @@ def _all(
                 made, outcome = _one(qid, inputs, out, settings, finished.get(qid), sizes)
                 done[qid] = made
                 if outcome == "made":
+                    # Flushed for each item, so that a killed build loses at most the item at work.
                     journal.write(json.dumps(made.entry(), ensure_ascii=False) + "\n")
                     journal.flush()
             except DropError as drop:
@@ -286,6 +290,7 @@ def _one(
     target = out / "images" / file.name
     if (
         before is not None
+        # Kept only where no input changed since, by the stamp of its files.
         and before.notes.get("inputs") == stamp
         and before.item.image == f"images/{file.name}"
         and _is_copy(target, file)
@@ -336,6 +341,7 @@ def _files(folder: Path) -> dict[str, Path]:
         if (
             rank is not None
             and path.is_file()
+            # With several files of an image, the first suffix in ``_SUFFIXES`` wins.
             and (path.stem not in files_by_id or rank < _SUFFIXES.index(files_by_id[path.stem].suffix.lower()))
         ):
             files_by_id[path.stem] = path

@@ -149,6 +149,7 @@ def _relevant(
         _Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes
     ]
     spots = [] if settings.weak else _spots(question.id, inputs, size, rules, notes)
+    # A hotspot on an object would show the same region twice.
     fresh = merge([one.rect for one in objects], [one.rect for one in spots], SAME)
     boxes = [*objects, *(spots[at] for at in fresh)]
     staying = remove_overlap([one.rect for one in boxes], MOST_IOU, MOST_COVERED, rules.keep)
@@ -162,6 +163,7 @@ def _relevant(
         if count:
             notes[name] = count
     kept = [boxes[at] for at in staying]
+    # Adversarial boxes must avoid these too: they show what is relevant.
     gone = [boxes[at].rect for at in range(len(boxes)) if at not in set(staying)]
     return kept, gone + [spots[at].rect for at in range(len(spots)) if at not in set(fresh)]
 
@@ -200,10 +202,12 @@ def _adversarial(
     size: tuple[int, int],
     settings: ChooseSettings,
 ) -> list[_Found]:
-    """Choose adversarial boxes up to the quota: objects named only by further questions, then synthetic boxes."""
+    """Choose adversarial boxes up to the quota: objects of different questions on the image, then synthetic boxes."""
+    # Seeded by the question, so that the order or number of questions changes nothing.
     seed = hashlib.sha256(f"{settings.seed}/boxes/{question.id}".encode()).hexdigest()[:16]
     stream = np.random.default_rng(int(seed, 16))
     named = {key for qid, keys in inputs.others.get(question.image, ()) if qid != question.id for key in keys}
+    # Sorted, since the order of a set differs between processes.
     keys = sorted(key for key in named - set(question.objects) if key in scene.boxes)
     fit = [keys[at] for at in candidates([scene.boxes[key] for key in keys], off_limits, size, settings.regions)]
     drawn = [fit[at] for at in sample([scene.boxes[key] for key in fit], settings.quota, stream)]

@@ -74,6 +74,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
             held = json.loads(record.read_text(encoding="utf-8"))
             _require_same(held, print_, record)
             rows = [json.loads(line) for line in (out / "items.jsonl").read_bytes().splitlines()]
+            # Before anything is written over: edits by hand would be lost.
             _require_unchanged(rows, held["items"], since, out / "items.jsonl", bool(lines))
             finished.update(
                 _read(
@@ -85,6 +86,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         elif (out / "items.jsonl").exists() and not journal.exists():
             raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
         finished.update(_read(since))
+        # A cut last line is dropped, or the next entry would be glued to it.
         files.write(
             journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_)
         )
@@ -110,6 +112,7 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
         BuildError: a file cannot be removed.
     """
     try:
+        # Where images lie in the output folder itself, the inputs must not be removed.
         if not folder.is_dir() or (inputs is not None and folder.samefile(inputs)):
             return
         for path in sorted(folder.iterdir()):

@@ -134,6 +134,7 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
     values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
     if scale == "full":
         return np.clip(values / top, 0, 1)
+    # By its own range: the peak of every map becomes 1.
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 
@@ -152,9 +153,11 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
 
     height, width = saliency.shape
     binary = (saliency > settings.threshold).astype(np.uint8)
+    # An odd side, so that the element has a centre.
     side = round(settings.clean * min(width, height)) // 2 * 2 + 1
     if side > 1:
         element = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+        # Open before close: specks go first, or closing would join them to regions.
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_OPEN, element), np.uint8)
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
@@ -275,6 +278,7 @@ def synthesise(
         drawn = [round((model[2 + axis] - model[axis]) * stream.uniform(0.7, 1.3)) for axis in (0, 1)]
     else:
         drawn = [int(stream.integers(low[axis], high[axis] + 1)) for axis in (0, 1)]
+    # Sums over the taken pixels: whether a place is free takes four look-ups, whatever its size.
     sums = _sums(taken, size)
     while True:
         wide, tall = (min(max(drawn[axis], low[axis]), high[axis]) for axis in (0, 1))

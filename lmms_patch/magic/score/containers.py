@@ -123,6 +123,7 @@ def written_out(text: str) -> str:
             line = _LIST_ROW.sub(rf"\g<1>{listed} ", line)
         elif listed == _IGNORED and _NAMED_ROW.match(line):
             line = _NAMED_ROW.sub(r"\g<0>ignored ", line)
+        # An empty line right below a heading does not end its list.
         elif line.strip() or not was_head:
             listed = ""
         was_head = bool(head)

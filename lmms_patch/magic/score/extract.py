@@ -52,6 +52,7 @@ def regions(text: str, count: int) -> Mentions:
     found = groups(plain, count)
     said: dict[int, bool] = {}
     for group, ruled_out in zip(found, dismissed(plain, found), strict=True):
+        # In "all boxes except R2" the other boxes are mentioned, though no number names them.
         others = range(1, count + 1) if excepted(plain, group) else ()
         said |= dict.fromkeys(others, False) | dict.fromkeys(group.numbers, ruled_out)
     used = frozenset(number for number in said if 1 <= number <= count)
@@ -86,6 +87,7 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
     said = [
         (question, frozenset(words), frozenset(itertools.pairwise(words)), boxes)
         for question, words, boxes in asked
+        # A sentence that names no box cannot add one.
         if boxes.used or boxes.invented
     ]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
@@ -167,6 +169,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     # Bare numbers in tables and lists get a region word first, or they would keep their old values.
     text = written_out(INVISIBLE.sub("", text))
     for group in groups(text, listed):
+        # Groups that stay the same are left as they are written.
         if not all(numbers.get(number) == number for number in group.numbers) or (
             group.of_how_many and len(numbers) != listed
         ):
@@ -174,6 +177,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
             done = group.end
     return (
         _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]])))
+        # Untouched texts are returned without the words that ``written_out`` put in.
         if done
         else plain
     )

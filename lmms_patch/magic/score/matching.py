@@ -86,6 +86,7 @@ def exact(answer: str, gold: str) -> bool:
     (True, False)
     """
     said, right = normalise(answer), normalise(gold)
+    # Yes and no may be explained: only the leading word counts.
     if right in _YES_NO:
         return said.split(" ", 1)[0] == right
     return bool(right) and said == right
@@ -115,12 +116,14 @@ def synonym(answer: str, gold: str) -> bool:
     gold_words = _singular(right)
     forms = _forms(gold_words)
     clauses = [_singular(normalise(clause)) for clause in _clauses(_without_boxes(answer, gold))]
+    # The whole answer first: it may be a form that the named words alone would miss.
     if " ".join(filter(None, clauses)) in forms:
         return True
     names = _names(gold_words, forms)
     said = [word for clause in clauses for word in _named(clause, names)]
     if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
         return False
+    # "red and blue" is not red, since colours exclude each other; elsewhere the first named word counts.
     if _excludes(gold_words):
         return all(one in forms for one in said)
     return said[0] in forms
@@ -163,6 +166,7 @@ def _singular(text: str) -> str:
 def _one(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
+    # Words in -ss, -us and -is are singular already.
     if _AS_THEY_ARE.fullmatch(word) or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:

@@ -309,6 +309,7 @@ class _Reader:
         done = 0
         for at, token in enumerate(self.tokens):
             read = heads.get(token.kind)
+            # A token inside the group before is read already.
             if read is None or token.start < done:
                 continue
             group = read(at, token, self.text[max(0, token.start - _NEAR) : token.start], self._after(token.end))
@@ -398,6 +399,7 @@ class _Reader:
             return None  # "Bounding boxes: 4" says how many there are
         total = _OF_TOTAL.match(behind_it) if again == "one" else None
         if total is None:
+            # Other boxes than the item's may be meant where the total differs.
             return group
         if "box" in word.lower() and int(total[1]) != self.count:
             return None  # boxes also stand on shelves: "box 2 of 6"

@@ -111,6 +111,7 @@ def parse(response: str, question: str = "") -> Response:
     thought = thought if said.strip() else _one_example(thought, question)
     whole = "\n".join(filter(None, [thought, said]))
     for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
+        # From the surest mark to the weakest: the first that is found names the answer.
         for marker, look in (
             ("tag", partial(_last_of, _TAG)),
             ("line", _on_a_line),
@@ -121,6 +122,7 @@ def parse(response: str, question: str = "") -> Response:
             if (marked := look(text)) is not None and re.search(r"\w", marked[0]):
                 answer, rest = marked
                 return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
+    # Without a mark, one or two sentences after the thoughts are taken as the answer.
     if thought.strip() and said.strip():
         after = sentences(said) or tuple(said.split())
         answer = _clean(" ".join(after))
@@ -148,6 +150,7 @@ def _ends_with_a_number(text: str, steps: bool) -> str:
     """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "").strip()
     if _LABEL_ONLY.fullmatch(last) and not sentences(last):
+        # "3." after steps is a list item that was cut, not the answer.
         return "" if steps and last.endswith((".", ")", ":")) else _clean(last)
     piece = (_pieces(last) or [""])[-1]
     return piece if piece.isdigit() else ""
@@ -196,6 +199,7 @@ def _blocks(text: str) -> list[str]:
         stripped = line.strip()
         if not stripped or re.fullmatch(r"[-*_=#\s]+", stripped):
             out.append([])
+        # A line that begins in lower case goes on with the sentence of the line before.
         elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not _closes(out[-1]):
             out[-1].append(stripped)
         else:
@@ -221,6 +225,7 @@ def _pieces(block: str) -> list[str]:
 def _ends(block: str, match: re.Match[str]) -> bool:
     """Return whether a sentence ends at this mark."""
     mark, rest = match[0], block[match.end() : match.end() + 60].lstrip()
+    # These marks end a sentence in any language, whatever follows.
     if not rest or mark[0] in "。！？!?":
         return True
     before = block[max(0, match.start() - 60) : match.start()].split(" ")
@@ -246,6 +251,7 @@ def _one_example(text: str, question: str = "") -> str:
     if answered is None:
         return text
     own = _words(question)
+    # A model that repeats the item's own question has not begun a new example.
     for following in _NEXT_EXAMPLE.finditer(text, answered.end()):
         asked = _QUESTION.search(text, following.start(), following.start() + 400)
         if not (question and asked and _words(asked["text"]) == own):
@@ -310,6 +316,7 @@ def _boxed(text: str) -> _Found:
         depth += {"{": 1, "}": -1}.get(text[place], 0)
         place += 1
     answer = _clean(text[start:place])
+    # An unclosed brace means that the answer was cut.
     return (answer, text[:start] + text[place:]) if answer and not depth else None
 
 

@@ -152,6 +152,7 @@ def stepsense(
     rows = [[sum(own), len(own)] for own in shares.values()]
     bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
     annotators = tuple(sorted({label.annotator for label in labels}))
+    # The number of pairs grows with the square of the annotators.
     pairs = list(itertools.combinations(annotators, 2)) if len(annotators) <= MOST_ANNOTATORS else []
     tables = {pair: np.array([_table(steps, pair) for steps in by_item.values()], float) for pair in pairs}
     shared = {pair: table for pair, table in tables.items() if table.any()}
@@ -209,6 +210,7 @@ def across(
         One for each (person, judge) that share a step; none where either side has more than ``MOST_ANNOTATORS`` names.
     """
     sides = [
+        # A prefix keeps a person and a judge of the same name apart.
         [dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side]
         for place, side in enumerate((human, judge))
     ]
@@ -296,6 +298,7 @@ def kappa(tables: Array) -> Array:
     safe = np.where(n > 0, n, 1.0)
     first, second = (cells[..., 2] + cells[..., 3]) / safe, (cells[..., 1] + cells[..., 3]) / safe
     total = n.sum(-1)
+    # Where both always give the same verdict, kappa is 0 / 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         observed = (cells[..., 0] + cells[..., 3]).sum(-1) / total
         expected = (n * (first * second + (1 - first) * (1 - second))).sum(-1) / total

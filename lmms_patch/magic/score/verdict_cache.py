@@ -95,6 +95,7 @@ class VerdictCache:
         )
         if row is None:
             return None
+        # A row that does not fit is asked again: the cache may only save calls, never change a verdict.
         try:
             values = json.loads(row[0])
         except (ValueError, TypeError, RecursionError):
@@ -119,9 +120,11 @@ class VerdictCache:
             return None
         with self._lock:
             said: Exception | None = None
+            # Twice: once with the file as it is, once with a new file after a damaged one was set aside.
             for _ in range(2):
                 try:
                     return work(self._opened())
+                # Locked, full or read-only: no sign of damage, so the file stays.
                 except (sqlite3.OperationalError, OSError) as error:
                     said = error
                     break
@@ -147,6 +150,7 @@ class VerdictCache:
                 sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False),
                 os.getpid(),
             )
+            # WAL lets several runs read while one writes.
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(_TABLE)
@@ -166,6 +170,7 @@ class VerdictCache:
         """Rename a damaged file and SQLite's files beside, unless another process did so meanwhile."""
         path = self._file()
         self._close()
+        # Another process may have set the file aside already, and begun a whole one.
         try:
             if self._opened().execute("PRAGMA quick_check").fetchone() == ("ok",):
                 return

@@ -158,6 +158,7 @@ def _filled(template: str, **fields: str) -> str:
 
     The template is processed in one pass: a field that contains ``{gold}`` stays as it is.
     """
+    # As quoted blocks, so that text in a field cannot pass for an instruction to the judge.
     blocks = {
         name: "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) for name, text in fields.items()
     }
@@ -200,6 +201,7 @@ def _said(reply: str | None) -> tuple[str, str]:
     """Return a reply without the judge's thoughts, and the fault if nothing is left."""
     text = reply or ""
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
+    # A reply that only begins to think was cut by the token limit.
     if len(parts) == 1 and re.match(r"\s*<think(?:ing)?>", text, re.I):
         return "", "the reply ends while the judge is thinking; a larger MAGIC_JUDGE_TOKENS may help"
     text = parts[-1].strip()
@@ -266,8 +268,10 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
         if word.lower() not in words:
             return Reading(None, "", f"the verdict reads {word[:60]!r}, not one of: {', '.join(words)}")
         values.add(words[word.lower()])
+    # A judge that gives both verdicts has given none.
     if len(values) > 1:
         return Reading(None, "", "both verdicts are given")
+    # Text after the verdict may take it back.
     if re.search(r"\w", text[end:]):
         return Reading(None, "", "the reply goes on after its verdict")
     return Reading((values.pop(),), _reason(text[: labelled[0][0]]))
@@ -305,6 +309,7 @@ def _read_steps(text: str, count: int) -> Reading:
             _reason(text[: _begins(text, matches[0].start("name"), 0, "")]),
         )
     labels = dict(pairs)
+    # A label may be repeated, but not contradicted.
     if len(set(pairs)) > len(labels):
         both = sorted({step for step, value in pairs if labels[step] != value})
         return Reading(None, "", f"both labels for step {both[0]}")
@@ -351,6 +356,7 @@ def _pairs(data: Any) -> list[tuple[int, bool]] | None:
     for step, said in entries:
         value = said if isinstance(said, bool) else _LABELS.get(said.strip().lower()) if isinstance(said, str) else None
         if (
+            # JSON's true is an integer to Python, and no step's number.
             isinstance(step, bool)
             or not isinstance(step, (int, str))
             or not re.fullmatch(r"[0-9]{1,4}", str(step))

@@ -173,6 +173,7 @@ def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
 def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall]:
     """Yield the tables for a kind of index, over the benchmarks of ``over`` with this index."""
     groups = board.of(kind)
+    # A benchmark that has no index of this kind cannot be in its means.
     over = [base for base in over if any(group.base == base for group in groups)]
     for grid in sorted({group.grid for group in groups}):
         main = {group.base: group for group in groups if group.grid == grid and group.number == 1}
@@ -182,6 +183,7 @@ def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall
         }
         yield _overall(board, grid, "", main, others, over)
         named = sorted({name for name in types.values() if name})
+        # With a single task type the table of this type would repeat the table of all.
         for name in named if len(set(types.values())) > 1 else ():
             of_type = {base: group for base, group in main.items() if types[base] == name}
             yield _overall(board, grid, name, of_type, others, [base for base in over if base in of_type])
@@ -200,6 +202,7 @@ def _overall(
     cells = {model: _cells(entries, model, how) for model in models}
     shared = tuple(sorted(over)) or shared_benchmarks(cells)
     asked = [entry.result for base in shared for entry in entries.get(base, {}).values()]
+    # FIP can only be averaged over benchmarks whose scores are fractions of full marks.
     fractions = all(result.higher and 0 < (result.value("ceiling") or 0.0) <= 1 + 1e-9 for result in asked)
     lines = []
     for one in ranking.standings(cells, shared, board.models):

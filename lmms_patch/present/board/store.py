@@ -132,6 +132,7 @@ def _result(result: runs.Result) -> BoardResult:
             marginal=gate is not None and gate.marginal,
             sampled=reading.is_sampled(analysis),
         )
+        # Checked now: later the board is read without the run's files.
         said = fault(msgspec.to_builtins(out, str_keys=True), BoardResult) or next(_odd(out), "")
     except ValueError as error:
         said = str(error)
@@ -208,6 +209,7 @@ def find(paths: Iterable[Path]) -> list[Path]:
     by_place: dict[str, Path] = {}
     for path in paths:
         for file in [path] if path.is_file() else results_files(path):
+            # By the real path: a file under two paths is one file.
             by_place.setdefault(os.path.realpath(file), file)
     return list(by_place.values())
 
@@ -231,6 +233,7 @@ def update(
     base = os.path.realpath(folder)
     by_hash = {run.sha256: run for run in store.runs}
     known = {file.path: (file, run.sha256) for run in store.runs for file in run.files}
+    # Stored by a version that recorded fewer settings: read again where the file is still there.
     old = {
         run.sha256
         for run in store.runs
@@ -247,6 +250,7 @@ def update(
     for place, path in {**{place: path for place, path in there.items() if path.is_file()}, **given}.items():
         before = _stat(path)
         now = BoardFile(path=place, size=before.st_size, mtime_ns=before.st_mtime_ns)
+        # A file of equal size and time is taken as unchanged, and not read.
         if place in known and known[place][0] == now and known[place][1] not in old:
             continue
         sha = _hash(path)
@@ -266,6 +270,7 @@ def update(
                 same = alike.setdefault((new.date, *new.identity), [])
                 # A copy of a results file counts as the same run.
                 sha = next((other.sha256 for other in same if new.results and new.results == other.results), sha)
+                # Of copies only the first is kept, under its own hash.
                 if sha == new.sha256:
                     by_hash[sha] = new
                     same.append(new)
@@ -310,6 +315,7 @@ def _rechecked(
     for run in sorted(kept, key=lambda run: run.order, reverse=True):
         if run.sha256 not in remembered:
             continue
+        # A run counts against the limit whether or not its files are at hand.
         left -= len(run.results)
         if (run.sha256 in edited or left >= 0) and (found := _of_its_files(run, base)):
             yield run.sha256, found
@@ -437,6 +443,7 @@ def load(folder: Path) -> Store:
         kept = tuple(map(_of_this_version, found.runs))
     except RecordError as error:
         raise RecordError(f"{path}: {error}; the board was changed or is damaged; {hint}") from None
+    # Numbers that somebody edited in the board's file no longer match the run's digest.
     edited = {
         run.sha256
         for run, raw in zip(found.runs, data["runs"], strict=True)

@@ -54,6 +54,7 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        # A folder that this call made goes again, so that a failed update leaves nothing.
         if made:
             (folder / LOCK).unlink(missing_ok=True)
             # A folder that is not empty is not ours to remove.
@@ -83,8 +84,10 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
     made = [place for place in {(folder / name).parent for name in contents} - {folder} if not place.exists()]
     try:
         for place in {(folder / name).parent for name in contents} - {folder}:
+            # Writing through a link would write outside the board.
             if place.is_symlink():
                 raise OSError(None, f"{place.name} is a link")
+        # Unchanged files keep their times, so that a site or a version control sees only what is new.
         changed = {
             name: data
             for name, text in contents.items()

@@ -70,7 +70,7 @@ class Pictures:
             threading.Thread(target=self._work, daemon=True, name="images").start()
 
     def get(self, base: str, seen: Seen | None) -> Picture | None:
-        """Return a taken image, or the reason against; None for an image still to be taken.
+        """Return an image taken before, or the reason why there is none; None while the image is still to be taken.
 
         Args:
             base: a base task.
@@ -89,7 +89,7 @@ class Pictures:
         return None
 
     def take(self, base: str, seen: Seen | None) -> Picture:
-        """Take an image now and return the picture, or the reason against; arguments as in ``get``."""
+        """Take an image now, and return the picture or the reason why there is none; arguments as in ``get``."""
         if self._open is None or seen is None:
             return Picture(why=self._why if seen is not None else NONE_SHOWN)
         first = self._task(base)

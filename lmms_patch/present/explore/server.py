@@ -67,6 +67,7 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
 
     assets = {"/" if name == "index.html" else f"/{name}" for name in FILES}
     public = {*assets, "/favicon.ico"}
+    # Any other host name may be a page that rebinds its name to this machine.
     hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -79,10 +80,12 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
         ours = request.headers.get("host") in hosts and (
             origin is None or origin in {f"http://{host}" for host in hosts}
         )
+        # Another site may only lead to the page itself, never fetch docs or images.
         fetched = site in (None, "same-origin", "none") or (
             site in ("same-site", "cross-site") and path == "/" and _is_page(request)
         )
         known = path in public or _is_equal(request.headers.get(TOKEN, ""), token)
+        # One answer for every refusal: it does not tell which check failed.
         if request.method not in ("GET", "HEAD") or not ours or not fetched or not known:
             return Response("not yours\n", 403, {**HEADERS, "Content-Type": "text/plain; charset=utf-8"})
         try:
@@ -200,6 +203,7 @@ def _number(text: str, count: int) -> int:
     Raises:
         RecordError: it is none.
     """
+    # ``int`` alone takes digits of other scripts, signs and white space.
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) < count):
         raise RecordError("there is no such doc")
     return int(text)

@@ -50,6 +50,7 @@ def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lam
     Raises:
         PatchError: there are too many docs, a log cannot be read, or the folder cannot be written.
     """
+    # Both checks before any doc is read: an export of a large run takes a while.
     files.check_folder(output, MARK, "--export", "an earlier export")
     _check_earlier(output)
     count = sum(task.main.result.docs for task in explorer.tasks)
@@ -113,8 +114,10 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
         "images": images,
     }
     css, js = file("explore.css"), file("explore.js")
+    # Such a text would end its element in the middle, and the rest would stand in the page.
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
+    # Hashes and not 'unsafe-inline': only these very texts may run.
     policy = f"default-src 'none'; img-src 'self' file:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
     made = file("index.html").replace(
         _VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -110,6 +110,7 @@ def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Res
     asked = [
         one for one in of_model if (one.filter, one.base, one.metric) == (result.filter, result.base, result.metric)
     ]
+    # A difference of scores over other docs would not be the gain by the image.
     same = [one for one in asked if _same_docs(one, result)]
     if asked and not same:
         warnings.append(
@@ -144,6 +145,7 @@ def _tst(result: Result, latest: Sequence[Result]) -> Estimate | None:
 def _ids(texts: Sequence[str]) -> list[str]:
     """Return names for use in a page: letters, digits and hyphens; each once."""
     out: list[str] = []
+    # Ids become parts of addresses and file names: letters, digits and hyphens only.
     for text in texts:
         plain = "e-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "entry")
         taken = sum(one == plain or re.fullmatch(re.escape(plain) + r"-\d+", one) is not None for one in out)
@@ -246,6 +248,7 @@ def _numbers(whole: Part, run: TaskRun, categories: bool) -> tuple[Part, dict[st
     With a blind run beside it, the gate and the necessity map of all docs are held against that run too.
     """
     kind = run.result.kind
+    # The stored analysis does not know the blind run, to which gate and necessity map are held here.
     if run.blind and (again := recompute(run).analysis) is not None:
         whole = Part(whole.docs, {**whole.measures, **of_analysis(again, kind)}, again.gate.number, again)
     by_name, why = by_category(run) if categories else ({}, "")

@@ -58,6 +58,7 @@ def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
     )
     before = dict(model.net.named_modules())
     _check_layers(settings, before)
+    # The process's own random state is put back, so that a run with or without LoRA draws the same elsewhere.
     with torch.random.fork_rng([model.device] if model.device.type == "cuda" else []):
         torch.manual_seed(seed)
         wrapped = get_peft_model(model.net, config)
@@ -100,6 +101,7 @@ def answer_logprobs(model: Loaded, rows: Sequence[Row]) -> Tensor:
     # A token is predicted by the column before it.
     keep = max(len(row.answer) for row in rows) + 1
     labels = batch.pop("labels")[:, 1 - keep :]
+    # Padding is on the left, so positions count from the first real token.
     positions = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
     given = {"position_ids": positions, "logits_to_keep": keep, "use_cache": False}
     with _autocast(model):

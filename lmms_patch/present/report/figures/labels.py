@@ -83,6 +83,7 @@ def place(
     dense = [sum(math.dist(p, q) < 0.6 for q in marks) for p in points]
     hard = np.array([(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in marks]).reshape(-1, 4)
     soft = np.array(lines, float).reshape(-1, 4)
+    # Points in dense parts choose first, as they have the fewest places.
     order = sorted(range(len(points)), key=lambda k: (-dense[k], k))
     best: list[Placed | None] = [None] * len(points)
     for _ in range(_ROUNDS):
@@ -137,6 +138,7 @@ def _best(
     # Marks on top of this mark cannot be told apart anyway, so they block no place.
     others = hard[~_touching(np.array([[*point, *point]]), hard)[0]]
     in_crowd = None
+    # In portions, the cheapest first: most names find a place among the first few.
     for k in range(0, len(cheapest), _AT_ONCE):
         some = boxes[cheapest[k : k + _AT_ONCE]]
         ends, near = _leaders(middle, some)
