@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MARK = "published.json"
 """The file by which our own repositories and folders are known."""
+_CLIENTS = ("httpx", "httpcore", "requests", "urllib3")
+"""Libraries that huggingface_hub sends with: their errors are of the network."""
 _MADE_BY_THE_HUB = {".gitattributes"}
 
 
@@ -181,13 +183,8 @@ def _told(repository: str, state: str) -> Iterator[None]:
         raise PatchError(f"{where}: the hub answered {status or 'with an error'}: {told}; {state}") from None
     except Exception as error:
         # A bug is no error of the network: it must not be hidden in one line.
-        if not _is_of_network(error):
+        if not isinstance(error, OSError) and not type(error).__module__.startswith(_CLIENTS):
             raise
         raise PatchError(
             f"{where}: the connection failed ({type(error).__name__}: {line(error, 200)}); {state}"
         ) from None
-
-
-def _is_of_network(error: BaseException) -> bool:
-    """Return whether an error comes from the connection, whichever library huggingface_hub sends with."""
-    return isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3"))

@@ -300,9 +300,9 @@ def _judge(
     def world(seed: int) -> tuple[Places, Diagnose]:
         items = shuffle_golds(work.items, seed)
         rewards = task.rewards.regold(items)
-        alike = dataclasses.replace(
-            settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found)
-        )
+        alike = dataclasses.replace(settings, near_chance=False, over_pruned=False, tau=None, seed=seed)
+        if isinstance(settings.allocation, str):
+            alike = dataclasses.replace(alike, budget=float(len(found.removed)))
         select = work.diagnose(items, rewards, work.selects)
         # Given scores come from real golds, so under shuffled golds a round of our own stands in.
         if given is not None:
@@ -324,14 +324,6 @@ def _judge(
     )
 
 
-def _same_number(settings: PruneSettings, found: Pruned) -> Mapping[str, Any]:
-    return {"budget": float(len(found.removed))} if isinstance(settings.allocation, str) else {}
-
-
-def _has_scores(result: Result, by: str) -> bool:
-    return bool(result.kind.index if by == "locality" else result.kind.folds)
-
-
 def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any:
     """Return the scores of a finished run, in the order of the items; nan for docs without a score.
 
@@ -340,10 +332,10 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     """
     run = arguments.scores_of
     assert run is not None
-    kind = "rci" if arguments.by == "locality" else "tst5"
+    kind, has_scores = ("rci", "index") if arguments.by == "locality" else ("tst5", "folds")
 
     def fitting(file: Path) -> list[Result]:
-        return [r for r in read(file).results if r.base == arguments.task and _has_scores(r, arguments.by)]
+        return [r for r in read(file).results if r.base == arguments.task and getattr(r.kind, has_scores)]
 
     taken = newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
     path = taken.path

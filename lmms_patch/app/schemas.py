@@ -9,7 +9,7 @@ from lmms_patch.errors import UnknownNameError, nearest
 
 _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
-    "compare": "compare.formats.CompareJson",
+    "compare": "compare.formats.Comparison",
     "details": "runs.details.Details",
     "doctor": "app.doctor.lines.DoctorJson",
     "gate": "gate.formats.GateJson",

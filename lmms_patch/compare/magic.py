@@ -259,7 +259,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     clusters = len(set(results.clusters([record for _, record in pairs])))
     primary = second.metric
     return Compared(
-        task=second.label,
+        first=first.label,
+        second=second.label,
         metric=primary,
         docs=len(ids),
         only_first=only[0],
@@ -271,6 +272,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         warnings=tuple(filter(None, [*warnings, not_compared(*prints)])),
         base=second.base,
         kind="magic",
+        index=None,
         higher=primary not in lower,
         clusters=None if clusters == len(ids) else clusters,
         draws=draws,

@@ -90,7 +90,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     if other_docs and (other_images := pair.other_images()):
         settings.append(f"images (of {other_images} of the docs)")
     return Compared(
-        task=second.label,
+        first=first.label,
+        second=second.label,
         metric=second.metric,
         docs=len(pair.ids),
         only_first=pair.only[0],

@@ -305,31 +305,27 @@ def _kernel_weights(own: Array, value: Places, count: int) -> Density:
     return Density(of, np.ones(1))
 
 
-def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:
-    return {
-        "n_estimators": settings.size,
-        "learning_rate": 0.04,
-        "num_leaves": 7,
-        "max_depth": settings.depth,
-        "min_child_samples": 20,
-        "colsample_bytree": 0.5,
-        "subsample": 0.8,
-        "subsample_freq": 1,
-        "reg_lambda": 1.0,
-        "random_state": seed,
-        "n_jobs": settings.threads,
-        "deterministic": True,
-        # LightGBM sums in a fixed order only with both of these.
-        "force_row_wise": True,
-        "verbose": -1,
-    }
-
-
 def _classifier(settings: ModelSettings, seed: int) -> Any:
     if settings.model == "boosting":
         from lightgbm import LGBMClassifier
 
-        return LGBMClassifier(**_boosting(settings, seed))
+        return LGBMClassifier(
+            n_estimators=settings.size,
+            learning_rate=0.04,
+            num_leaves=7,
+            max_depth=settings.depth,
+            min_child_samples=20,
+            colsample_bytree=0.5,
+            subsample=0.8,
+            subsample_freq=1,
+            reg_lambda=1.0,
+            random_state=seed,
+            n_jobs=settings.threads,
+            deterministic=True,
+            # LightGBM sums in a fixed order only with both of these.
+            force_row_wise=True,
+            verbose=-1,
+        )
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(

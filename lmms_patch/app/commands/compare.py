@@ -12,7 +12,7 @@ from lmms_patch.app.commands.common import Quiet, Wide, examples, folded, progre
 from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 
 if TYPE_CHECKING:
-    from lmms_patch.compare.tasks import Comparison
+    from lmms_patch.compare.formats import Comparison
 
 
 @examples(

@@ -114,7 +114,9 @@ def synonym(answer: str, gold: str) -> bool:
     if not right:
         return False
     gold_words = _singular(right)
-    forms = _forms(gold_words)
+    forms = frozenset(
+        {gold_words}.union(*(one for known in _table().values() for one in known.sets if gold_words in one))
+    )
     clauses = [_singular(normalise(clause)) for clause in _clauses(_without_boxes(answer, gold))]
     # The whole answer first: it may be a form that the named words alone would miss.
     if " ".join(filter(None, clauses)) in forms:
@@ -124,7 +126,7 @@ def synonym(answer: str, gold: str) -> bool:
     if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
         return False
     # "red and blue" is not red, since colours exclude each other; elsewhere the first named word counts.
-    if _excludes(gold_words):
+    if gold_words.isdigit() or any(category.exclusive for category in _categories(gold_words)):
         return all(one in forms for one in said)
     return said[0] in forms
 
@@ -186,17 +188,8 @@ def _table() -> dict[str, _Category]:
     return out
 
 
-def _forms(gold: str) -> frozenset[str]:
-    """Return the gold answer and its synonyms."""
-    return frozenset({gold}.union(*(one for category in _table().values() for one in category.sets if gold in one)))
-
-
 def _categories(gold: str) -> list[_Category]:
     return [category for category in _table().values() if gold in category.members]
-
-
-def _excludes(gold: str) -> bool:
-    return gold.isdigit() or any(category.exclusive for category in _categories(gold))
 
 
 def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:

@@ -104,7 +104,7 @@ def page(
             findings_at=0 if means else 1,
             fold_findings=len(board.models) > MANY,
             tables=tables_of,
-            others=_are_left_out(board),
+            others=any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries),
             hrefs=links,
             kinds=[(kind, tables.heading(kind), [one for one in shown if one["kind"] == kind]) for kind in kinds],
             open_all=len(board.groups) <= OPEN,
@@ -172,11 +172,6 @@ def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
     return (findings(list(cases.values())) if cases else []), shown
 
 
-def _are_left_out(board: Board) -> bool:
-    """Return whether the board has results outside its findings."""
-    return any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries)
-
-
 def _links_of(cases: Iterable[str], shown: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the tables of some cases, each once: id and name."""
     return list(dict.fromkeys(shown[key] for key in cases))
@@ -204,7 +199,8 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
 
 
 def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iterable[Place | None]) -> dict[str, Any]:
-    sheet = _model_first(sheet)
+    # The model stands first, so that it stays in sight on narrow screens.
+    sheet = dataclasses.replace(sheet, columns=tuple(sorted(sheet.columns, key=lambda column: column.key != "model")))
     return {
         "id": identifier,
         "sheet": sheet,
@@ -252,8 +248,3 @@ def _overall(table: Overall, identifier: str, links: Mapping[str, str]) -> dict[
 
 def _change(one: Changes, identifier: str, links: Mapping[str, str]) -> dict[str, Any]:
     return _shown(tables.changes_sheet(one), identifier, links, ())
-
-
-def _model_first(sheet: Sheet) -> Sheet:
-    """Return the table with the model as first column, which stays in sight on narrow screens."""
-    return dataclasses.replace(sheet, columns=tuple(sorted(sheet.columns, key=lambda column: column.key != "model")))

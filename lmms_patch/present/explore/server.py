@@ -82,9 +82,14 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
         )
         # Another site may only lead to the page itself, never fetch docs or images.
         fetched = site in (None, "same-origin", "none") or (
-            site in ("same-site", "cross-site") and path == "/" and _is_page(request)
+            site in ("same-site", "cross-site")
+            and path == "/"
+            and (request.headers.get("sec-fetch-mode"), request.headers.get("sec-fetch-dest"))
+            == ("navigate", "document")
         )
-        known = path in public or _is_equal(request.headers.get(TOKEN, ""), token)
+        # Comparing takes a time that does not depend on the number of right characters.
+        given = request.headers.get(TOKEN, "").encode("utf-8", "replace")
+        known = path in public or hmac.compare_digest(given, token.encode())
         # One answer for every refusal: it does not tell which check failed.
         if request.method not in ("GET", "HEAD") or not ours or not fetched or not known:
             return Response("not yours\n", 403, {**HEADERS, "Content-Type": "text/plain; charset=utf-8"})
@@ -158,16 +163,6 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
         middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)],
         exception_handlers={RecordError: refused},
     )
-
-
-def _is_page(request: Request) -> bool:
-    """Return whether a browser opens an address in a tab, as after a click on a link in another program."""
-    return request.headers.get("sec-fetch-mode") == "navigate" and request.headers.get("sec-fetch-dest") == "document"
-
-
-def _is_equal(given: str, token: str) -> bool:
-    """Return whether a token is right, in a time that does not depend on the number of right characters."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 def _task(explorer: Explorer, request: Request) -> int:

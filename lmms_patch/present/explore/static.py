@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
@@ -123,13 +122,10 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
         _VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     )
     made = made.replace(_STYLE, f"<style>{css}</style>\n").replace(_SCRIPT, "")
-    scripts = f'<script type="application/json" id="data">{_inline(data)}</script>\n<script>{js}</script>\n'
+    # Every < is written as an escape, so that no text of a run ends the element.
+    inline = json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
+    scripts = f'<script type="application/json" id="data">{inline}</script>\n<script>{js}</script>\n'
     return made.replace("</body>", f"{scripts}</body>")
-
-
-def _inline(data: Any) -> str:
-    """Return JSON safe inside an HTML element: every < is written as an escape."""
-    return json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
 
 
 def _hash(text: str) -> str:
