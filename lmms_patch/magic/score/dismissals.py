@@ -34,7 +34,7 @@ _BEFORE = pattern(
     rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$",
 )
 _KIND = pattern(
-    rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
+    rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=>]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
 )
 _KIND_OF = pattern(words("ignored_kinds"))
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
@@ -47,7 +47,7 @@ _HARDLY = (
     r"\b(?:can(?:no|')t|can not|could(?: not|n't)|(?:should|must|would|do|did|does)(?: not|n't)|never|impossible|hard to|unable|unclear|difficult|"
     r"not possible|won't|will not)\b"
 )
-_STILL_NEEDED = pattern(_HARDLY)
+_STILL_NEEDED = pattern(rf"{_HARDLY}|{words('impossible')}")
 """Words that turn a dismissal round: ``without R2 I could not tell``."""
 _NOT_AT_ALL = pattern(rf"{_HARDLY}(?:\s+\w+)?\s*$")
 """The same right before a verb: ``I cannot ignore R4``."""
@@ -91,6 +91,13 @@ _APART_BEHIND = pattern(
 )
 _NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
 _STOP = pattern(r"[.!?;\n。！？；।؟]")
+_ITEM = pattern(r"\s*(?:[-*•–]|\d+[.)]|\|)[^\n]{0,20}$")
+"""What stands before the box that a line of a list or table is about."""
+_JUDGED = pattern(
+    rf"[^\n]*?[|,:;(—-][\s*_`]*(?:(?:{words('denies', 'none')})[,;:\s]+)?(?:{_filled('useless')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')}"
+    rf"|{_filled('ignored')})[\s*_`.)|]*(?:\n|$)"
+)
+"""How such a line ends that dismisses its box: ``| Box 2 | fence | no, irrelevant |``, ``- Box 5: a can (not relevant)``."""
 
 
 def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
@@ -130,6 +137,10 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
     if last >= 0 and group.end <= struck[last][1]:
         return True
     clause, rest = _clause_before(text, group), text[group.end : group.end + 2 * _NEAR]
+    following = groups[place + 1] if place + 1 < len(groups) else None
+    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
+    if _ITEM.match(clause) and _JUDGED.match(between):
+        return True
     after = _STOP.split(rest[:_NEAR], maxsplit=1)[0]
     before = _BEFORE.search(clause)
     if before and not _NOT_AT_ALL.search(clause[: before.start()]):
@@ -144,8 +155,6 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
         )
     if _AFTER.match(rest) or (_PUT.search(clause) and _ASIDE.match(after)):
         return True
-    following = groups[place + 1] if place + 1 < len(groups) else None
-    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
     return _taken_back(clause, between, group, following) or _skipped(between) or _crossed(text, groups, place)
 
 
