@@ -559,10 +559,8 @@ def write_files() -> None:
     _patch(tracker, "save_results_samples", _save_samples)
     for logger in loggers:
         _patch(logger, "post_init", _to_tracker)
-    for name in (
-        "__main__",
-        "lmms_eval.__main__",
-    ):  # of the command line: neither is there, or has the function, in a run from Python
+    # of the command line: neither is there, or has the function, in a run from Python
+    for name in ("__main__", "lmms_eval.__main__"):
         if getattr(module := sys.modules.get(name), "make_table", None) is utils.make_table:
             _patch(module, "make_table", _last_screen)
 

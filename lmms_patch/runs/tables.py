@@ -830,9 +830,8 @@ class _Views:
         None and nan where there is no place.
         """
         place = np.fromiter((-1 if one is None else one for one in places), np.intp, len(places))
-        codes = np.append(self._codes, -1)[
-            np.where(place < 0, -1, self.starts + place)
-        ]  # -1: the entry for nothing, which is last
+        # -1: the entry for nothing, which is last
+        codes = np.append(self._codes, -1)[np.where(place < 0, -1, self.starts + place)]
         items = [*(view.items.get(metric) for view in self.different), None]
         scores = np.append(np.array([_nan(view.scores.get(metric)) for view in self.different], float), math.nan)
         return Chosen([items[code] for code in codes.tolist()], scores[codes])

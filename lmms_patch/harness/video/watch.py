@@ -154,9 +154,8 @@ class Watch:
             out |= {"part_held": self.part[0], "part_read": self.part[1]}
         if self.lost:
             out["sound_lost"] = self.lost
-        if self.heard and (
-            at := decodes_sound(self.adapter)
-        ):  # reads its whole source, so only where there was a sound
+        # reads its whole source, so only where there was a sound
+        if self.heard and (at := decodes_sound(self.adapter)):
             out["sound_decoder"] = at
         return out if self.handed or len(out) > 1 else None
 
@@ -267,7 +266,7 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a chooser of frames like ``choose``, but for all frames where ``choose`` refuses a short video (as in transformers)."""
+    """Return a chooser of frames like ``choose``, which takes all frames of a short video where ``choose`` refuses (as in transformers)."""
 
     @functools.wraps(choose)
     def chosen(metadata: Any, **kwargs: Any) -> Any:

@@ -184,9 +184,8 @@ class Scorer:
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
             native, primary = self._metrics.native, self._metrics.primary
-            items = {
-                m: item for m, item in items.items() if m in native and (item is not None or m != primary)
-            }  # no aggregation takes None
+            # no aggregation takes None
+            items = {m: item for m, item in items.items() if m in native and (item is not None or m != primary)}
             scores, from_m = self._scalars(items)
             return ScoredView(view, items, scores, from_m=from_m)
         except Exception as error:
@@ -316,9 +315,8 @@ def _fresh(value: Any) -> Any:
 
     Why: some scorers change the row in place, and would find their changes in the next view's row.
     """
-    if isinstance(
-        value, (str, int, float)
-    ):  # most values are; asked first, because ``Mapping`` takes ten times as long
+    # most values are; asked first, because ``Mapping`` takes ten times as long
+    if isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (dict, Mapping)):
         return {key: _fresh(inner) for key, inner in value.items()}
