@@ -68,6 +68,7 @@ def _map(
     checked = of & (found.text != UNKNOWN)
     how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
+    # Luck is counted on right and wrong answers of all docs: not on graded scores, not on a sample.
     without_luck = (
         None
         if table.sampled or refused or not of.any() or found.graded[of].any()
@@ -138,6 +139,7 @@ def shares(
         return {str(need): intervals.mean((final == c).astype(float), clusters, **how) for c, need in enumerate(NEEDS)}
     state = np.select([text == UNKNOWN, text == 0, found.alike[of]], range(_STATES - 1), _STATES - 1)
     rows = np.zeros((len(image), len(_IMAGE) * _STATES))
+    # A doc is a 1 in the column of its class and text state, so sums over docs are counts.
     rows[np.arange(len(image)), (image - ONE_CELL) * _STATES + state] = 1
     sample = intervals.Sample(rows, clusters, used=text != UNKNOWN, **how)
     unseen = np.eye(rows.shape[1])[[c * _STATES + known for c in range(len(_IMAGE)) for known in (1, 2)]]
@@ -169,6 +171,7 @@ def shares_of(counts: Array) -> Array:
     )
     overall = yes.sum(axis=-1, keepdims=True) / (yes + no).sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
+        # A class without any known doc takes the rate of all classes.
         rate = np.where(yes + no > 0, yes / (yes + no), overall)
     text = yes + others + unknown * rate
     image = no + unknown * (1 - rate)

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from lmms_patch.ask.kinds import BESIDE, Key, Kind, Words, end
 from lmms_patch.runs import reading, typed
@@ -613,15 +613,12 @@ def number(value: float | None) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Return an analysis (or any part of it) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    """Return a value in plain JSON types: dataclasses and Structs as objects, arrays as lists, nan as null."""
+    if isinstance(value, Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
-        known = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return {
-            name: to_json(one)
-            for name, one in known.items()
-            if one is not None or name not in getattr(value, "LEFT_OUT", ())
-        }
+        names = getattr(value, "__struct_fields__", None) or [f.name for f in dataclasses.fields(value)]
+        absent = [name for name in getattr(value, "LEFT_OUT", ()) if getattr(value, name) in (None, (), {})]
+        return {name: to_json(getattr(value, name)) for name in names if name not in absent}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

@@ -301,7 +301,7 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
         return
     if ours:
         omits = getattr(getattr(kind, "__struct_config__", None), "omit_defaults", False)
-        late = getattr(kind, "LATE", ())
+        late = (*getattr(kind, "LATE", ()), *getattr(kind, "LEFT_OUT", ()))
         found["required"] = [
             key
             for key, one in found["properties"].items()

@@ -114,10 +114,15 @@ def _no_task_file(config: Any) -> str:
     """Say why the host's index cannot use what a file holds; "" where it can."""
     if not isinstance(config, dict):
         return "it is no mapping"
-    for key in ("task", "group", "tag"):
+    task, is_class = config.get("task"), "class" in config
+    if is_class or isinstance(task, list):
+        key = "task" if is_class else "group"
+        return "" if isinstance(config.get(key), str) else f"its {key!r} is no name"
+    if task is not None and not isinstance(task, (str, dict)):
+        return "its 'task' is no name"
+    for key in ("group", "tag"):
         given = config.get(key, "")
-        names = given if isinstance(given, list) and (key != "task" or "group" in config) else [given]
-        if not all(isinstance(name, (str, dict) if key == "task" else str) for name in names):
+        if not all(isinstance(name, str) for name in (given if isinstance(given, list) else [given])):
             return f"its {key!r} is no name"
     return ""
 

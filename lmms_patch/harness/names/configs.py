@@ -101,7 +101,8 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
 def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the functions of a config that score: ``process_results`` and the aggregations."""
     yield config.get("process_results")
-    for metric in config.get("metric_list") or []:
+    metrics = config.get("metric_list")
+    for metric in metrics if isinstance(metrics, list) else ():
         if isinstance(metric, Mapping):
             yield metric.get("aggregation")
 
@@ -313,13 +314,15 @@ def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
     if isinstance(member, str):
         if member in manager.task_index:
             yield from leaves(manager, member, seen)
-    elif isinstance(member.get("task"), list):
-        for inner in member["task"]:
+    elif not isinstance(member, Mapping):
+        yield Facts(str(member), problem="it stands among the tasks of a group, and is neither a name nor a config")
+    elif isinstance(named := member.get("task"), list):
+        for inner in named:
             yield from _member(manager, inner, seen)
-    elif member.get("task") in manager.task_index:
-        yield from leaves(manager, member["task"], seen)
+    elif str(named) in manager.task_index:
+        yield from leaves(manager, str(named), seen)
     else:
-        yield facts_of(str(member.get("task")), member)
+        yield facts_of(str(named), member)
 
 
 def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:

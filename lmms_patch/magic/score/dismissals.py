@@ -20,7 +20,7 @@ _LINE = 2000
 
 
 def _filled(*entries: str) -> str:
-    """Return the pieces of some entries, with the pieces of others where these name them: ``{be}``."""
+    """Return the pieces of some entries, with references to further entries (``{be}``) filled in."""
     text = pieces(*entries)
     while (filled := re.sub(r"\{([a-z_]+)\}", lambda match: pieces(match[1]), text)) != text:
         text = filled
@@ -67,6 +67,10 @@ _INSTEAD = pattern(
     rf"(?!\s*:)(?P<said>[^\n]*?)[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])(?:(?P<clear>{_BARE_NO}{pieces('instead')})|{pieces('instead_weak')})(?![{LETTER}])"
     rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}",
 )
+_WRONG = pattern(
+    rf"(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
+    rf"|(?:[.!?…。！？\n]|[ ]-)[\s\"'*_`()-]*(?:{pieces('instead_weak')}[\s,.!…]+)?{pieces('wrong_start')}(?![{LETTER}])"
+)
 _THOUGHT = pattern(rf"{words('thought')}[^.!?\n]*$")
 _TURNED = pattern(words("turned"))
 _SKIP_IT = pattern(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])")
@@ -108,7 +112,7 @@ def _clause_before(text: str, group: Group) -> str:
 
 
 def _all_dismissed(text: str, group: Group, clause: str) -> bool:
-    """Return whether the boxes besides the excepted ones are what is dismissed: "none of the boxes matters except R2"."""
+    """Return whether all boxes except the named are dismissed: "none of the boxes matters except R2"."""
     return bool(_NONE.search(clause[: max(0, len(clause) - 6)]) or _AFTER.match(text, group.end))
 
 
@@ -146,13 +150,13 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
 
 
 def _taken_back(clause: str, between: str, group: Group, following: Group | None) -> bool:
-    """Return whether a speaker names a box and then another in its place: "R1, no, R2", "I first thought R1, but it is R2"."""
+    """Return whether a speaker replaces a named box by another box: "R1, no, R2", "I first thought R1, but R2"."""
     if _THOUGHT.search(clause) and _TURNED.search(between):
         return True
     if following is None or following.numbers == group.numbers or following.start > group.end + _NEAR:
         return False
     instead = _INSTEAD.fullmatch(between)
-    return bool(instead and (instead["clear"] or not instead["said"].strip(" *_`\"')")))
+    return bool(_WRONG.search(between) or (instead and (instead["clear"] or not instead["said"].strip(" *_`\"')"))))
 
 
 def _skipped(between: str) -> bool:
@@ -165,7 +169,7 @@ def _skipped(between: str) -> bool:
 
 
 def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
-    """Return whether a cross stands at a group: before it where the line begins with a mark, else behind it."""
+    """Return whether a cross marks a group: in front where the line begins with a mark, else behind."""
     group, last = groups[place], groups[place - 1].end if place else 0
     following = groups[place + 1].start if place + 1 < len(groups) else len(text)
     line = text.rfind("\n", max(0, group.start - _LINE), group.start) + 1

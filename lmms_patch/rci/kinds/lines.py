@@ -27,7 +27,7 @@ NO_SHARE = "shares of docs need a metric that is a mean of docs' scores, of whic
 
 
 class _Windows:
-    """The part of kinds that also show windows between the cells."""
+    """The part of kinds with windows between the cells."""
 
     def of(self, kind: Kind) -> bool:
         return kind.shifted
@@ -49,7 +49,7 @@ def _best(work: Work, n: int) -> Chosen:
 
 
 def _lines(work: Work, n: int, grid: Grid) -> Lines:
-    """Return the numbers of the windows between the cells of one grid."""
+    """Return the numbers of the windows between the cells of a grid."""
     table, s = work.table, work.settings
     used = np.isfinite(_best(work, n).scores)
     mpp = work.draws.estimate(str(windows(n)), None, used) if used.any() else work.nothing(grid.reason)
@@ -64,7 +64,8 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
     scores = [one for one in found if one is not None]
     clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
     how: dict[str, Any] = {"draws": s.draws, "level": s.level, "seed": s.seed}
-    if len(scores) == 4:  # of so many more tries luck may leave nothing to measure
+    # Windows add tries, so luck alone may explain the score: then there is nothing to measure.
+    if len(scores) == 4:
         scale = s.scale or float(np.max(table.marks[used]))
         why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
     if why or len(scores) < 4:
