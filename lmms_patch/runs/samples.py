@@ -94,9 +94,8 @@ def records(result: Result) -> list[Record]:
     if stored is not None:
         with contextlib.suppress(ValueError):  # a run whose records JSON cannot hold as we write it
             found = packed.unpack(stored)
-            if (
-                len(found) == result.docs
-            ):  # some thousand docs are left out of the columns where one of them cannot be held
+            # some thousand docs are left out of the columns where one of them cannot be held
+            if len(found) == result.docs:
                 return found
     return list(result.records())
 

@@ -205,9 +205,8 @@ def _json(path: Path) -> list[dict[str, Any]]:
     data = files.parse_json(path.read_text(encoding="utf-8"))
     if isinstance(data, dict) and data and all(isinstance(values, dict) for values in data.values()):
         keys = dict.fromkeys(key for values in data.values() for key in values)
-        return [
-            {name: values.get(key) for name, values in data.items()} for key in keys
-        ]  # pandas' own form: column -> row -> value
+        # pandas' own form: column -> row -> value
+        return [{name: values.get(key) for name, values in data.items()} for key in keys]
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise RecordError(f"{path}: no list of rows")
     return data

@@ -84,9 +84,8 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
     install()
     _check_files(include_path)
-    return TaskManager(
-        verbosity="ERROR", include_path=None if include_path is None else str(include_path)
-    )  # the host takes a text, or a list
+    # the host takes a text, or a list
+    return TaskManager(verbosity="ERROR", include_path=None if include_path is None else str(include_path))
 
 
 def _check_files(folder: Any) -> None:
@@ -158,9 +157,8 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
 
 def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | None:
     """Return how many calls a quick run of some tasks most often takes: the least and the most."""
-    from lmms_patch.harness.asking.quick import (
-        expected_calls,
-    )  # needs NumPy and SciPy, which the list of names does not
+    # needs NumPy and SciPy, which the list of names does not
+    from lmms_patch.harness.asking.quick import expected_calls
 
     try:
         each = [

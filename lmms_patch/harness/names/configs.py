@@ -366,9 +366,8 @@ def check(manager: Any, spec: WrapSpec) -> None:
                 if facts.name == spec.base
                 else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
             )
-            every = (
-                kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes
-            )  # no config says whether docs carry boxes, or options
+            # no config says whether docs carry boxes, or options
+            every = (kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes)
             may = [
                 kind
                 for kind in every
