@@ -15,7 +15,7 @@ from lmms_patch.rci.draws import minus
 from lmms_patch.rci.gates import Gates
 from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.work import Work
-from lmms_patch.runs import reading
+from lmms_patch.runs import luck_rows, reading
 from lmms_patch.runs.numbers import Grid
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.forms import Form
@@ -177,7 +177,7 @@ class Grids:
         form, scale = self._of_docs(scale)
         if form is None:
             return self._measured_by_calls(n, used, scale)
-        scores = self._work.table.measured_scores(n, form, used)
+        scores = luck_rows.measured(self._work.table, n, form, used)
         if scores is None:
             return None
         clusters = (
@@ -216,7 +216,7 @@ class Grids:
         form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
             return None
-        scores = self._work.table.luck_scores(n, form, used)
+        scores = luck_rows.from_donors(self._work.table, n, form, used)
         if scores is None:
             return None
         clusters = None if self._work.table.clusters is None else self._work.table.clusters[used]

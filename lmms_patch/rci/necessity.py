@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lmms_patch.runs import luck_rows
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, Found, find
 from lmms_patch.runs.numbers import Necessity
@@ -109,7 +110,7 @@ def _without_luck(
     """
     if form is None or not form.plain:
         return None
-    cells, either = (table.measured_scores(n, MEAN, of, with_full=with_full) for with_full in (False, True))
+    cells, either = (luck_rows.measured(table, n, MEAN, of, with_full=with_full) for with_full in (False, True))
     if cells is None or either is None:
         return None
     clusters = None if table.clusters is None else cluster_numbers(table.clusters[of].tolist())

@@ -24,7 +24,7 @@ from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.forms import Form, Picked, on, value_of
-from lmms_patch.stats.luck import MOST_NAMED, Habits, Ints, Measured, Scores
+from lmms_patch.stats.luck import Ints
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 _ROUNDING = 1e-9
@@ -214,7 +214,7 @@ class Table:
 
     def at(self, places: Sequence[int | None]) -> Chosen:
         """Return the item of each doc at a view; nan and None where the view is None or has no item."""
-        return self._views.chosen(self.metric, places)
+        return self.views.chosen(self.metric, places)
 
     @cached_property
     def full(self) -> Chosen:
@@ -254,7 +254,7 @@ class Table:
     @cached_property
     def signed(self) -> bool:
         """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
-        every = [one.scores for one in self._views.different] + [one.scores for one in self._baselines]
+        every = [one.scores for one in self.views.different] + [one.scores for one in self._baselines]
         return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
     def value(self, form: Form, chosen: Chosen, mask: NDArray[np.bool_] | None = None) -> float:
@@ -288,7 +288,7 @@ class Table:
 
         0 and 1 where nothing is scored.
         """
-        every = [one.scores for views in (self._views, self._wrong) for one in views.different] + [
+        every = [one.scores for views in (self.views, self.wrong_views) for one in views.different] + [
             one.scores for one in self._baselines
         ]
         known = [score for scores in every if (score := scores.get(self.metric)) is not None]
@@ -317,12 +317,12 @@ class Table:
         but only because none of their cells earned full marks.
         """
         return self._cells_of(
-            self._views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool)
+            self.views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool)
         )
 
     def wrong_cells(self, n: int) -> Array:
         """Return the scalars of the cells of another doc's image, as ``cells`` does; nan for docs without a wrong image."""
-        return self._cells_of(self._wrong, n, np.ones(len(self), bool))
+        return self._cells_of(self.wrong_views, n, np.ones(len(self), bool))
 
     def _cells_of(self, views: _Views, n: int, docs: NDArray[np.bool_]) -> Array:
         inside, size = views.in_set(n), self.kind.cells(n)
@@ -437,7 +437,7 @@ class Table:
 
         None where the doc is not used.
         """
-        name, views = str(key), self._views
+        name, views = str(key), self.views
         used = np.array([name not in record.excluded for record in self.records], bool)
         best, kept = views.best(self.metric, views.in_set(key) & used[views.docs], self.higher), views.has(self.metric)
         out: list[int | None] = [None] * len(self)
@@ -459,7 +459,7 @@ class Table:
     def wrong_full(self) -> Chosen:
         """Each doc's item on the whole of another doc's image; nan and None for docs without a wrong image."""
         return self._of_wrong(
-            [0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))]
+            [0 if there else None for there in self.wrong_views.per_doc(np.ones(len(self.wrong_views.docs), bool))]
         )
 
     def wrong_best(self, key: Key) -> Chosen:
@@ -467,7 +467,7 @@ class Table:
 
         Nan and None where the doc was not asked so, or is not used.
         """
-        name, views = str(key), self._wrong
+        name, views = str(key), self.wrong_views
         used = np.array([name not in record.excluded for record in self.records], bool)
         inside = views.in_set(key) & used[views.docs]
         # a set with an unscored view has no best view: the unscored view might have been the best
@@ -483,7 +483,7 @@ class Table:
         return self._of_wrong(places)
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
-        found = self._wrong.chosen(self.metric, places)
+        found = self.wrong_views.chosen(self.metric, places)
         return found.where(np.isfinite(found.scores))
 
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
@@ -524,11 +524,11 @@ class Table:
         return different(one for record in self.records for one in record.baselines)
 
     @cached_property
-    def _views(self) -> _Views:
+    def views(self) -> _Views:
         return _Views([record.views for record in self.records])
 
     @cached_property
-    def _wrong(self) -> _Views:
+    def wrong_views(self) -> _Views:
         return _Views([record.wrong_views for record in self.records])
 
     @cached_property
@@ -545,192 +545,12 @@ class Table:
 
     def scored(self, key: Key) -> Ints:
         """Return for each doc how many views of a set were asked and have a score."""
-        return self._views.per_doc(self._views.in_set(key) & np.isfinite(self._views.scores(self.metric)))
+        return self.views.per_doc(self.views.in_set(key) & np.isfinite(self.views.scores(self.metric)))
 
     @cached_property
     def marks(self) -> Array:
         """What the gold of each doc scores (``record.full_marks``)."""
         return np.array([full_marks(record, self.metric) for record in self.records], float)
-
-    def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Scores | None:
-        """Return the rows of the used docs, and of their donors' answers scored by the docs' golds.
-
-        None where no doc has a donor, or a gold has no score.
-
-        Args:
-            key: a grid, or a set of boxes.
-            form: the aggregation, linear or over whole clusters.
-            used: shape (docs,), the docs that are used for it.
-        """
-        if self.ceiling is None:
-            return None
-        best = self.best(key)
-        donors, full, cells = self._donated(key)
-        if not donors.shape[1]:
-            return None
-        keep = np.flatnonzero(used)
-        new = np.full(len(self) + 1, -1)
-        new[keep] = np.arange(len(keep))
-        full[donors < 0], cells[donors < 0] = math.nan, math.nan
-        donors = np.where(np.isfinite(cells), new[donors], -1)[keep]
-
-        def rows(scores: Array) -> Array:
-            found = form.rows(self.picked(Chosen([None] * len(self), scores)))[keep]
-            # a row without a score adds nothing to the sums
-            found[~np.isfinite(found).all(axis=1)] = 0
-            return found
-
-        classes, labels = self.answer_classes
-        return Scores(
-            rows(self.full.scores),
-            rows(best.scores),
-            rows(self.ceiling.scores),
-            np.stack([rows(full[:, p]) for p in range(full.shape[1])]),
-            np.stack([rows(cells[:, p]) for p in range(full.shape[1])]),
-            donors,
-            classes[keep],
-            labels,
-        )
-
-    def measured_scores(
-        self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False
-    ) -> Measured | None:
-        """Return the rows of the used docs, and of those also asked on a wrong image.
-
-        None where no doc was asked so, or a gold has no score.
-
-        Args:
-            key: a grid, or a set of boxes.
-            form: the aggregation.
-            used: shape (docs,), the docs that are used for it.
-            with_full: whether the full image is one of the views of which the best counts; of forms that go by scores
-                alone.
-        """
-        best, wrong = self.best(key), self.wrong_best(key)
-        if with_full:
-            best, wrong = (
-                Chosen([None] * len(self), np.maximum(one.scores, whole.scores))
-                for one, whole in ((best, self.full), (wrong, self.wrong_full))
-            )
-        asked = used & np.isfinite(wrong.scores) & np.isfinite(self.wrong_full.scores)
-        if self.ceiling is None or not asked.any():
-            return None
-
-        def rows(chosen: Chosen, mask: NDArray[np.bool_]) -> Array:
-            found = form.rows(self.picked(chosen.where(mask)))[used]
-            found[~np.isfinite(found).all(axis=1)] = 0
-            return found
-
-        classes, labels = self.answer_classes
-        corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
-        return Measured(
-            rows(self.full, used),
-            rows(best, used),
-            rows(self.ceiling, used),
-            rows(self.wrong_full, asked),
-            rows(wrong, asked),
-            asked[used],
-            classes[used],
-            labels,
-            corners,
-            self.stands_for(2, used),
-            self._habits(key, used, asked, with_full)
-            if form.plain and self.higher and not self.sampled and not self.kind.every_order
-            else None,
-        )
-
-    @cached_property
-    def misread(self) -> float:
-        """The share of answers with full marks read as another answer than the gold, 0..1: wrong answers may be misread as often."""
-        right = [
-            view.misread
-            for record in self.records
-            for view in record.every_view
-            if view.names and view.names == record.answer.gold_at
-        ]
-        return float(np.mean(right)) if right else 0.0
-
-    def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
-        """Return which options the used docs name, and for docs without options what their answers earn elsewhere.
-
-        A doc with an unread view counts as a doc without options.
-
-        Args:
-            key: a grid, or a set of boxes.
-            used: shape (docs,), the docs that are used for it.
-            asked: shape (docs,), those of them that were asked on a wrong image.
-            with_full: as in ``measured_scores``.
-        """
-        gold: Ints = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
-        options = np.array([record.answer.options for record in self.records], np.intp)
-        own, null = (
-            views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full)
-            for views in (self._views, self._wrong)
-        )
-        known = own.known & (null.known | ~asked) & (options <= MOST_NAMED)
-        options, gold = np.where(known & (options > 1) & (gold > 0), options, 0), gold - 1
-        varied = np.array([len({view.said for view in record.wrong_views}) > 1 for record in self.records], bool)
-        return Habits(
-            options[used],
-            gold[used],
-            own.cells[used],
-            own.full[used],
-            own.tries[used],
-            null.cells[used],
-            null.full[used],
-            self._elsewhere(key, with_full)[used],
-            varied[used],
-            self.misread,
-        )
-
-    def _elsewhere(self, key: Key, with_full: bool) -> Array:
-        """Return each doc's mean loss of its answers, over its gold and the golds of docs asked alike (``Habits.elsewhere``)."""
-        assert self.ceiling is not None
-        out = np.full((len(self), 4), math.nan)
-        # no division by zero where a gold earns nothing
-        marks = np.maximum(self.ceiling.scores, 1e-300)
-        scored = [self.full.scores, self.best(key).scores, self.wrong_full.scores, self.wrong_best(key).scores]
-        others = {
-            d: other
-            for d, record in enumerate(self.records)
-            if (other := record.exchanged) is not None and str(key) in other.best
-        }
-        ends = np.cumsum([0, *(len(other.to) for other in others.values())])
-        places = np.split(self._places_of(_flat(other.to for other in others.values())), ends[1:-1])
-        for (doc, other), place in zip(others.items(), places, strict=False):
-            earned = np.array([other.full, other.best[str(key)], other.wrong_full, other.wrong_best[str(key)]], float)
-            earned = np.column_stack([earned, [scores[doc] for scores in scored]]) / np.append(marks[place], marks[doc])
-            if with_full:
-                earned[1::2] = np.maximum(earned[::2], earned[1::2])
-            out[doc] = (1 - earned[:, np.append(place >= 0, True)]).clip(min=0).mean(axis=1)
-        return out
-
-    def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
-        """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
-        lenders = [
-            (d, record.lent)
-            for d, record in enumerate(self.records)
-            if record.lent is not None and str(key) in record.lent.best
-        ]
-        loans = [lent for _, lent in lenders]
-        place = self._places_of(_flat(lent.to for lent in loans))
-        known = place >= 0
-        number = _flat(lent.p for lent in loans)[known]
-        at = place[known], number
-        shape = len(self), int(number.max(initial=-1)) + 1
-        donors, full, cells = np.full(shape, -1, np.intp), np.full(shape, math.nan), np.full(shape, math.nan)
-        donors[at] = np.repeat([d for d, _ in lenders], [len(lent.to) for lent in loans])[known]
-        full[at] = _flat((lent.full for lent in loans), float)[known]
-        cells[at] = _flat((lent.best[str(key)] for lent in loans), float)[known]
-        return donors, full, cells
-
-    def _places_of(self, ids: Ints) -> Ints:
-        """Return the places of docs by their ids; -1 where there is no such doc."""
-        own = np.array(list(self.place), np.int64)
-        order = np.argsort(own, kind="stable")
-        # ``searchsorted`` gives ``len(own)`` for ids above all; the comparison below rejects them
-        found = np.searchsorted(own, ids, sorter=order).clip(max=len(own) - 1)
-        return np.where(own[order[found]] == ids, order[found], -1)
 
 
 @dataclass(frozen=True)
@@ -835,11 +655,6 @@ class _Views:
         items = [*(view.items.get(metric) for view in self.different), None]
         scores = np.append(np.array([_nan(view.scores.get(metric)) for view in self.different], float), math.nan)
         return Chosen([items[code] for code in codes.tolist()], scores[codes])
-
-
-def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
-    """Return the values of many lists as a single array; None becomes nan."""
-    return np.array(list(itertools.chain.from_iterable(values)), kind)
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:

@@ -94,8 +94,8 @@ _STOP = pattern(r"[.!?;\n。！？；।؟]")
 _ITEM = pattern(r"\s*(?:[-*•–]|\d+[.)]|\|)[^\n]{0,20}$")
 """What stands before the box that a line of a list or table is about."""
 _JUDGED = pattern(
-    rf"[^\n]*?[|,:;(—-][\s*_`]*(?:(?:{words('denies', 'none')})[,;:\s]+)?(?:{_filled('useless')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')}"
-    rf"|{_filled('ignored')})[\s*_`.)|]*(?:\n|$)"
+    rf"[^\n]*?[|,:;(—-][\s*_`]*(?:{words('denies', 'none')}[,;:\s]+)?"
+    rf"(?:{_filled('useless', 'ignored')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')})[\s*_`.)|]*(?:\n|$)"
 )
 """How such a line ends that dismisses its box: ``| Box 2 | fence | no, irrelevant |``, ``- Box 5: a can (not relevant)``."""
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Key, Kind, windows
 from lmms_patch.ask.views import between
+from lmms_patch.runs import luck_rows
 from lmms_patch.runs.numbers import Analysis, Grid, Lines
 from lmms_patch.runs.tables import Chosen
 from lmms_patch.stats import forms, luck
@@ -57,7 +58,7 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
     if not why and (work.form is None or not work.form.plain or not table.higher):
         why = NO_SHARE
     found = [
-        table.measured_scores(key, forms.MEAN, used, with_full=with_full)
+        luck_rows.measured(table, key, forms.MEAN, used, with_full=with_full)
         for with_full in (False, True)
         for key in ((n, windows(n)) if not why else ())
     ]
