@@ -109,7 +109,7 @@ def test_a_cluster_field_that_some_docs_lack_is_refused(tmp_path):
     write_run(tmp_path, {"toy_rci2": (spec, records, made)})
     with pytest.raises(RecordError, match="no cluster field 'image' in the log"):
         numbers(tmp_path, cluster="image")
-    assert numbers(tmp_path, cluster="none")["fip"] is not None
+    assert numbers(tmp_path, cluster="none")["rci2"] is not None
 
 
 def test_a_metric_that_is_not_there(run_folder):
