@@ -196,17 +196,24 @@ class Before:
         test = paired.mcnemar(sides[0].full, sides[1].full)
         named = {**differences, "fip": differences["score"]}
         return Compared(
-            "toy_rci2",
-            "acc",
-            len(sides[0].full),
-            (),
-            (),
-            0,
-            named,
-            test,
-            (),
+            first="toy_rci2",
+            second="toy_rci2",
+            metric="acc",
+            docs=len(sides[0].full),
+            only_first=(),
+            only_second=(),
+            unscored=0,
+            mcnemar=test,
+            settings=(),
+            warnings=(),
+            base="toy",
+            kind="rci",
+            index="rci",
+            higher=True,
             clusters=groups,
             draws=DRAWS,
+            identical=False,
+            differences=named,
             unchanged=tuple(same),
         )
 

@@ -47,7 +47,7 @@ REMOVALS = 200
 
 
 def check(arguments: PruneArguments) -> None:
-    """Refuse options that do not go with --blind, or with its absence.
+    """Refuse options in conflict with --blind, or with its absence.
 
     Raises:
         OptionError: RUN... without --blind or the reverse, or an option of another way to prune.
@@ -178,7 +178,7 @@ def _plain(answer: object) -> str:
 
 
 def _rights(items: Sequence[Item], answers: Sequence[Sequence[object]], right: Array) -> list[set[object]]:
-    """Return the answers that are right for each item: places of its gold among its options, else its golds and what was scored as right."""
+    """Return each item's right answers: places of the gold among options, else golds and answers scored as right."""
     by_gold = [
         {place + 1 for place in item.rights} if item.is_choice else set(map(_plain, item.golds)) for item in items
     ]

@@ -30,7 +30,7 @@ _LINE = 2**24
 
 
 def form_of(to: str | None, output: Path | None) -> str:
-    """Return the form of a file: the one that is asked for, else the one that the file's name ends in, else Parquet.
+    """Return the form of a file: as asked for, else by the file name's ending, else Parquet.
 
     Raises:
         OptionError: it is none of ``FORMS``.
@@ -43,7 +43,7 @@ def form_of(to: str | None, output: Path | None) -> str:
 
 
 def check_output(output: Path, run: Run, *, force: bool = False) -> None:
-    """Refuse to write over a file of the run itself, under a name that readers take for a file of some run, or over what is no earlier export.
+    """Refuse to write over a file of a run, over anything but an earlier export, or under a run's file name.
 
     Args:
         output: the file.
@@ -68,7 +68,7 @@ def check_output(output: Path, run: Run, *, force: bool = False) -> None:
 
 
 def _is_export(path: Path) -> bool:
-    """Return whether a file is an earlier export: a table by its first columns, a log of another site by who it says made it."""
+    """Return whether a file is an earlier export: a table by its first columns, a log by its named source."""
     import yaml
 
     from lmms_patch.present.board.model_index import SOURCE

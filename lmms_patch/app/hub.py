@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MARK = "published.json"
 """The file by which our own repositories and folders are known."""
+_CLIENTS = ("httpx", "httpcore", "requests", "urllib3")
+"""Libraries that huggingface_hub sends with: their errors are of the network."""
 _MADE_BY_THE_HUB = {".gitattributes"}
 
 
@@ -38,7 +40,7 @@ class Pushed:
 
 
 def check(repository: str, public: bool) -> str:
-    """Check before any work that a push could succeed, and return the repository as ``owner/name``.
+    """Check before any work whether a push could succeed, and return the repository as ``owner/name``.
 
     Args:
         repository: ``owner/name``, or a name under the token's own user.
@@ -50,9 +52,11 @@ def check(repository: str, public: bool) -> str:
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HFValidationError
+
+    # huggingface_hub.utils has it too, and names no exports.
     from huggingface_hub.utils._validators import (
         validate_repo_id,
-    )  # huggingface_hub.utils has it too, and names no exports
+    )
 
     try:
         validate_repo_id(repository)
@@ -66,13 +70,14 @@ def check(repository: str, public: bool) -> str:
     with _told(repository, "nothing was sent"):
         name = repository if "/" in repository else f"{api.whoami()['name']}/{repository}"
         if "/" in repository:
+            # Asked for its error alone: a bad token must show before the work, not after.
             api.whoami()
         _check_existing(api, name, public)
     return name
 
 
 def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
-    """Make a dataset repository where there is none, and replace its files by those of the folder, in one commit.
+    """Replace the files of a dataset repository by the files of a folder in a single commit; make a missing repository.
 
     Args:
         folder: what is sent.
@@ -90,6 +95,7 @@ def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
         _without_bars(),
         _told(repository, f"the hub did not confirm the commit; {folder} is whole, and the same command tries again"),
     ):
+        # Once more: the repository may have changed while the pruning ran.
         _check_existing(api, repository, public)
         api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
         done = api.upload_folder(
@@ -113,13 +119,14 @@ def _without_bars() -> Iterator[None]:
 
 
 def _check_existing(api: HfApi, repository: str, public: bool) -> None:
-    """Refuse a repository of other visibility, or with files that are not of an earlier push."""
+    """Refuse a repository with different visibility, or with files from elsewhere than an earlier push."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
         there: Any = api.dataset_info(repository)
     except RepositoryNotFoundError as error:
-        if _status(error) == 401:  # the hub says so of every name where it does not take the token
+        # A refused token gives 401 for every name, so the repository may well exist.
+        if _status(error) == 401:
             raise
         return
     if bool(there.private) and public:
@@ -131,6 +138,7 @@ def _check_existing(api: HfApi, repository: str, public: bool) -> None:
             f"--push {repository}: it exists and everybody can see it; type --public if they may see this too, or give another --push"
         )
     held = {one.rfilename for one in there.siblings or ()} - _MADE_BY_THE_HUB
+    # Files that no push of ours made would be deleted by ``delete_patterns``.
     if held and MARK not in held:
         raise OptionError(
             f"--push {repository}: it holds other files ({line(min(held), 80)}, and no {MARK}), which would be lost; give another --push"
@@ -143,7 +151,7 @@ def _status(error: Any) -> int | None:
 
 @contextlib.contextmanager
 def _told(repository: str, state: str) -> Iterator[None]:
-    """Turn what the hub or the network does into one line.
+    """Turn any error of the hub or the network into a short error.
 
     Args:
         repository: as the user named it.
@@ -174,13 +182,9 @@ def _told(repository: str, state: str) -> Iterator[None]:
         told = line(getattr(error, "server_message", None) or error, 300)
         raise PatchError(f"{where}: the hub answered {status or 'with an error'}: {told}; {state}") from None
     except Exception as error:
-        if not _is_of_network(error):
+        # A bug is no error of the network: it must not be hidden in one line.
+        if not isinstance(error, OSError) and not type(error).__module__.startswith(_CLIENTS):
             raise
         raise PatchError(
             f"{where}: the connection failed ({type(error).__name__}: {line(error, 200)}); {state}"
         ) from None
-
-
-def _is_of_network(error: BaseException) -> bool:
-    """Return whether an error is one of the connection, whichever library huggingface_hub sends with."""
-    return isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore", "requests", "urllib3"))

@@ -25,7 +25,7 @@ MATCH = typer.Option(
 
 
 def options_of(model: type[BaseModel]) -> Callable[[F], F]:
-    """Give a command those fields of a model that have typer's part, as options in place of its ``**options``."""
+    """Give a command the fields of a model as options in place of the command's ``**options``."""
 
     def marked(function: F) -> F:
         own = [
@@ -37,9 +37,8 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
             if info is None:
                 continue
             default = inspect.Parameter.empty if field.is_required() else field.default
-            kind = (
-                str if str in get_args(field.annotation) and default is not None else field.annotation
-            )  # a mapping cannot be typed
+            # Nobody can type a mapping on a command line: the option takes a text, parsed later.
+            kind = str if str in get_args(field.annotation) and default is not None else field.annotation
             fields.append(
                 inspect.Parameter(
                     name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
@@ -192,17 +191,17 @@ class PruneArguments(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """The folder of everything that is written."""
+        """The folder for all written files."""
         return self.output or Path("out/pruned") / self.task
 
     @property
     def dataset(self) -> Path | None:
-        """The folder of the dataset that others can load; None where none is asked for."""
+        """The folder of the loadable dataset; None where none is asked for."""
         return self.to or (self.folder / "dataset" if self.push is not None else None)
 
     @property
     def judge_model(self) -> str:
-        """The model class that did not select, on features that the other does not use."""
+        """The model class for judging: boosting after a linear model, else linear, so that features differ."""
         return "boosting" if self.model == "linear" else "linear"
 
     @property
@@ -214,7 +213,8 @@ class PruneArguments(BaseModel):
 class StressArguments(BaseModel):
     """What to test text-only, and how."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())  # model_args is an option
+    # pydantic reserves names with ``model_``, and model_args is an option.
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     task: Annotated[str, typer.Argument(metavar="TASK", help="A base task, group or tag, such as gqa.")]
     diagnostic: Annotated[

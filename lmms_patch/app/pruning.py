@@ -92,6 +92,7 @@ def _settings(arguments: Arguments) -> PruneSettings:
         run = "_rci run" if arguments.by == "locality" else "_tst run with --model tst_lora"
         raise OptionError(f"--by {arguments.by} needs --from OUT, a finished {run}")
     blind.check(arguments)
+    # All of this is checked before the task is loaded.
     _check_output(arguments.folder)
     return PruneSettings(
         budget=arguments.budget,
@@ -108,7 +109,7 @@ def _settings(arguments: Arguments) -> PruneSettings:
 
 
 def _allocation(text: str) -> str | dict[str, float]:
-    """Return ``category`` as it is, and ``a=0.3,b=20`` as a mapping.
+    """Return ``category`` unchanged, and ``a=0.3,b=20`` as a mapping.
 
     Raises:
         OptionError: a budget is no number.
@@ -117,6 +118,7 @@ def _allocation(text: str) -> str | dict[str, float]:
         return text
     out = {}
     for part in text.split(","):
+        # From the right, since a category's name may hold "=".
         name, _, number = part.rpartition("=")
         try:
             out[name.strip()] = float(number)
@@ -128,7 +130,7 @@ def _allocation(text: str) -> str | dict[str, float]:
 
 
 def settings_of(model: str, embed: Embed | None = None) -> ModelSettings:
-    """Return the settings of a model that selects or judges.
+    """Return the settings of a selecting or judging model.
 
     The linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble.
     """
@@ -155,7 +157,7 @@ class _Work:
     about: str
 
     def diagnose(self, items: Sequence[Item], rewards: Rewards, settings: ModelSettings, deals: int = 0) -> Diagnose:
-        """Return a diagnostic of these items (their golds may be others) as a function of places and fold seeds."""
+        """Return a diagnostic of items, possibly with new golds, as a function of places and fold seeds."""
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 
         prepared = RfDiagnostic(settings).prepare(items, rewards)
@@ -191,6 +193,7 @@ def run(
     )
     key = arguments.key or task.spec.options.key
     items = task.keyed_items(key)
+    # The task file is tried out before hours of work: it must find the docs by their ids.
     pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
     against = None if arguments.against is None else _marks(task, arguments.against)
     if arguments.blind:
@@ -254,7 +257,7 @@ def _written(
     tell: Tell,
     finished: Callable[[Pruning], None],
 ) -> Pruning:
-    """Write a pruning into its folder, hand it on, and publish it where that was asked for."""
+    """Write a pruning into its folder, hand the result on, and publish where asked."""
     from lmms_patch.harness.tst import pruned_task
 
     asked, items = done.arguments, done.items
@@ -269,6 +272,7 @@ def _written(
     )
     kept = [items[int(i)].key for i in done.found.kept]
     pruned_task.write(asked.task, kept, done.folder / "task", asked.include_path, key)
+    # Told before publishing, which may fail: the pruning itself is done and written.
     finished(done)
     return done if asked.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
 
@@ -287,21 +291,21 @@ def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> 
 def _judge(
     arguments: Arguments, work: _Work, task: TextOnly, settings: PruneSettings, found: Pruned, given: Any, tell: Tell
 ) -> controls.Judged:
-    """Judge a pruning: hold what it changed against prunings of the same task with shuffled golds."""
+    """Compare the effect of a pruning with prunings of the same task under shuffled golds."""
     state = arguments.folder / "judge.json"
+    # With --fresh nothing of an earlier judge may be taken over.
     if arguments.fresh and state.exists():
         state.unlink()
 
     def world(seed: int) -> tuple[Places, Diagnose]:
         items = shuffle_golds(work.items, seed)
         rewards = task.rewards.regold(items)
-        alike = dataclasses.replace(
-            settings, near_chance=False, over_pruned=False, tau=None, seed=seed, **_same_number(settings, found)
-        )
+        alike = dataclasses.replace(settings, near_chance=False, over_pruned=False, tau=None, seed=seed)
+        if isinstance(settings.allocation, str):
+            alike = dataclasses.replace(alike, budget=float(len(found.removed)))
         select = work.diagnose(items, rewards, work.selects)
-        if (
-            given is not None
-        ):  # a single pass by scores of golds that mean something has no shuffled counterpart but one round of our own
+        # Given scores come from real golds, so under shuffled golds a round of our own stands in.
+        if given is not None:
             alike = dataclasses.replace(alike, batch=float(max(1, len(found.removed))), by="s_minus_chance")
         return prune(items, alike, select).removed, work.diagnose(items, rewards, work.judges)
 
@@ -320,14 +324,6 @@ def _judge(
     )
 
 
-def _same_number(settings: PruneSettings, found: Pruned) -> Mapping[str, Any]:
-    return {"budget": float(len(found.removed))} if isinstance(settings.allocation, str) else {}
-
-
-def _has_scores(result: Result, by: str) -> bool:
-    return bool(result.kind.index if by == "locality" else result.kind.folds)
-
-
 def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any:
     """Return the scores of a finished run, in the order of the items; nan for docs without a score.
 
@@ -336,10 +332,10 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     """
     run = arguments.scores_of
     assert run is not None
-    kind = "rci" if arguments.by == "locality" else "tst5"
+    kind, has_scores = ("rci", "index") if arguments.by == "locality" else ("tst5", "folds")
 
     def fitting(file: Path) -> list[Result]:
-        return [r for r in read(file).results if r.base == arguments.task and _has_scores(r, arguments.by)]
+        return [r for r in read(file).results if r.base == arguments.task and getattr(r.kind, has_scores)]
 
     taken = newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
     path = taken.path
@@ -365,7 +361,7 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
 
 
 def _check_copies(log: Path, lines: Sequence[Record]) -> None:
-    """Refuse the scores of a run that answers copies in reverse.
+    """Refuse the scores of a run with copies answered in reverse.
 
     Raises:
         RecordError: what it found is no shortcut.
@@ -377,7 +373,7 @@ def _check_copies(log: Path, lines: Sequence[Record]) -> None:
 
 
 def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> None:
-    """Refuse a run whose docs are not those of the task as it is now; they are joined by their numbers.
+    """Refuse a run on docs with different golds than the task has now, as docs are joined by number.
 
     Raises:
         RecordError: a gold has changed.
@@ -392,7 +388,7 @@ def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> N
 
 
 def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:
-    """Return a field of the docs that is true or false for each of them."""
+    """Return a true-or-false field of the docs."""
     values = task.column(name)
     if not all(isinstance(value, (bool, np.bool_)) for value in values):
         raise OptionError(f"--against {name}: not a field with true or false for every doc")
@@ -406,7 +402,7 @@ def _check_output(out: Path) -> None:
 
 
 def _check_budget(items: Sequence[Item], settings: PruneSettings, folds: int) -> None:
-    """Refuse a budget that leaves fewer docs than there are folds."""
+    """Refuse a budget leaving fewer docs than folds."""
     left = len(items) - Selector(items, settings).budget
     if left < folds:
         raise OptionError(

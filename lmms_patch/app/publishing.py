@@ -29,7 +29,7 @@ LISTS = ("kept_ids.txt", "removed_ids.txt", "removed.csv", "categories.csv", "pr
 
 
 def check(arguments: PruneArguments) -> str:
-    """Check before any work that the dataset could be written and sent.
+    """Check before any work whether the dataset could be written and sent.
 
     Return the repository as ``owner/name``, "" without one.
 
@@ -56,6 +56,7 @@ def check(arguments: PruneArguments) -> str:
         raise OptionError(
             "--copy gives the docs on, so it needs their licence; type --license with what the original's card names, such as cc-by-4.0"
         )
+    # ``files.folder`` replaces the whole folder, the pruning in it too.
     if a.folder.resolve().is_relative_to(folder.resolve()):
         raise OptionError(
             f"--to {folder}: the pruning itself is written to {a.folder}; name another folder, such as {a.folder / 'dataset'}"
@@ -75,7 +76,7 @@ def publish(
     repository: str,
     tell: Callable[[str], None],
 ) -> Pruning:
-    """Write the dataset of a finished pruning, and send it where that was asked for. Return the pruning with both.
+    """Write the dataset of a finished pruning, and send the dataset where asked; return the pruning with both.
 
     Args:
         done: the pruning, whose folder is written.
@@ -110,6 +111,7 @@ def _write(done: Pruning, folder: Path, settings: Mapping[str, Any], kept: Seque
     from lmms_patch.present import card
 
     asked = done.arguments
+    # Written beside and moved at the end: whole or not at all.
     with files.folder(folder, "--to") as made:
         written = published.write(
             asked.task, kept, made, copy=asked.copy_docs, include_path=asked.include_path, key=key

@@ -9,7 +9,7 @@ from lmms_patch.errors import UnknownNameError, nearest
 
 _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
-    "compare": "compare.formats.CompareJson",
+    "compare": "compare.formats.Comparison",
     "details": "runs.details.Details",
     "doctor": "app.doctor.lines.DoctorJson",
     "gate": "gate.formats.GateJson",
@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return one schema.
+    """Return a schema.
 
     Raises:
         UnknownNameError: there is none of this name.
@@ -50,7 +50,8 @@ def load(name: str) -> dict[str, Any]:
         close = nearest(name, names())
         hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(names())}"
         raise UnknownNameError(f"no schema {name!r}; {hint}; type 'lmms-patch config schemas' for the list")
-    from lmms_patch.runs.typed import DRAFT, schema_of  # here, because it needs NumPy, and the names do not
+    # Imported late: NumPy is slow to load, and the list of names does not need it.
+    from lmms_patch.runs.typed import DRAFT, schema_of
 
     module, _, kind = _TYPES[name].rpartition(".")
     found = importlib.import_module(f"lmms_patch.{module}")

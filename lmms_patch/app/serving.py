@@ -59,14 +59,18 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
         contextlib.closing(_listening(HOST, port)) as listening,
         tempfile.TemporaryDirectory(prefix="lmms-patch-") as folder,
     ):
+        # The port from the socket: with --port 0 the system has chosen it.
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{HOST}:{port}/?token={token}"
+        # The page opens at once, while the docs are read in the background.
         threading.Thread(target=explorer.load, daemon=True, name="docs").start()
         served = uvicorn.Server(
             uvicorn.Config(app(explorer, pictures, token, port), log_level="critical", access_log=False, lifespan="off")
         )
-        print(f"{address}  (Ctrl-C ends it)", flush=True)  # not ``say``, which hides tokens
+        # ``say`` would hide the token in the address.
+        print(f"{address}  (Ctrl-C ends it)", flush=True)
         if browser:
+            # A file in place of the address, which other users could read in the browser's command line.
             opened = _leading_to(address, Path(folder)).as_uri()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
         with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
@@ -74,7 +78,7 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
 
 
 def _leading_to(address: str, folder: Path) -> Path:
-    """Write a page that leads to an address, and return its path.
+    """Write a page with a redirect to an address, and return its path.
 
     The browser is given this file in place of the address: everyone on the machine can read command lines, the
     browser's among them, but only the user can read the file.
@@ -84,6 +88,7 @@ def _leading_to(address: str, folder: Path) -> Path:
         folder: that only the user can read; who made it removes it.
     """
     page = folder / "explore.html"
+    # Readable by this user alone from the moment when it is made.
     with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(
             '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Explorer</title>\n'
@@ -93,7 +98,7 @@ def _leading_to(address: str, folder: Path) -> Path:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on loopback.
+    """Return a listening socket on loopback.
 
     Raises:
         OptionError: the port is taken, or not allowed.
@@ -101,7 +106,8 @@ def _listening(host: str, port: int) -> socket.socket:
     # named TCP, so that asyncio sends small answers at once: else each waits 40 ms for an acknowledgement
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # elsewhere it would let two servers listen on one port
+        # On Windows this option would let two servers listen on the same port.
+        if os.name == "posix":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(128)

@@ -29,13 +29,13 @@ _DRAWN = re.compile(r"\d+%\||\d+it \[\d\d:")
 
 
 class RunError(PatchError):
-    """The harness ended with an error; its own lines say why."""
+    """An error of the harness; the log's lines say why."""
 
 
 def lmms_eval(
     options: Sequence[str], output: Path, *, quiet: bool = True, watch: Watch = lambda what, done, of: None
 ) -> Path | None:
-    """Run lmms-eval as a command of its own, and wait for its end.
+    """Run lmms-eval as a separate process, and wait for the end.
 
     Args:
         options: what follows ``lmms-eval``.
@@ -50,6 +50,7 @@ def lmms_eval(
     Raises:
         RunError: it ended with an error.
     """
+    # Without this setting tokenizers warns whenever a process forks.
     command, env = [*COMMAND, *options], {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
     if not quiet:
         if status := subprocess.run(command, env=env, check=False).returncode:
@@ -66,6 +67,7 @@ def lmms_eval(
                 watch(bar["what"], int(bar["done"]), int(bar["of"]))
             elif line.endswith("\n") and not _DRAWN.search(line) and line.replace("\x1b[A", "").strip():
                 kept.write(line)
+                # Flushed line by line, so that the log of a killed run has its last words.
                 kept.flush()
     log = Path(kept.name)
     if process.returncode:
@@ -74,7 +76,7 @@ def lmms_eval(
 
 
 def _new_log(output: Path) -> IO[str]:
-    """Create a file for what lmms-eval prints, and open it.
+    """Create and open a file for lmms-eval's output.
 
     Neither an earlier log nor what a link of its name leads to is touched.
 
@@ -84,6 +86,7 @@ def _new_log(output: Path) -> IO[str]:
     try:
         output.mkdir(parents=True, exist_ok=True)
         for number in itertools.count(1):
+            # "x" never writes over a file, also where two runs begin at once.
             with contextlib.suppress(FileExistsError):
                 return open(
                     output / (LOG if number == 1 else f"{LOG.stem}-{number}{LOG.suffix}"),
@@ -93,13 +96,14 @@ def _new_log(output: Path) -> IO[str]:
                 )
     except OSError:
         pass
+    # Where the folder cannot be written, lmms-eval's lines must still lie somewhere.
     return tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", errors="replace", prefix="lmms_patch_", suffix=LOG.suffix, delete=False
     )
 
 
 def _lines(stream: TextIO) -> Iterator[str]:
-    r"""Split what a program prints, as it comes, into lines, which end in ``\n``, and states of bars, which end in ``\r``.
+    r"""Split a program's output into lines, ending in ``\n``, and states of progress bars, ending in ``\r``.
 
     A bar's next state begins where the one before began, after a carriage return. Carriage returns before a line feed
     are part of the line's end, so the character after them decides.
@@ -118,7 +122,7 @@ def _lines(stream: TextIO) -> Iterator[str]:
 
 
 def last_line(log: Path | None) -> str:
-    """Return the last line of a log, or the last refusal of lmms-patch where the log has one, as words for an error message."""
+    """Return the last line of a log, or lmms-patch's last refusal in the log, as words for an error message."""
     text = log.read_text(encoding="utf-8", errors="replace") if log is not None else ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line.removeprefix("lmms-patch: ") for line in lines if line.startswith("lmms-patch: ")]

@@ -110,17 +110,17 @@ class Audit:
 
     @property
     def numbers(self) -> str:
-        """What stands beside numbers of which not all were checked; empty where all were."""
+        """Name the unchecked numbers in a text to stand beside the numbers; empty where all were checked."""
         return f"not checked: {'; '.join(self.unchecked)}" if self.unchecked else ""
 
     @property
     def whole(self) -> str:
-        """The same of all that a page shows: the numbers, their settings, and the docs with their answers."""
+        """The same text for a whole page: unchecked numbers, settings, docs and answers."""
         return dataclasses.replace(self, unchecked=(*self.unchecked, *self.unsealed)).numbers
 
 
 def check(result: Result, *, stored: bool = False) -> Audit:
-    """Check the numbers of a result against each other, and against its own sample log.
+    """Check the numbers of a result against each other and against the sample log.
 
     Args:
         result: the result.
@@ -131,6 +131,7 @@ def check(result: Result, *, stored: bool = False) -> Audit:
     Raises:
         RecordError: a number is not what the others, or the log, give. The message names it, with both values.
     """
+    # First, since every number below is read from that file; the results file last (see ``_check_results_file``).
     _check_objects(result.run)
     found = _numbers(result, stored) if result.docs else Audit(("nothing was scored",))
     return dataclasses.replace(found, unsealed=(*_check_results_file(result.run), *found.unsealed))
@@ -150,6 +151,7 @@ def _numbers(result: Result, stored: bool) -> Audit:
         log = _Log(result, where, stored)
         unchecked = (*lacking, *log.check())
         return Audit(unchecked, tuple(log.aside), () if log.sources else _unproven(result), log.unsealed)
+    # A changed file may hold anything anywhere: such an error means a file to refuse, not a bug to show.
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
         raise RecordError(
             f"{where}: not as this version of lmms-patch writes it ({type(error).__name__}: {error})"
@@ -159,7 +161,7 @@ def _numbers(result: Result, stored: bool) -> Audit:
 
 
 def told(results: Iterable[Result]) -> list[str]:
-    """Check the numbers of some results as ``check`` does, of logs with the Parquet file beside them from that.
+    """Check the numbers of some results, and read Parquet files in place of logs where these were compared before.
 
     Returns:
         What was not checked, a line for each such result.
@@ -176,7 +178,7 @@ def _refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sam
 
 
 def _match(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> None:
-    """Check that a reported value is the one that something else gives."""
+    """Check a reported value against the value from another source."""
     if not same(reported, given):
         raise _refuse(where, name, reported, given, by)
 
@@ -192,7 +194,7 @@ def _said(value: Any) -> str:
 
 
 def _check_objects(run: Run) -> None:
-    """Check that the file with the tasks' objects is the one that the run wrote."""
+    """Check the SHA-256 of the file with the tasks' objects against the digest in the results file."""
     if run.digests and run.digests[0] != run.digests[1]:
         told, found = run.digests
         raise RecordError(
@@ -201,7 +203,7 @@ def _check_objects(run: Run) -> None:
 
 
 def _check_results_file(run: Run) -> list[str]:
-    """Check that what the results file says is what the run wrote.
+    """Check the digest over settings, model and date of a results file.
 
     This comes last: of a number that was changed another check says more.
 
@@ -250,7 +252,7 @@ def _check_file(result: Result, where: str) -> list[str]:
 
 
 def _check_columns(result: Result, flat: Mapping[str, Any], where: str, by: str) -> None:
-    """Check that the columns of a result have the values that another part of the file gives.
+    """Check the columns of a result against the values in another part of the file.
 
     A file may lack some of the columns.
     """
@@ -260,14 +262,15 @@ def _check_columns(result: Result, flat: Mapping[str, Any], where: str, by: str)
 
 
 def _check_version(result: Result, first: int, where: str) -> None:
-    """Check that a run does not claim to be older than what it holds: its numbers would be checked less than they can be.
+    """Refuse a run whose stated version is older than its contents; older versions are checked less.
 
     Args:
         result: the result.
         first: the first version that wrote what the run holds.
         where: what an error starts with.
     """
-    first = max(first, 1 if result.run.digests else 0)  # no run without a version had a file for its objects
+    # A run with a separate file of objects is of version 1 or later.
+    first = max(first, 1 if result.run.digests else 0)
     if result.version < first:
         raise RecordError(
             f"{where}: made.numbers is {result.version}, but it holds what version {first} was the first to write; the file was changed"
@@ -280,6 +283,7 @@ def _check_estimate(path: str, one: Estimate, where: str) -> None:
         raise RecordError(
             f"{where}: {path} has an interval with one end; the file was changed or written by another program"
         )
+    # Rounding may put a value a hair outside an interval without width.
     slack = TOLERANCE * max([1.0, *(abs(end) for end in (value, low, high) if end is not None)])
     if low is not None and high is not None and (value is None or not low - slack <= value <= high + slack):
         raise RecordError(
@@ -292,7 +296,7 @@ def _check_estimate(path: str, one: Estimate, where: str) -> None:
 
 
 def _check_size(result: Result, where: str) -> list[str]:
-    """Check the number of docs against what the harness says that it asked; return what it does not say, in words."""
+    """Check the number of docs against the harness's count; return what the count leaves open, in words."""
     run, counts = result.run, result.run.counted(result.task)
     if counts is None:
         return [NO_COUNT]
@@ -300,7 +304,8 @@ def _check_size(result: Result, where: str) -> list[str]:
     asked = min(counts.effective, there)
     if asked < there and run.limit is None:
         raise _refuse(where, "limit", run.limit, f"{asked} (of {there} docs)", "the harness's count of its samples")
-    if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):  # docs without boxes have no record
+    # A task on docs' own boxes skips docs without boxes, so fewer records than docs are right there.
+    if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):
         raise RecordError(
             f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing, or {CHANGED}"
         )
@@ -308,22 +313,23 @@ def _check_size(result: Result, where: str) -> list[str]:
 
 
 def _unproven(result: Result) -> tuple[str, ...]:
-    """Say whether nothing but the results file itself tells that a run is of the whole benchmark."""
+    """Return a note where only the results file says whether the whole benchmark was asked; else nothing."""
     claims = result.run.limit is None and result.run.counted(result.task) is not None
     return (UNPROVEN,) if claims and result.all_docs is None and result.run.adapter != IMPORTED else ()
 
 
 def _check_settings(result: Result, where: str) -> None:
-    """Check that the statistics' settings are those that the task's options say."""
+    """Check the settings of the statistics against the task's options."""
     options, settings = result.options, parts(result.stored.settings)
     said = {name: getattr(options, name) for name in ("seed", "delta", "scale", "chance", "signed")}
     for name, value in {**said, "form": (options.aggregation or {}).get(result.metric)}.items():
-        if result.version or settings[name]:  # files of the first versions may lack settings
+        # Files of the first versions may lack settings.
+        if result.version or settings[name]:
             _match(where, f"settings.{name}", settings[name], value, "its configuration")
 
 
 def _check_grids(result: Result, analysis: Analysis, where: str) -> None:
-    """Check that the grids are those that the task was asked, and that its name says."""
+    """Check grids and metric of an analysis against the task's name, kind and columns."""
     kind, named = result.kind, _spec_of(result.task)
     if (
         named is not None
@@ -350,43 +356,42 @@ def _listed(names: Iterable[Key]) -> str:
 
 
 def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
-    """Return the columns that an analysis gives."""
+    """Return the columns of an analysis."""
     out: dict[str, Any] = catalogue.columns(analysis, result.kind)
     failed, metric = analysis.failed, analysis.metric
-    if (
-        not (failed and failed.first) and not result.kind.every_order
-    ):  # else the harness's own number is also of failed calls, or of one order
+    # With failed calls or several orders the harness's number is not FIP.
+    if not (failed and failed.first) and not result.kind.every_order:
         out[metric] = analysis.fip.value
     if result.kind.prefix:
         out |= {f"{metric}_mpp{end(key)}": grid.mpp.value for key, grid in analysis.sets.items()}
-    unknown = (
-        () if result.version else ((failed, ("n_failed",)), (analysis.gate.looks, ("n_null", "fip0")))
-    )  # files without a version may lack both
+    # Files without a version may lack both.
+    unknown = () if result.version else ((failed, ("n_failed",)), (analysis.gate.looks, ("n_null", "fip0")))
     return {
         name: value for name, value in out.items() if not any(name in names for there, names in unknown if not there)
     }
 
 
 def _flat_of_magic(result: Result) -> dict[str, float | None]:
-    """Return the columns that the numbers of a MAGIC task give."""
+    """Return the columns of a MAGIC task's numbers."""
     numbers = result.magic.numbers if result.magic else {}
     ends = {"": "value", "_low": "low", "_high": "high"}
     return {f"{name}{end}": getattr(one, field) for name, one in numbers.items() for end, field in ends.items()}
 
 
 def _check_index(grid: Grid, where: str) -> None:
-    """Check that the index is 1 − MPP/FIP, and the gap FIP − MPP."""
+    """Check the index against 1 − MPP/FIP, and the gap against FIP − MPP."""
     fip, mpp = grid.fip, grid.mpp.value
     for name, own in (("index", grid.index.value), ("gap", grid.gap.value)):
         if own is None:
             continue
+        # An index on FIP 0 would divide by zero: no run writes such an index.
         if fip is None or mpp is None or (name == "index" and not fip):
             raise _refuse(where, name, own, None, "FIP and MPP")
         _match(where, name, own, 1 - mpp / fip if name == "index" else fip - mpp, f"FIP {fip:.6g} and MPP {mpp:.6g}")
 
 
 def _check_gate(analysis: Analysis, where: str) -> None:
-    """Check that the gate says what its own terms give, and that no index stands behind one that fails."""
+    """Check the gate's verdict against the gate's terms, and refuse an index behind a failed gate."""
     gate = analysis.gate
     fip, chance, threshold = gate.fip, gate.chance, gate.threshold
     _match(where, "gate.fip", fip, analysis.fip.value, "the analysis in the same file")
@@ -401,6 +406,7 @@ def _check_gate(analysis: Analysis, where: str) -> None:
         _match(where, "gate.threshold", threshold, chance + max(gate.delta, 2 * gate.se), "the gate's own terms")
     unseen = any(look.value is False for look in gate.looks)
     above = 0.0 if fip is None or threshold is None else (fip - threshold) / max(1.0, abs(threshold))
+    # Within the tolerance of the threshold rounding alone could turn the verdict, so both stand.
     if gate.valid and (unseen or above < -TOLERANCE):
         raise _refuse(where, "gate", "valid", "not valid", "the gate's own terms")
     if gate.valid is False:
@@ -412,7 +418,7 @@ def _check_gate(analysis: Analysis, where: str) -> None:
 
 
 def _check_range(result: Result, where: str) -> None:
-    """Check that scores lie within the metric's scale, where nothing else tells what they are.
+    """Refuse scores far outside the metric's scale; used where no log tells the true scores.
 
     The scale is a guess, so this is generous: 0 to 1 (of a percentage to 100) where the gold answers score no more,
     else to twice what they score, since a scorer may give an answer more than it gives the gold.
@@ -439,7 +445,7 @@ def _check_range(result: Result, where: str) -> None:
 
 
 def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list[str]:
-    """Check that the log is the one that the run wrote; returns what cannot be checked."""
+    """Check the digest of the log against the digest in the results file; return what cannot be checked."""
     told = result.made.log
     if told is UNSET:
         return ["the log as a whole (an earlier version recorded no digest of it)"]
@@ -451,7 +457,7 @@ def _check_digest(result: Result, path: object, hashes: Iterable[bytes]) -> list
 
 
 def _unsealed(result: Result, hashes: Iterable[bytes] | None) -> tuple[str, ...]:
-    """Check that prompts, answers and golds of the log are those that the run wrote; returns what cannot be checked.
+    """Check the digest of prompts, answers and golds of the log; return what cannot be checked.
 
     Args:
         result: the result.
@@ -469,7 +475,7 @@ def _unsealed(result: Result, hashes: Iterable[bytes] | None) -> tuple[str, ...]
 
 
 class _Log:
-    """The records of a result, and what follows from them."""
+    """The records of a result, checked against the results file."""
 
     def __init__(self, result: Result, where: str, stored: bool) -> None:
         self.where, self.result, self.kind = where, result, result.kind
@@ -498,19 +504,21 @@ class _Log:
         _check_version(result, 3 if exchanged else 2 if named else 0, where)
 
     def _of_table(self, records: list[Record]) -> list[Record]:
-        """Check each record of the Parquet file, and that none is missing; return them."""
+        """Check each record of the Parquet file and the set of their docs; return the records."""
         for record in records:
             self._check_record(record, None)
         self._check_docs([record.doc_id for record in records])
         return records
 
     def _check_docs(self, doc_ids: Sequence[int]) -> None:
-        """Check that no rank's part of the docs is missing."""
+        """Refuse a log with missing docs, or with docs outside the harness's count."""
+        # Tasks with boxes skip docs without boxes, so gaps in their numbers are no sign of a missing rank.
         if not self.kind.regions and (gap := missing_rank(list(doc_ids))):
             raise RecordError(f"{self.path}: {gap}; a rank's part is missing")
         run = self.result.run
         counts, first = run.counted(self.result.task), run.offset
-        numbered = run.adapter != IMPORTED  # rows that were imported keep their own numbers
+        # Imported rows keep the numbers of their table, which need not begin at 0.
+        numbered = run.adapter != IMPORTED
         if numbered and counts and doc_ids and not first <= min(doc_ids) <= max(doc_ids) < first + counts.effective:
             said = f"docs {min(doc_ids)} to {max(doc_ids)} have a record, but the harness asked {counts.effective} from doc {first} on"
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
@@ -521,7 +529,7 @@ class _Log:
             raise RecordError(f"{self.path}: {said}; {CHANGED}")
 
     def _least_docs(self) -> int:
-        """Return the fewest docs that the benchmark can have, as the file and the log tell.
+        """Return the least number of docs of the benchmark, as file and log show.
 
         A wrong image may come from any doc of the benchmark, also from one that was not asked. So its doc id bounds the
         number from below.
@@ -529,12 +537,14 @@ class _Log:
         return max(self.result.all_docs or 0, 1 + max(self.sources, default=-1))
 
     def _records(self, pipelines: int) -> list[Record]:
-        """Return the records of this filter, each checked by itself."""
+        """Return the records of this filter, each checked alone; check the number of lines of the log."""
         times, out = Counter[int](), []
-        for line in read_lines(self.path, lean=True):  # every line, whatever the filter
+        # The lines of all filters are counted: a lost line of any filter shows a damaged log.
+        for line in read_lines(self.path, lean=True):
             record = line.record
             self._check_record(record, line.doc_id)
             times[record.doc_id] += 1
+            # A log has a line of each filter for each doc, in the order of the filters.
             if times[record.doc_id] == self.result.place + 1:
                 self.hashes.append(hashed_text(bytes(line.patch)))
                 self.answers.append(of_line(record.doc_id, line.input, line.filtered_resps, line.target))
@@ -551,7 +561,7 @@ class _Log:
         return out
 
     def _check_record(self, record: Record, doc_id: Any) -> None:
-        """Check that a record is of this task, has all its views, and keeps the best ones."""
+        """Check a record's task, kind, grids, views, and best views."""
         if record.base != self.result.base:
             said = f"records of {clean(record.base)}, but {self.result.task} asks {self.result.base}"
             raise RecordError(f"{self.path}: {said}; the file is of another run")
@@ -564,12 +574,14 @@ class _Log:
         self.sources |= {record.wrong_image.source} if record.wrong_image else set()
         metric = self.result.metric
         for view in (*record.views, *record.wrong_views):
+            # Docs share the objects of equal views (``_views``), so most views were checked with an earlier doc.
             if id(view) not in self._views:
                 self._check_view(view, metric, where)
         alike = (
             *(self._views[id(view)][1] for view in record.views),
             *(tuple(record.best.items()), tuple(record.excluded), record.answer.options),
         )
+        # With ``asked``, what is right also depends on the doc's plan, so such a doc is always checked.
         if record.asked is None and alike in self._checked:
             return
         if self.kind.turns:
@@ -585,7 +597,7 @@ class _Log:
             self._checked.add(alike)
 
     def _check_view(self, view: View, metric: str, where: str) -> None:
-        """Check that a view's scores are those of its items, and remember it with a number for its place and score."""
+        """Check a view's scores against the view's items, and store the view with a number for its place and score."""
         for name, score in view.scores.items():
             item = view.items.get(name)
             if isinstance(item, (int, float)) and not same(scalar(item), score):
@@ -594,7 +606,8 @@ class _Log:
         self._views[id(view)] = view, self._places.setdefault(of, len(self._places))
 
     def _check_set(self, record: Record, key: Key, metric: str, where: str) -> None:
-        """Check the cells (or boxes) of a doc, and which of them is kept."""
+        """Check the cells (or boxes) of a doc, and the kept view among them."""
+        # A doc asked in every order counts with its worst order, so the best cell is chosen among worst orders.
         if self.kind.every_order:
             record = in_worst_order(record, metric, self.result.better(metric))
         views = record.views
@@ -613,7 +626,7 @@ class _Log:
             raise _refuse(where, f"best {key}", kept, places[own], "the scores of its views")
 
     def _check_orders(self, record: Record, where: str) -> None:
-        """Check that each view of a doc was asked once in each order of its options.
+        """Check the orders of each view: as many as the doc has options, each place of the gold once.
 
         A doc whose options cannot be moved has one view.
         """
@@ -630,7 +643,7 @@ class _Log:
                 raise _refuse(where, f"orders of {told}", len(own), max(1, options), "the number of its options")
 
     def _check_cells(self, record: Record, n: int, cells: Sequence[int], where: str) -> None:
-        """Check that all cells of a grid are there, or as many as the doc's record says were asked."""
+        """Check the cells of a grid: all, or as many as the doc's record counts as asked."""
         asked, whole = record.asked, list(range(1, self.kind.cells(n) + 1))
         if asked is None or asked.block == 0:
             if cells != whole:
@@ -653,10 +666,11 @@ class _Log:
     # --- numbers ----------------------------------------------------------------------------------
 
     def check(self) -> tuple[str, ...]:
-        """Check the numbers; returns what could not be."""
+        """Check all numbers against the log; return what could not be checked."""
         settings, metric, table = table_of(self.run, Changes())
         sets = sets_of(self.run)
         form = form_of(self.run, table, settings, sets)
+        # Before the numbers: of a doc that could not be scored they would only say "another number".
         self._check_errors()
         self._check_images()
         if form is None:
@@ -673,6 +687,7 @@ class _Log:
             fresh = analyse(table, Logged(self.run, table, form, True), settings, sets)
             self._compare(analysis, fresh, "analysis")
             more = {name: value for name, value in catalogue.columns(fresh, self.kind).items() if name not in flat}
+            # Other versions may lack columns of this version, or hold them computed otherwise.
             if result.version == outcome.NUMBERS:
                 _check_columns(result, more, self.where, "the sample log")
             flat |= more
@@ -688,18 +703,19 @@ class _Log:
             self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if getattr(tst, key, None)]
         given = {"records", *self.given, *flat, *flat_of_tst(tst)}
         odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
-        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]  # anybody may have added it
+        # An unknown number may come from anybody, so it is named and not refused.
+        self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]
         return tuple(dict.fromkeys(self.unchecked))
 
     def _check_images(self) -> None:
-        """Check that the digests of the images that were shown are those of the records; both may lack them."""
+        """Check the digests of the shown images against the records, where both have them."""
         given = shown(self.run.records)
         for name, told in (("image_sizes", self.result.made.image_sizes), ("images", self.result.made.images)):
             if told is not UNSET and name in given:
                 _match(self.where, f"made.{name}", told, given[name])
 
     def _check_errors(self) -> None:
-        """Check that a run in which a doc could not be scored has no number that needs this doc."""
+        """Refuse an MPP in a run with a failed doc."""
         broken = next(
             (record.doc_id for record in self.run.records if any(view.error is not None for view in record.views)), None
         )
@@ -711,7 +727,7 @@ class _Log:
                 )
 
     def _check_others(self, primary: str, declared: str | None) -> None:
-        """Check the other native metrics, and those over cells that a kind without index has, where they are means or sums of scores."""
+        """Check native metrics beside the primary, and drops of kinds without index, where they are means or sums."""
         metrics = {m: None for record in self.run.records for m in record.views[0].items}
         self.given |= {primary, *metrics}
         for metric in metrics:
@@ -731,12 +747,13 @@ class _Log:
                 items = self._items(metric) if self.kind.every_order and self._is_mean(metric) else None
                 if items is not None:
                     _match(self.where, metric, own, float(items.mean()))
-                else:  # the primary metric is judged without failed calls, and in every order
+                else:
+                    # For the primary metric rules use FIP (no failed calls, every order), not this number.
                     said = self.aside if metric == primary else self.unchecked
                     said.append(f"{metric} as lmms-eval counts it")
 
     def _check_errors_of_columns(self) -> None:
-        """Check the columns with standard errors: ours are those of the estimates, the harness's follow from the docs' items."""
+        """Check columns with standard errors: ours against the estimates, the harness's against the docs' items."""
         known = columns.estimates(self.result)
         for (metric, sort), told in columns.errors(self.result).items():
             own = [known[metric].se] if not sort and metric in known else []
@@ -752,7 +769,7 @@ class _Log:
             self.aside.append(f"{metric}_stderr{sort}")
 
     def _is_mean(self, metric: str) -> bool:
-        """Return whether the task's config says that a native metric is a mean: of others lmms-eval may make the standard error by a bootstrap."""
+        """Return whether the task's config makes a native metric a mean; else lmms-eval may use a bootstrap."""
         return self.result.run.aggregation(self.result.task, metric) == "mean"
 
     def _spread(self, metric: str) -> float | None:
@@ -764,7 +781,7 @@ class _Log:
         return None if items is None or len(items) < 2 else float(np.std(items, ddof=1) / math.sqrt(len(items)))
 
     def _items(self, metric: str) -> Array | None:
-        """Return what lmms-eval makes a metric of, over the full images or over the best cells.
+        """Return the items averaged by lmms-eval for a metric, over the full images or over the best cells.
 
         None where the log does not hold all of it.
         """
@@ -777,14 +794,14 @@ class _Log:
 
     @cached_property
     def _is_whole(self) -> bool:
-        """Whether each doc was asked, and answered."""
+        """Whether each doc was asked and answered."""
         return not any(
             (record.asked is not None and min(record.asked.p) < 1) or failures.unanswered(record)
             for record in self.run.records
         )
 
     def _worst(self, table: Table, n: int) -> Chosen:
-        """Return the item of each doc with the cell hidden that hurts most; of a doc that is not used, its first."""
+        """Return for each doc the item of the most harmful hidden cell; for an excluded doc, None."""
         places: list[int | None] = []
         for record in table.records:
             cells = [i for i, view in enumerate(record.views) if in_set(view, n)]
@@ -798,7 +815,8 @@ class _Log:
         known = np.array([item is not None for item in chosen.items], bool)
         picked = table.picked(chosen).where(known)
         value = own
-        if "_drop" in name:  # FIP less M over the docs with a cell hidden: of the same docs
+        # A drop is FIP less M with a cell hidden, both over the same docs.
+        if "_drop" in name:
             full = table.picked(table.full).where(known)
             form = next(
                 (one for one in (forms.FORMS.get(declared or ""), forms.MEAN, forms.PERCENT) if one is not None),
@@ -811,14 +829,15 @@ class _Log:
         self.unchecked.append(f"{name}: no mean of its docs")
 
     def _compare(self, stored: Any, fresh: Any, path: str) -> None:
-        """Compare what the run stored with what the log gives now.
+        """Compare an object of the run with the same object computed anew from the log.
 
         Where another version computed a number, only what all compute alike counts.
         """
         for place, own, given in differences(stored, fresh, path, self.result.version):
             if outcome.since(place) <= self.result.version:
                 raise _refuse(self.where, place, own, given)
-            if ".necessity" not in place:  # no rule goes by it; earlier versions counted docs with their luck
+            # No rule goes by the necessity map, and earlier versions counted lucky docs in it.
+            if ".necessity" not in place:
                 self.unchecked.append(f"intervals, chance and gate ({OLD})")
 
 
@@ -827,7 +846,7 @@ _OF_DIAGNOSTIC = ("causes", "importance", "shuffled")
 
 
 def missing_rank(ids: Sequence[int]) -> str:
-    """Say which docs are missing where they lie in steps, as the docs of a rank do; empty where none are.
+    """Name the docs missing in regular steps, as after the loss of a rank's part; else empty.
 
     >>> missing_rank([0, 2, 4, 6, 8, 10])
     '6 docs, of every 2 from doc 0 on only one'
@@ -856,7 +875,7 @@ def missing_rank(ids: Sequence[int]) -> str:
 def check_points(
     run: TaskRun, table: Table, form: Form | None, sets: Sequence[Key], *, folds: bool, where: str = ""
 ) -> list[str]:
-    """Check whether the log gives the numbers that the run reported: on full images, and of each set on best views.
+    """Check FIP and MPP of the run against the log: the full images, and the best views of each set.
 
     Args:
         run: the run.
@@ -887,7 +906,7 @@ def check_points(
 
 
 def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) -> list[str]:
-    """FIP and MPP over the docs that a set uses, as the run reported them.
+    """Check FIP and MPP over the docs used by a set.
 
     Docs that could not be scored: then the run has no such number.
     """
@@ -912,7 +931,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
 
 
 def _check_magic(result: Result, where: str) -> Audit:
-    """Check the numbers of a MAGIC task; each is recomputed from the records."""
+    """Check the numbers of a MAGIC task by recomputing each from the records."""
     lines = read_magic(result).values()
     hashes = (hashed(line.magic) for line in lines)
     unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, hashes))
@@ -947,6 +966,7 @@ def _check_magic(result: Result, where: str) -> Audit:
         if value is not None and name not in given
     }
     aside = ["intervals by type of question"] if about.by_type else []
+    # Only the values are compared, so few draws do.
     if current:
         _check_types(about.by_type or {}, magic.by_type(records, about.variant, judged, draws=2), where)
     errors = columns.errors(result)
@@ -964,7 +984,7 @@ def _check_magic(result: Result, where: str) -> Audit:
 
 
 def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[str, Any], where: str) -> None:
-    """Check the values by type of question; their intervals, by which nothing goes, are not drawn again."""
+    """Check the values by type of question; intervals are not drawn again, as no rule goes by them."""
     for kind, numbers in stored.items():
         for name, one in numbers.items():
             again = fresh.get(kind, {}).get(name, {}).get("value")
@@ -973,7 +993,7 @@ def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[st
 
 
 def _check_bounds(about: MagicNumbers, fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:
-    """Check the bounds of numbers by a judge: a gate goes by them.
+    """Check the bounds of the numbers by a judge, since a gate may decide by them.
 
     Return what cannot be checked; files of earlier versions have none.
     """

@@ -69,10 +69,7 @@ def sources(table: Table) -> list[Hashable] | None:
 
 
 def view_sets(record: Record) -> dict[str, list[View]]:
-    """Return the views of a doc by the set that they are of: "" for the first view, in all its orders.
-
-    A grid, one of ``REGIONS``, or ``BESIDE``.
-    """
+    """Return the views of a doc by set: a grid, one of ``REGIONS``, ``BESIDE``, or "" for the first view."""
     sets: dict[str, list[View]] = {"": record.views[:1]}
     for view in record.views[1:]:
         of_boxes = BESIDE if view.relevant is None else REGIONS[0 if view.relevant else 1]
@@ -90,7 +87,7 @@ def failed(record: Record, n: int) -> bool:
 
 
 def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
-    """Check that the docs are the same in both runs; they are joined by their numbers."""
+    """Check the docs for equal golds in both runs, as docs are joined by number alone."""
     golds = {record.doc_id: record.answer.gold for record in first.records}
     for record in second.records:
         ours, theirs = golds.get(record.doc_id), record.answer.gold
@@ -102,7 +99,7 @@ def check_golds(first: TaskRun, second: TaskRun, common: set[int]) -> None:
 
 
 def check_digest(task: str, prints: Sequence[Mapping[str, Any]], results: Sequence[Result]) -> None:
-    """Check that all golds are the same, also those of docs with several golds, where one version of lmms-patch made both digests."""
+    """Compare the runs' digests of all golds, where the same version of lmms-patch made both digests."""
     docs, made = [one["docs"] for one in prints], [result.made.lmms_patch for result in results]
     if None not in docs and docs[0] != docs[1] and made[0] == made[1]:
         raise RecordError(f"{task}: the same docs have other golds in the two runs: the benchmark has changed")
@@ -117,7 +114,7 @@ def in_words(apart: Sequence[str]) -> list[str]:
 
 
 def options_apart(key: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
-    """Return the name of a setting that differs; of the statistics with the options that differ."""
+    """Return the name of a differing setting; for the statistics, also the differing options."""
     if key != "statistics":
         return key
     names = [name for name, value in ours["options"].items() if theirs["options"].get(name) != value]

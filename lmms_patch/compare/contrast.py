@@ -101,7 +101,7 @@ def contrast(
 
 
 def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
-    """Return the metrics that two variants can be compared in."""
+    """Return the comparable metrics of two variants."""
     answers = {**results.JUDGED, **results.ANSWERS}
     out = [
         metric
@@ -113,7 +113,7 @@ def compared(first: Sequence[Record], second: Sequence[Record]) -> list[str]:
 
 
 def _check_same(first: Record, second: Record) -> None:
-    """Check that two records are of the same data, as far as they say."""
+    """Check two records for the same data, as far as known."""
     if first.asked.get("data") != second.asked.get("data"):
         raise RecordError(
             f"item {first.item} has another question, answer, image or boxes in one variant than in the other: other data"

@@ -1,21 +1,28 @@
-"""The types of what ``lmms-patch compare --json`` writes."""
+"""The values of a comparison, as ``lmms-patch compare --json`` writes them."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct, field
 
+from lmms_patch import __version__
 from lmms_patch.ask.kinds import ANY_INDEX
+from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
+from lmms_patch.stats.paired import McNemar
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import html_table
 
 
-class Side(Struct, kw_only=True):
-    """One of the two runs.
+class Side(Struct, frozen=True):
+    """One of the two runs, or folders of runs.
 
     Attributes:
         path: as it was given
+        model: made different from the other side's
         files: results files that were used
         older: older results of the same tasks that were left aside
         only: tasks that the other does not have
@@ -23,26 +30,12 @@ class Side(Struct, kw_only=True):
 
     path: str
     model: str
-    files: list[str]
+    files: tuple[str, ...]
     older: Count
-    only: list[str]
+    only: tuple[str, ...]
 
 
-class McNemarJson(Struct, kw_only=True):
-    """McNemar's test.
-
-    Attributes:
-        only_first: docs that only A has right
-        only_second: docs that only B has right
-        p: exact, two-sided; docs taken as independent
-    """
-
-    only_first: Count
-    only_second: Count
-    p: Share
-
-
-class NumberJson(Struct, kw_only=True):
+class Change(Struct, frozen=True):
     """One number of both runs, and how far they differ.
 
     Attributes:
@@ -71,7 +64,7 @@ class NumberJson(Struct, kw_only=True):
     differing: Count | None
 
 
-class TaskJson(Struct, kw_only=True):
+class Task(Struct, frozen=True, kw_only=True):
     """One task of both runs.
 
     Attributes:
@@ -92,21 +85,24 @@ class TaskJson(Struct, kw_only=True):
         clusters: number of clusters; null where docs are independent
         draws: of the bootstrap
         identical: whether both score the same on every doc and view
+        numbers: the primary one first
         tests: of MAGIC tasks, by metric: docs that count 0 or 1 in it; right is the better score
         lower: of MAGIC tasks: the numbers that are better when lower
         marks: by index: how the luck-corrected index of a run contradicts it, a line for each such run
     """
 
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("tests", "lower", "marks")
+
     first: str
     second: str
     metric: str
     docs: Count
-    only_first: list[int | str]
-    only_second: list[int | str]
+    only_first: tuple[int | str, ...]
+    only_second: tuple[int | str, ...]
     unscored: Count
-    mcnemar: McNemarJson | None
-    settings: list[str]
-    warnings: list[str]
+    mcnemar: McNemar | None
+    settings: tuple[str, ...]
+    warnings: tuple[str, ...]
     base: str
     kind: str
     index: Annotated[str, one_of(ANY_INDEX.split("|"))] | None
@@ -114,13 +110,18 @@ class TaskJson(Struct, kw_only=True):
     clusters: Some | None
     draws: Count
     identical: bool
-    numbers: list[NumberJson]
-    tests: dict[str, McNemarJson] | UnsetType = UNSET
-    lower: list[str] | UnsetType = UNSET
-    marks: dict[str, list[str]] | UnsetType = UNSET
+    numbers: tuple[Change, ...] = ()
+    tests: Mapping[str, McNemar] = field(default_factory=dict)
+    lower: tuple[str, ...] = ()
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def by_name(self) -> dict[str, Change]:
+        """The numbers by their names."""
+        return {number.name: number for number in self.numbers}
 
 
-class CompareJson(Struct, kw_only=True):
+class Comparison(Struct, frozen=True, kw_only=True):
     """What `lmms-patch compare --json` writes: the differences of two runs, second (B) less first (A), on each metric's own scale.
 
     Attributes:
@@ -133,11 +134,31 @@ class CompareJson(Struct, kw_only=True):
         tasks: those that both have
     """
 
-    schema: Literal[1]
-    lmms_patch: str
+    schema: Literal[1] = 1
+    lmms_patch: str = __version__
     first: Side
     second: Side
     same_run: bool
     level: Level
     seed: Count
-    tasks: Annotated[list[TaskJson], Meta(min_length=1)]
+    tasks: Annotated[tuple[Task, ...], Meta(min_length=1)]
+
+    @property
+    def alpha(self) -> float:
+        """The largest p-value, corrected by Holm, at which a difference is shown."""
+        return 1 - self.level + 1e-12
+
+    def _repr_html_(self) -> str:
+        """Return a table of the differences for a notebook."""
+        rows = []
+        for task in self.tasks:
+            for one in task.numbers:
+                ends = ["" if end is None else f"{end:.3f}" for end in (one.first, one.second)]
+                difference = "" if one.difference.value is None else reading.text(one.difference, "{:+.3f}".format)
+                rows.append([task.second, one.name, *ends, difference, reading.p_text(one.p_holm)])
+        return html_table(["task", "number", self.first.model, self.second.model, "difference", "p (Holm)"], rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison in plain JSON types."""
+        found: dict[str, Any] = to_json(self)
+        return found

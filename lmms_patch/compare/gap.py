@@ -36,7 +36,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class GapRow:
-    """One set of docs.
+    """The scores and the gap over a set of docs.
 
     Attributes:
         name: ``original`` or ``pruned``.
@@ -54,7 +54,7 @@ class GapRow:
 
 @dataclass(frozen=True)
 class Controls:
-    """Random subsets with as many docs of every group as the pruned one.
+    """Random subsets of the pruned subset's size, with as many docs of every group.
 
     Attributes:
         subsets: R, their number.
@@ -74,7 +74,7 @@ class Controls:
 
 @dataclass(frozen=True)
 class Leakage:
-    """Multi-modal leakage: what a model answers without images beyond the language model that it was made from.
+    """Multi-modal leakage: the blind score beyond the score of the underlying language model.
 
     Source: MMStar, https://arxiv.org/abs/2403.20330, "Multi-modal Gain/Leakage":
     ML = max(0, S_wv − S_t). Multi-modal gain, MG = S_v − S_wv, is the gap itself.
@@ -98,7 +98,7 @@ class Leakage:
 
 @dataclass(frozen=True)
 class Gap:
-    """The vision-blind gap, and whether pruning widened it.
+    """The vision-blind gap, and whether pruning widened the gap.
 
     Attributes:
         base, metric: the benchmark, and its metric.
@@ -129,7 +129,7 @@ class Gap:
     leakage: Leakage | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in plain JSON types."""
+        """Return the gap in plain JSON types."""
         return dataclasses.asdict(self)
 
 
@@ -174,7 +174,9 @@ def gap(
         )
     row, widened = paired.row("pruned", own), paired.widened(own)
     gaps, random = paired.controls(own, controls, match, seed)
+    # The observed gap counts as one of the subsets, so p is never 0.
     p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
+    # A text-only cross-validation is what pruning goes by: its answers cannot also prove the effect of pruning.
     circular = blind.kind == "tst"
     claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
     verdict = _widening(row, random, widened, p, claimed, circular)
@@ -224,7 +226,7 @@ def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
 
 
 class _Paired:
-    """The docs that both runs scored, as arrays."""
+    """The docs scored in both runs, as arrays."""
 
     def __init__(
         self, full: Side, blind: Side, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")
@@ -250,13 +252,13 @@ class _Paired:
         self.clusters = self._clusters()
 
     def _clusters(self) -> NDArray[np.intp] | None:
-        """Return cluster numbers; None: docs are independent. A doc without a label is its own cluster."""
+        """Return cluster numbers, None for independent docs; a doc without a label is a cluster alone."""
         known = self._known([side.clusters for side in self.sides])
         labels = [("of", known[doc_id]) if doc_id in known else ("doc", doc_id) for doc_id in self.ids]
         return cluster_numbers(labels) if any(doc_id in known for doc_id in self.ids) else None
 
     def _known(self, labels: Sequence[Mapping[int, Any]]) -> Mapping[int, Any]:
-        """Return the labels of the run that knows them of more docs."""
+        """Return the labels of the run with labels for more docs."""
         return max(labels, key=lambda known: sum(doc_id in known for doc_id in self.ids))
 
     def _groups(self, match: str) -> list[Hashable]:
@@ -291,6 +293,7 @@ class _Paired:
         """Return the gap of some docs less the gap of all docs, both on the same draws of clusters."""
         kept = np.isin(np.arange(len(self.ids)), places).astype(float)
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
+        # A doc that was never drawn may be of the subset or not, at either end of the gap.
         unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
         return intervals.estimate(
             rows,

@@ -32,7 +32,7 @@ BLIND_KINDS = ("blind", "tst")
 
 @dataclass(frozen=True)
 class Side:
-    """One run of the two, doc by doc.
+    """The full or the blind run, doc by doc.
 
     Attributes:
         task: the task's name in its run.
@@ -105,7 +105,7 @@ class _Task:
         return bool({**known, **own}.get(metric, True))
 
     def check_docs(self, log: Path, docs: int) -> None:
-        """Check that the log has all docs that the run scored, as far as the run of a plain task says how many, and any at all."""
+        """Refuse an empty log, and a plain task's log with fewer docs than scored."""
         counts = self.run.counted(self.task)
         if counts is not None and self.result is None:
             check_docs(log, docs, counts.effective)
@@ -114,7 +114,7 @@ class _Task:
 
 
 def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
-    """Return one side of the gap from a finished run.
+    """Return the full or the blind side from a finished run.
 
     Args:
         path: the folder that was --output_path, or a results file.
@@ -136,7 +136,7 @@ def read_side(path: Path, which: Which, *, task: str | None = None, metric: str 
 
 
 def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str | None = None) -> tuple[Side, Side]:
-    """Return both sides: the tasks of the two runs that are of one benchmark. The two paths may be the same run.
+    """Return both sides: the tasks of the same benchmark in two runs; both paths may name the same run.
 
     Args:
         full: folder or results file of the run with the image.
@@ -152,6 +152,7 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
         "blind",
         lambda one: task is None or task in (one.task, one.base) or task.startswith(f"{one.base}_"),
     )
+    # The blind run decides the benchmark: a full run often has many more tasks.
     bases = {one.base for one in theirs}
     ours = _candidates(Path(full), "full", lambda one: one.base in bases)
     pairs = _pairs(ours, theirs, task)
@@ -164,19 +165,20 @@ def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str |
             f"{len(pairs)} pairs of tasks of one benchmark ({listed}); choose one with --task {pairs[0][1].task}"
         )
     dark = _side(pairs[0][1], metric)
+    # Plain scores are read by the same keys as the wrapped task reads them, so that both sides are on one scale.
     keys = _score_keys(pairs[0][1].result)
     return _side(pairs[0][0], dark.metric, keys), dark
 
 
 def _pairs(ours: Sequence[_Task], theirs: Sequence[_Task], task: str | None) -> list[tuple[_Task, _Task]]:
-    """Return the pairs of tasks of one base, in which ``task`` is the name of either task or of the base."""
+    """Return the pairs of tasks with the same base, where ``task`` names either task or the base."""
     pairs = [(a, b) for a in ours for b in theirs if a.base == b.base and task in (None, a.task, b.task, a.base)]
     full = {(one.base, one.task) for one in _preferred([a for a, _ in pairs])}
     return [(a, b) for a, b in pairs if (a.base, a.task) in full]
 
 
 def _preferred(tasks: Sequence[_Task]) -> list[_Task]:
-    """Keep one full side of each base, and all blind sides.
+    """Keep a single full side for each base, and all blind sides.
 
     All full sides show the same image, and a wrapped task is preferred as it also says which docs belong together.
     Blind sides differ.
@@ -188,7 +190,7 @@ def _preferred(tasks: Sequence[_Task]) -> list[_Task]:
 
 
 def _candidates(path: Path, which: Which, sought: Callable[[_Task], bool]) -> list[_Task]:
-    """Return the tasks of a run that can be one side; of several runs the tasks of the newest that has what is sought.
+    """Return the tasks suited for a side, from the newest run with the sought task.
 
     Raises:
         RecordError: there is none.
@@ -282,13 +284,13 @@ def _group(record: Record) -> tuple[str, str] | None:
 
 
 def _score_keys(result: Result | None) -> tuple[str, ...]:
-    """Return the keys of an item that hold its scalar, as the wrapped task reads them."""
+    """Return the keys for the scalar in an item, as in the wrapped task."""
     named = None if result is None else result.options.score
     return ("score",) if not named else (named,) if isinstance(named, str) else tuple(named)
 
 
 def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
-    """Read a native log, which has one line per doc and filter; the first line of each doc counts."""
+    """Read a native log with a line per doc and filter; the first line of each doc counts."""
     lines: dict[int, dict[str, Any]] = {}
     values = task.values
     with open(log, "rb") as file:
@@ -303,7 +305,7 @@ def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str])
 
 
 def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
-    """Return the metric that was named, or the only metric that has a number for each doc."""
+    """Return the named metric, or the only metric with a number for each doc."""
     if not numeric:
         raise RecordError(
             f"{task}: no metric has a number for each doc in the log of this plain task; run {task}_rci2 in its place"

@@ -47,7 +47,7 @@ _TOLERANCE = 1e-9
 
 
 def part(record: Record, metric: str) -> Part | None:
-    """Return what a doc adds above and below the line of a metric; None where it does not count.
+    """Return a doc's share above and below the fraction line of a metric; None where the doc does not count.
 
     Args:
         record: of the doc.
@@ -76,6 +76,7 @@ def read(result: Result) -> dict[str, Line]:
         raise RecordError(
             f"{log}: records of the variant {other[0]}, but {result.task} is {about.variant}; the file is of another run"
         )
+    # Before anything is compared: a changed log would make up differences.
     for name, number in about.numbers.items():
         value, own = value_of(records, name), number.value
         if (value is None) != (own is None) or (
@@ -104,7 +105,7 @@ def stored(result: Result) -> MagicNumbers:
 
 
 def value_of(records: Sequence[Record], metric: str) -> float | None:
-    """Return a metric of some docs; None where it is not defined."""
+    """Return a metric of some docs; None where undefined."""
     above, below = (
         np.array([sums for record in records if (sums := part(record, metric)) is not None], float)
         .reshape(-1, 2)
@@ -126,7 +127,7 @@ def difference(
     level: float,
     seed: Seed,
 ) -> Difference:
-    """Return the difference of one metric.
+    """Return the difference of a metric between two runs.
 
     Args:
         metric: its name.
@@ -144,6 +145,7 @@ def difference(
     first, second = (np.array([doc[side] or _NOTHING for doc in kept], float).reshape(-1, 2) for side in (1, 2))
     labels = cluster_numbers(results.clusters([pair[1] for pair, _, _ in kept])) if kept else np.zeros(0, int)
     tests = {}
+    # The exact test only where docs are independent and all of them count on both sides.
     if (
         exact
         and metric in _FLAGS
@@ -161,7 +163,7 @@ def difference(
 def bounds(
     metric: str, pairs: Sequence[tuple[Record, Record]], alike: Sequence[bool], *, draws: int, level: float, seed: Seed
 ) -> tuple[Difference, Difference] | None:
-    """Return the least and the greatest difference that a judge's missing verdicts allow.
+    """Return the least and the greatest difference under any values for a judge's missing verdicts.
 
     None where no verdict is missing.
 
@@ -193,9 +195,10 @@ def bounds(
 
 
 def _with_verdicts(first: Record, second: Record, same: bool, key: str, first_right: bool) -> tuple[Record, Record]:
-    """Return two records of a doc with the verdicts that are missing: right in the first run or, if not ``first_right``, in the second."""
+    """Return a doc's two records with missing verdicts filled in: right in the first run, or right in the second."""
     one, other = getattr(first, key), getattr(second, key)
     if same:
+        # The same response gets the same verdict, so a missing verdict is the other run's.
         known = other if one is None else one
         values = (False, False) if known is None else (known, known if other is None else other)
     else:
@@ -207,7 +210,7 @@ def _with_verdicts(first: Record, second: Record, same: bool, key: str, first_ri
 
 
 def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Compared:
-    """Return the differences of all numbers that two results share, paired by doc. Docs are joined by their names.
+    """Return the differences of all shared numbers of two results, paired by the docs' names.
 
     Args:
         first: a result.
@@ -228,6 +231,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     ids = [name for name in common if not any(side[name].record.failed is not None for side in (ours, theirs))]
     if not ids:
         raise RecordError(f"{second.task}: no doc is scored in both runs")
+    # With other seeds other boxes are shown, so a doc's digest may differ without a change of the data.
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     for name in ids:
         _check_doc(second.task, name, ours[name], theirs[name], shown_alike)
@@ -255,7 +259,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     clusters = len(set(results.clusters([record for _, record in pairs])))
     primary = second.metric
     return Compared(
-        task=second.label,
+        first=first.label,
+        second=second.label,
         metric=primary,
         docs=len(ids),
         only_first=only[0],
@@ -267,6 +272,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         warnings=tuple(filter(None, [*warnings, not_compared(*prints)])),
         base=second.base,
         kind="magic",
+        index=None,
         higher=primary not in lower,
         clusters=None if clusters == len(ids) else clusters,
         draws=draws,
@@ -279,7 +285,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
 
 
 def said_bounds(ends: tuple[Difference, Difference] | None) -> str:
-    """Say what the difference may be with the unjudged docs; empty where that is within a point."""
+    """Say what range the difference has with the unjudged docs; empty where the range is within a point."""
     low, high = (None, None) if ends is None else (end.estimate.value for end in ends)
     if low is None or high is None or high - low <= A_POINT + 1e-12:
         return ""
@@ -287,13 +293,13 @@ def said_bounds(ends: tuple[Difference, Difference] | None) -> str:
 
 
 def _same_response(first: Line, second: Line) -> bool:
-    """Return whether two lines hold the same response; False where one holds none."""
+    """Return whether two lines hold the same response; False without any response."""
     said = [line.resps if line.filtered_resps is None else line.filtered_resps for line in (first, second)]
     return said[0] is not None and said[0] == said[1]
 
 
 def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: bool) -> None:
-    """Check that a name stands for the same doc in both.
+    """Check whether a name stands for the same doc in both runs.
 
     Where other boxes are shown (another seed), as far as that can be seen.
     """
@@ -306,13 +312,14 @@ def _check_doc(task: str, name: str, first: Line, second: Line, shown_alike: boo
 
 
 def _shared(first: Result, second: Result) -> tuple[list[str], list[str]]:
-    """Return the metrics that both runs have and that can be compared, and warnings.
+    """Return the comparable metrics of both runs, and warnings.
 
     Metrics from a judge's verdicts can be compared only where one judge judged both runs.
     """
     ours, theirs = stored(first).numbers, stored(second).numbers
     names = [name for name in ours if name in theirs]
     judges = [side.fingerprint.get("judge") for side in (first, second)]
+    # Verdicts of different judges differ by the judge as well as by the model.
     if judges[0] == judges[1]:
         return names, []
     said = ["by nobody" if judge in (None, NO_JUDGE) else f"by {judge}" for judge in judges]

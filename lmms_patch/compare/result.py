@@ -81,6 +81,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     prints = fingerprints(first, second, SAME)
     pair = join(load(first), load(second))
     other_docs = bool(pair.only[0] or pair.only[1])
+    # The digest of docs covers all golds, so between runs of different docs it always differs.
     if not other_docs:
         check_digest(second.task, prints, (first, second))
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
@@ -89,7 +90,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     if other_docs and (other_images := pair.other_images()):
         settings.append(f"images (of {other_images} of the docs)")
     return Compared(
-        task=second.label,
+        first=first.label,
+        second=second.label,
         metric=second.metric,
         docs=len(pair.ids),
         only_first=pair.only[0],
@@ -112,7 +114,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
 
 
 def gain(blind: Result, full: Result) -> Difference | None:
-    """Return what the image adds to the score: a task's first view less its blind task's, paired by doc, over the docs that both scored.
+    """Return the first-view score of a task less the score of its blind task, paired by doc: what the image adds.
 
     None where the aggregation cannot be computed from sums over docs.
 
@@ -130,7 +132,7 @@ def gain(blind: Result, full: Result) -> Difference | None:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two results.
+    """The first or the second result, with its records as a table.
 
     Attributes:
         run: its result and records.
@@ -170,7 +172,7 @@ class Side:
 
 
 def join(first: TaskRun, second: TaskRun) -> Pair:
-    """Return the docs that both runs scored, in one order.
+    """Join two runs by doc id, and return the docs scored in both, in order.
 
     Raises:
         RecordError: no such doc; other golds or categories; a log that does not give the run's own numbers.
@@ -228,7 +230,7 @@ def _sides(first: TaskRun, second: TaskRun) -> tuple[Side, Side]:
 
 
 def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> set[int]:
-    """Return the docs whose first view has a score in both runs; of an aggregation of items, that has an item."""
+    """Return the docs with a score on the first view in both runs; with an item, for aggregations of items."""
     scored = set(common)
     for side in sides:
         firsts = side.first_views(side.table)
@@ -245,7 +247,7 @@ def _of_items(form: Form | None) -> bool:
 
 
 def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
-    """Count the docs that are in neither table though a run got an answer: they have another metric, and nothing is wrong with them."""
+    """Count the docs in neither table though no call failed: their scorer gave another metric than the task's."""
     absent = {doc_id for doc_id in common if all(doc_id not in side.table.place for side in sides)}
     records = [record for side in sides for record in side.run.records if record.doc_id in absent]
     return len(
@@ -258,7 +260,7 @@ def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
 
 
 def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
-    """Return the docs of clusters of which not all docs are scored."""
+    """Return the docs of each cluster with an unscored doc."""
     docs: set[int] = set()
     for side in sides:
         table = side.table
@@ -282,7 +284,7 @@ def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str
 
 @dataclass(frozen=True)
 class Pair:
-    """The docs that both runs scored, in one order.
+    """The docs scored in both runs, in the order of their ids.
 
     Attributes:
         sides: the two results.
@@ -323,7 +325,7 @@ class Pair:
     # --- numbers ----------------------------------------------------------------------------------
 
     def mcnemar(self) -> McNemar | None:
-        """Return McNemar's test of the first views' scores; for a metric that is better when lower, 0 is right."""
+        """Return McNemar's test of the first views' scores; where lower is better, 0 counts as right."""
         return paired.mcnemar(*(side.scores if self.higher else 1 - side.scores for side in self.firsts))
 
     def differences(self, draws: int, level: float, seed: int) -> dict[str, Difference]:
@@ -348,6 +350,7 @@ class Pair:
             )
         if self.kind.turns:
             changes |= self._of_orders(self.form, options)
+        # Before the grids: their own gate decides what of index and gap may be read.
         self._withhold_refused(changes)
         if self.kind.index:
             ours, theirs = (side.grids for side in self.sides)
@@ -360,7 +363,7 @@ class Pair:
         return changes
 
     def _of_orders(self, form: Form, options: Mapping[str, Any]) -> dict[str, Difference]:
-        """Return the differences in every order of the options, over the docs that both runs asked so, and by the place of the gold."""
+        """Return the differences over orders of the options, and by the place of the gold, over docs with equal orders."""
         tables = [table.in_orders for table in self.tables]
         ours, theirs = (turn_sets(table, form, options["seed"]) for table in tables)
         ends = {key: (ours[f"turns_{key}"][0], theirs[f"turns_{key}"][0]) for key in ("once", "mean", "every")}
@@ -373,7 +376,8 @@ class Pair:
             "rotate_once": Number(("once",)),
             "rotate_lost": Number(("once", "every"), np.subtract),
         }
-        if form.linear:  # else the mean is of several draws
+        # The mean over orders is of several draws where the form is not linear, so there is no single difference.
+        if form.linear:
             numbers["rotate_mean"] = Number(("mean",))
         changes = self._resampled(form, ends, used, numbers, **options)
         often = int(np.bincount(counts[0][used]).argmax())
@@ -392,7 +396,7 @@ class Pair:
     def _over_common(
         self, sets: Mapping[str, tuple[Chosen, Chosen]], numbers: Mapping[str, Number], options: Mapping[str, Any]
     ) -> dict[str, Difference]:
-        """Return the differences of some numbers over the docs that have every score on both sides.
+        """Return the differences of some numbers over the docs with every score on both sides.
 
         None where there are no such docs.
         """
@@ -415,11 +419,12 @@ class Pair:
         return [n for n in self.sides[0].grids if n in self.sides[1].grids]
 
     def _grid(self, form: Form, n: int, options: Mapping[str, Any]) -> dict[str, Difference]:
-        """Return MPP, index and gap of one grid, over the docs that both use and of which all cells are scored."""
+        """Return MPP, index and gap of a grid, over the docs with all cells scored in both runs."""
         one, two = (table.best(n) for table in self.tables)
         used = np.array([a is not None and b is not None for a, b in zip(one.items, two.items, strict=True)], bool)
         records = zip(*(table.records for table in self.tables), strict=True)
         broken = used & np.array([any(failed(record, n) for record in pair) for pair in records], bool)
+        # Under an aggregation of whole clusters a lost doc takes its partners along.
         used &= ~self._with_partners(broken)
         docs, index = int(used.sum()), f"{self.kind.index}{n}"
         if docs < len(used):
@@ -455,9 +460,8 @@ class Pair:
             rows[name] = _known(one)[used], _known(two)[used]
         clusters = None if self.clusters is None else self.clusters[used]
         scores = np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen])
-        if any(
-            table.sampled for table in self.tables
-        ):  # estimates of docs lie outside the scale; those of all docs are moved to its ends
+        # With sampling, estimates of docs may leave the scale, while those of all docs are clipped to it.
+        if any(table.sampled for table in self.tables):
             low, high = (
                 choose(side)
                 for choose, side in zip(
@@ -480,7 +484,7 @@ class Pair:
         )
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
-        """Return the difference of the luck-corrected indices, as if on other docs each.
+        """Return the difference of the luck-corrected indices, computed as if each run had asked separate docs.
 
         Only where both nulls are measured, on the same docs.
         """
@@ -488,6 +492,7 @@ class Pair:
             return {}
         names = [f"{side.kind.index}{n}_adj" for side in self.sides]
         first, second = (side.run.result.measures[name] for side, name in zip(self.sides, names, strict=True))
+        # The stored indices are of all docs of each run: comparable only where these are the compared docs.
         if not first.n == second.n == docs:
             return {}
         self.warnings.append(
@@ -496,7 +501,7 @@ class Pair:
         return {names[1]: paired.unpaired(first, second, level=level)}
 
     def _as_run(self, level: float) -> dict[str, Difference]:
-        """Return the differences of the runs' own numbers, as if on other docs each."""
+        """Return the differences of the runs' stored numbers, computed as if each run had asked separate docs."""
         metric = self.sides[1].run.result.metric
         if self.only[0] or self.only[1]:
             raise RecordError(
@@ -525,7 +530,7 @@ class Pair:
     # --- what may be read -------------------------------------------------------------------------
 
     def _withhold_refused(self, changes: dict[str, Difference]) -> None:
-        """Take out numbers of curves, hidden boxes and orders that a run itself has no value of, as where too many calls failed."""
+        """Remove differences of curves, hidden boxes and orders where a run gives no value itself."""
         known = [side.run.result.measures for side in self.sides]
         for name, change in changes.items():
             if name in ("fip", "score", "tst"):
@@ -539,7 +544,7 @@ class Pair:
                     break
 
     def _withhold(self, changes: dict[str, Difference], n: int, used: Bools) -> None:
-        """Take out index and gap where a gate does not let them be read, and the index where it has no meaning."""
+        """Remove index and gap where a gate fails, and the index where 1 - MPP/FIP has no meaning."""
         index, gap = f"{self.kind.index}{n}", f"gap{n}"
         gates = [self._gate(side, used) for side in self.sides]
         for which, (valid, why) in zip(WHICH, gates, strict=True):
@@ -560,7 +565,7 @@ class Pair:
             changes[index] = _without(changes[index], [False, False], SIGNED)
 
     def _gate(self, side: Side, used: Bools) -> tuple[bool | None, str]:
-        """Return a run's own gate, and why; asked again of the compared docs where they are not all docs of the run."""
+        """Return a run's gate and the reason, computed anew where only some of the run's docs are compared."""
         result = side.run.result
         valid = result.metrics.get("gate")
         if valid == 0 or int(used.sum()) == len(side.table):
@@ -572,7 +577,7 @@ class Pair:
         return gate.valid, gate.reason
 
     def marks(self) -> dict[str, tuple[str, ...]]:
-        """Return how luck-corrected indices contradict the others (``Compared.marks``), by the runs' own numbers."""
+        """Name the indices whose luck-corrected value contradicts them in a run (``Compared.marks``)."""
         out = {}
         for n in self._shared_grids():
             grids = (side.run.result.grid(n) for side in self.sides)
@@ -586,7 +591,7 @@ class Pair:
     # --- what is the same -------------------------------------------------------------------------
 
     def other_images(self) -> int:
-        """Count the docs that both asked with other images; records of earlier versions do not say."""
+        """Count the docs asked with different images in the two runs; unknown images count as equal."""
         ours, theirs = (side.records for side in self.sides)
         images = [(record.images, theirs[doc_id].images) for doc_id, record in ours.items() if doc_id in theirs]
         return sum(bool(first) and bool(second) and first != second for first, second in images)
@@ -621,7 +626,8 @@ class Pair:
             metric = name if name in natives else primary
             parts = {"scores", "items"} if metric != primary or _of_items(self.form) else {"scores"}
             sets = {""} if name in (*natives, "score", "fip") else _sets_of(name, result)
-            if sets is None:  # chance, or a number of boxes: it may be made of anything
+            # Chance and numbers of boxes may be made of any view, so any change counts.
+            if sets is None:
                 return not changed
             return not any(key in sets and (not of or (of == metric and part in parts)) for key, of, part in changed)
 
@@ -629,12 +635,12 @@ class Pair:
 
 
 def _known(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what a form sums, with zeros for docs that have nothing to sum."""
+    """Return rows of sums, with zeros for docs without a finite row."""
     return np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
 
 
 def _sets_of(name: str, result: Result) -> set[str] | None:
-    """Return the sets of views that a number of a grid is made of; None for other numbers."""
+    """Return the sets of views behind a number of a grid; None for numbers of no grid."""
     grids, number = catalogue.grids_of(result.kind, result.grids), catalogue.named(result.kind, result.grids).get(name)
     if name not in grids or (number is not None and number.name not in _OF_CELLS):
         return None
@@ -643,7 +649,7 @@ def _sets_of(name: str, result: Result) -> set[str] | None:
 
 
 def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
-    """Yield what differs of one doc in two runs: (set of views, metric, scores or items).
+    """Yield the differences of a doc between two runs as (set of views, metric, ``scores`` or ``items``).
 
     The metric is empty where the views themselves differ, or what excludes them, or what was lent to other docs.
     """
@@ -670,7 +676,7 @@ def _index(full: Any, best: Any) -> Any:
 
 
 def _without(change: Difference, keep: Sequence[bool], reason: str) -> Difference:
-    """Return no difference, for a reason, and the sides that may be read."""
+    """Return a difference without a value, with a reason, and only with the readable sides."""
     nothing = dataclasses.replace(change.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
     return Difference(
         change.first if keep[0] else None, change.second if keep[1] else None, nothing, None, change.differing

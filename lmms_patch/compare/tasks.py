@@ -9,142 +9,31 @@ Source: Holm (1979).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import ne
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import __version__
+import msgspec
+
 from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.engine import Compared, matches, primary_of
+from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.errors import OptionError, RecordError, nearest
-from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
-from lmms_patch.text import html_table, line
+from lmms_patch.text import line
 
-SCHEMA = 1
 POWER = 0.8
 
 Pair = tuple[Result, Result]
 Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of the two runs, or folders of runs.
-
-    Attributes:
-        path: as it was given.
-        model: the model's name, made different from the other side's.
-        files: the results files that were used.
-        older: how many older results of the same tasks were left aside.
-        only: tasks that the other side does not have.
-    """
-
-    path: str
-    model: str
-    files: tuple[str, ...]
-    older: int
-    only: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Number:
-    """One number of a task, of both runs.
-
-    Attributes:
-        name: as in ``measures``.
-        difference: second less first, with interval and p-value.
-        primary: whether it carries the claim; one number of each task does.
-        p_holm: the corrected p-value: of a primary number over the tasks, of other numbers over all other numbers of
-        all tasks.
-        tests: the number of p-values in this correction.
-        detectable: the true difference that would be found with 80 % power, at the level that Holm's first step asks
-            for; None where too little varies to say.
-    """
-
-    name: str
-    difference: Difference
-    primary: bool
-    p_holm: float | None
-    tests: int
-    detectable: float | None
-
-
-@dataclass(frozen=True)
-class Task:
-    """One task of both runs.
-
-    Attributes:
-        first, second: the names of the task in the two runs.
-        compared: docs, settings and warnings (``engine.Compared``).
-        numbers: the primary one first, then in the order of ``measures``.
-    """
-
-    first: str
-    second: str
-    compared: Compared
-    numbers: tuple[Number, ...]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs.
-
-    Attributes:
-        first, second: what was compared; differences are second less first.
-        tasks: that both have.
-        level: nominal coverage of the intervals, 0..1; a difference is shown where its Holm-corrected p is at most 1 −
-        level.
-        seed: of the bootstrap.
-        same_run: whether both are one run: the same results file, or a copy of it.
-    """
-
-    first: Side
-    second: Side
-    tasks: tuple[Task, ...]
-    level: float
-    seed: int
-    same_run: bool
-
-    @property
-    def alpha(self) -> float:
-        """The largest p-value at which a difference is shown."""
-        return 1 - self.level + 1e-12
-
-    def _repr_html_(self) -> str:
-        """Return a table of the differences for a notebook."""
-        rows = []
-        for task in self.tasks:
-            for one in task.numbers:
-                found, p = one.difference, reading.p_text(one.p_holm)
-                ends = ["" if end is None else f"{end:.3f}" for end in (found.first, found.second)]
-                difference = "" if found.estimate.value is None else reading.text(found.estimate, "{:+.3f}".format)
-                rows.append([task.second, one.name, *ends, difference, p])
-        return html_table(["task", "number", self.first.model, self.second.model, "difference", "p (Holm)"], rows)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison in plain JSON types, as ``compare.formats.CompareJson`` has them."""
-        return {
-            "schema": SCHEMA,
-            "lmms_patch": __version__,
-            "first": to_json(self.first),
-            "second": to_json(self.second),
-            "same_run": self.same_run,
-            "level": self.level,
-            "seed": self.seed,
-            "tasks": [_task_json(task) for task in self.tasks],
-        }
 
 
 def compare(
@@ -157,7 +46,7 @@ def compare(
     seed: int = 0,
     watch: Watch = lambda pairs, _: pairs,
 ) -> Comparison:
-    """Compare all tasks that two runs, or two folders of runs of one model each, have in common.
+    """Compare all tasks shared by two runs, or by two folders of runs with a single model each.
 
     Args:
         first: ``--output_path`` of a run, a folder of runs, or one ``*_results.json``.
@@ -182,8 +71,10 @@ def compare(
     compared = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
     named = labels(result.run for results, _ in sides for result in results)
     one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
+    # Two paths may lead to the same run, whose differences are 0 without saying anything.
     same = all(one.is_same(other) for one, other in pairs)
-    return Comparison(one, other, _corrected(pairs, compared, level), level, seed, same)
+    tasks = _corrected(compared, level)
+    return Comparison(first=one, second=other, same_run=same, level=level, seed=seed, tasks=tasks)
 
 
 def _check(level: float, draws: int, seed: int) -> None:
@@ -199,7 +90,7 @@ def _check(level: float, draws: int, seed: int) -> None:
 
 
 def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
-    """Return the newest result of each task of the one model that is there, and the number of older results.
+    """Return the newest result of each task, all of the same model, and the number of older results.
 
     Raises:
         RecordError: no wrapped task, none that the wildcard matches, or several models.
@@ -209,7 +100,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
     if pattern is not None:
         known = sorted({name for result in every for name in (result.task, result.base)})
-        every = [result for result in every if _means(pattern, result)]
+        every = [result for result in every if any(fnmatchcase(name, pattern) for name in (result.task, result.base))]
         if not every:
             close = nearest(pattern, known) or known[:5]
             raise RecordError(
@@ -224,13 +115,10 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
     return results, older
 
 
-def _means(pattern: str, result: Result) -> bool:
-    return fnmatchcase(result.task, pattern) or fnmatchcase(result.base, pattern)
-
-
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Return which results are compared: first tasks of one name, then those with most grids in common, the finest grid deciding ties."""
+    """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid."""
     left, taken = list(second), {}
+    # Equal names first, so that a quick run is not paired with a full run of the same benchmark.
     for named_alike in (True, False):
         for k, one in enumerate(first):
             candidates = [
@@ -238,6 +126,7 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
             ]
             if k not in taken and candidates:
                 taken[k] = max(candidates, key=partial(_shared, one))
+                # A result is compared once.
                 left.remove(taken[k])
     return [(first[k], taken[k]) for k in sorted(taken)]
 
@@ -263,16 +152,18 @@ def _compared(one: Result, other: Result, level: float, draws: int, seed: int, s
     try:
         unchecked = audit.told([one, other])
         found = paired.compare(one, other, level=level, draws=draws, seed=seed)
-        return dataclasses.replace(found, warnings=(*found.warnings, *unchecked))
+        return msgspec.structs.replace(found, warnings=(*found.warnings, *unchecked))
     except RecordError as error:
         raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
 
 
-def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
-    """Return the tasks with their p-values corrected by Holm's method: the primary numbers over tasks, all others together."""
+def _corrected(compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
+    """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
     primary = [primary_of(task) for task in compared]
     numbers = [
-        [name for name in task.differences if not (name == "score" and "fip" in task.differences)] for task in compared
+        # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice.
+        [name for name in task.differences if not (name == "score" and "fip" in task.differences)]
+        for task in compared
     ]
     corrected: dict[tuple[int, str], float] = {}
     tests = {}
@@ -282,25 +173,29 @@ def _corrected(pairs: Sequence[Pair], compared: Sequence[Compared], level: float
         tests[first] = len(known)
         corrected |= {key: float(p) for (key, _), p in zip(known, holm([p for _, p in known]), strict=True)}
 
-    def number(k: int, name: str) -> Number:
-        first, difference = name == primary[k], compared[k].differences[name]
-        return Number(
+    def number(k: int, name: str) -> Change:
+        primary_one, change = name == primary[k], compared[k].differences[name]
+        count = tests[primary_one]
+        return Change(
             name,
-            difference,
-            first,
+            primary_one,
+            change.first,
+            change.second,
+            change.estimate,
+            change.p,
             corrected.get((k, name)),
-            tests[first],
-            _detectable(difference, tests[first], level),
+            count,
+            _detectable(change, count, level),
+            change.differing,
         )
 
+    told = [name for name in Task.__struct_fields__ if name != "numbers"]
     return tuple(
         Task(
-            pair[0].label,
-            pair[1].label,
-            compared[k],
-            tuple(number(k, name) for name in sorted(numbers[k], key=partial(ne, primary[k]))),
+            **{name: getattr(task, name) for name in told},
+            numbers=tuple(number(k, name) for name in sorted(numbers[k], key=partial(ne, primary[k]))),
         )
-        for k, pair in enumerate(pairs)
+        for k, task in enumerate(compared)
     )
 
 
@@ -309,39 +204,3 @@ def _detectable(difference: Difference, tests: int, level: float) -> float | Non
     enough = difference.differing is None or least_p(difference.differing) <= alpha
     se = difference.estimate.se if difference.p is not None and enough else None
     return detectable(se, level=1 - alpha, power=POWER) if se else None
-
-
-# --- written down ---------------------------------------------------------------------------------
-
-
-def _task_json(task: Task) -> dict[str, Any]:
-    told = {
-        f.name: to_json(getattr(task.compared, f.name))
-        for f in dataclasses.fields(Compared)
-        if f.name not in ("task", "differences", "unchanged", "bounds")
-    }
-    told = {
-        name: value for name, value in told.items() if value or name not in ("tests", "lower", "marks")
-    }  # not of every task
-    return {
-        "first": task.first,
-        "second": task.second,
-        **told,
-        "numbers": [_number_json(number) for number in task.numbers],
-    }
-
-
-def _number_json(number: Number) -> dict[str, Any]:
-    change = number.difference
-    return {
-        "name": number.name,
-        "primary": number.primary,
-        "first": change.first,
-        "second": change.second,
-        "difference": to_json(change.estimate),
-        "p": change.p,
-        "p_holm": number.p_holm,
-        "tests": number.tests,
-        "detectable": number.detectable,
-        "differing": change.differing,
-    }

@@ -35,7 +35,7 @@ _ASKED = {
 
 @dataclass(frozen=True)
 class MagicTask:
-    """One MAGIC task of a finished run.
+    """A MAGIC task of a finished run.
 
     Attributes:
         model: a name for the model, told apart from the others shown.
@@ -54,18 +54,18 @@ class MagicTask:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """The ``magic`` object that the run wrote (docs/magic.md): variant, dataset, judge, counts, warnings, ..."""
+        """The ``magic`` object in the run's file (docs/magic.md): variant, dataset, judge, counts, warnings, ..."""
         return dict(self.result.details["magic"])
 
     @property
     def variant(self) -> str:
-        """The variant, one of ``magic.results.VARIANTS``."""
+        """The variant, out of ``magic.results.VARIANTS``."""
         return str(self.about["variant"])
 
 
 @dataclass(frozen=True)
 class Contrasted:
-    """Two tasks of one model, compared item by item.
+    """Two tasks of a model, compared item by item.
 
     Attributes:
         model: as in ``MagicTask``.
@@ -129,7 +129,7 @@ def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: flo
 
 
 def numbers_of(result: runs.Result) -> dict[str, Estimate]:
-    """Return every metric of a MAGIC task, as the run computed it."""
+    """Return every metric of a MAGIC task, as computed in the run."""
     return {name: one for name, one in result.measures.items() if name in result.details["magic"]["numbers"]}
 
 
@@ -183,7 +183,7 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, Lines]:
 def _contrasts(
     tasks: Sequence[MagicTask], draws: int, level: float, seed: int
 ) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:
-    """Return every contrast that the tasks allow, and why others are missing."""
+    """Return every contrast possible between the tasks, and the reasons for missing contrasts."""
     contrasts, notes = [], []
     logs_read: dict[tuple[Path, str, int], Lines] = {}
     for name, (variant, other_variant) in CONTRASTS.items():

@@ -24,7 +24,7 @@ Ends = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of one rule on one number of one result.
+    """The verdict of a rule on a number of a result.
 
     Attributes:
         rule: the rule's name.
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Check(ABC):
-    """What one rule asks of one result.
+    """A rule's check on a result.
 
     Attributes:
         rule: the rule.
@@ -124,7 +124,7 @@ class Limited(Check):
         """Return what is judged, with its interval at a level."""
 
     def bounds(self, level: float) -> tuple[Judged, Judged] | None:
-        """Return the bounds of a number by a judge that lacks verdicts; None for all others."""
+        """Return the bounds of a judge's number with missing verdicts; else None."""
         return None
 
     @property
@@ -134,7 +134,7 @@ class Limited(Check):
 
     @property
     def measure(self) -> str:
-        """The number's name for people: ``fip`` and ``score`` are the benchmark's own metric, with what was shown if not the full image."""
+        """The number's name for people: for ``fip`` and ``score`` the benchmark's metric, and what was shown."""
         if self.metric not in ("fip", "score") or self.rule.absolute:
             return self.named
         result = self.one.result
@@ -142,15 +142,15 @@ class Limited(Check):
 
     @property
     def compared(self) -> list[Subject]:
-        """The results that the number is computed from."""
+        """The results from which the number is computed."""
         return [self.one]
 
     def may_pass(self, null: str | None) -> bool:
-        """Return whether an index may pass that is contradicted by the luck-corrected index, which rests on a null."""
+        """Return whether an index with a contradicting luck-corrected index may pass, given the kind of null."""
         return True
 
     def check_whole(self, source: str) -> None:
-        """Check that limits of a number itself are applied to a whole benchmark.
+        """Refuse a limit of a number itself on a run of only a part of the benchmark.
 
         Raises:
             OptionError: the run is of a part of it, and the rule does not allow that.
@@ -164,9 +164,11 @@ class Limited(Check):
     def verdict(self, level: float, primary: bool | None) -> Verdict:
         rule, (least, most) = self.rule, self.ends
         number, bounds = self.number(level), self.bounds(level)
-        if number.unchanged:  # the difference is 0 on these docs; its interval is about docs that nobody asked
+        # Nothing changed on these docs, so the interval could only speak of docs that nobody asked.
+        if number.unchanged:
             call, reason = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
-            number = number if bounds is None else bounds[0]  # of all docs, also those without a verdict
+            # A bound is over all docs, while the number lacks the docs without a verdict.
+            number = number if bounds is None else bounds[0]
         elif bounds is not None:
             number, call, reason = self._worse(bounds)
         else:
@@ -199,12 +201,12 @@ class Limited(Check):
         )
 
     def told(self, number: Judged, word: str, other: Judged, opposite: str) -> str:
-        """Say what docs without a verdict count as, and what the number would be the other way round."""
+        """Say how docs without a verdict count, and the number if they counted the opposite way."""
         value, instead = (_shown(one.value, ".3f") for one in (number, other))
         return f"docs without a verdict count as {word} here ({value}; were they {opposite}, {instead})"
 
     def _worse(self, bounds: tuple[Judged, Judged]) -> tuple[Judged, Call, str]:
-        """Return the worse end of a number by a judge that lacks verdicts, and the verdict on that end.
+        """Return the less favourable bound of a judge's number, and the verdict on this bound.
 
         A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge that
         refuses the wrong answers would make a model pass. In the baseline of a difference they count the other way
@@ -222,9 +224,7 @@ class Limited(Check):
         return number, call, "; ".join(filter(None, [self.told(number, word, other, opposite), reason]))
 
     def _marked(self, call: Call, reason: str) -> tuple[Call, str]:
-        """Return the verdict on an index that the luck-corrected index contradicts, and why.
-
-        Other verdicts as they are.
+        """Return the verdict, weakened where the luck-corrected index contradicts the index, and the reason.
 
         Where the null is measured the index is known to be mostly luck, so a pass of it becomes inconclusive.
         """
@@ -237,21 +237,21 @@ class Limited(Check):
         return call, "; ".join(filter(None, [reading.explained(grid.mark, null), reason]))
 
     def _lost(self, number: Judged) -> str:
-        """Say that a number lost more docs than the rule allows; empty where it did not.
+        """Say how many docs a number lost, where these are more than the rule allows; else empty.
 
         A doc is lost to a failed call, or in a comparison when only one run has it. Without this check a model would
         get better by failing on the docs that it answers wrong.
         """
         counts = [_docs_of(one, self.metric) for one in self.compared]
-        if any(
-            reading.is_sampled(one.result.analysis) for one in self.compared
-        ):  # a doc that one run did not ask is not lost
+        # With sampling, the two runs ask different docs by design: a doc in one run only is not lost.
+        if any(reading.is_sampled(one.result.analysis) for one in self.compared):
             left, lost = max(counts, key=lambda count: count[1] / max(1, sum(count)))
             whole = left + lost
         else:
             left = number.judged.n if number.basis == "paired" else min(docs for docs, _ in counts)
             whole = max(docs + lost for docs, lost in counts)
         most = self.rule.max_lost
+        # The slack keeps a share exactly at the limit from failing by rounding.
         if whole <= left or (whole - left) / whole <= most + 1e-12:
             return ""
         return f"{whole - left} of {whole} docs are lost ({(whole - left) / whole:.1%}, more than max_lost {most:.1%})"
@@ -289,7 +289,8 @@ class Difference(Limited):
     @property
     def partner(self) -> Subject:
         """The baseline's result."""
-        assert self.before is not None  # a rule that compares without a baseline is refused
+        # ``judge`` refuses rules that compare when no baseline is given.
+        assert self.before is not None
         return self.before.partner(self.one)
 
     @property
@@ -305,7 +306,7 @@ class Difference(Limited):
         return difference_bounds_of(self.one, self.metric, self.before, level)
 
     def check_whole(self, source: str) -> None:
-        """Pass: a difference is of the docs that both runs have."""
+        """Do nothing: a difference is always over docs in both runs."""
 
     def told(self, number: Judged, word: str, other: Judged, opposite: str) -> str:
         value, instead = (_shown(one.judged, "+.3f") for one in (number, other))
@@ -313,7 +314,7 @@ class Difference(Limited):
 
 
 class OfRequirement(Check):
-    """A check that a key of a rule asks for, whatever the metric of the rule.
+    """A check demanded by a key of a rule, whatever the rule's metric.
 
     Attributes:
         METRIC: what is judged.
@@ -361,14 +362,14 @@ class TextOnly(OfRequirement, Limited):
 
 
 class Kept(OfRequirement):
-    """A check that is kept or not, without an interval."""
+    """A check on a plain value, without an interval."""
 
     UNKNOWN: ClassVar[Call] = "fail"
     """The verdict where what is judged is unknown."""
 
     @abstractmethod
     def found(self) -> tuple[float | None, str]:
-        """Return what is judged, None where it is unknown, and why; without limits 1 is asked for."""
+        """Return the judged value (None: unknown) and the reason; without limits, 1 passes."""
 
     def verdict(self, level: float, primary: bool | None) -> Verdict:
         (value, reason), (least, most), one = self.found(), self.ends, self.one
@@ -398,7 +399,7 @@ class Kept(OfRequirement):
 
 
 class ValidGate(Kept):
-    """The full image must beat chance, and a wrong image where docs were asked on one."""
+    """Demand a score on full images above chance, and above wrong images where these were asked."""
 
     METRIC, ASKED, limit = "gate", "valid_gate", "valid"
     LEAVES_OUT = "has no chance gate, as it has no index"
@@ -416,7 +417,7 @@ class ValidGate(Kept):
 
 
 class Looks(Kept):
-    """It must be shown that the answers depend on the image."""
+    """Demand evidence of answers depending on the image."""
 
     METRIC, ASKED, limit = "looks", "looks", "shown"
     LEAVES_OUT = "asks nothing on another doc's image, as it has no index"
@@ -433,7 +434,7 @@ class Looks(Kept):
 
 
 class Excluded(Kept):
-    """No grid may leave out more than a share of the docs."""
+    """Limit the share of docs left out by any grid."""
 
     METRIC, ASKED, LEAVES_OUT = "excluded", "max_excluded", "has no grid"
 
@@ -442,7 +443,7 @@ class Excluded(Kept):
         return None, self.rule.max_excluded
 
     def found(self) -> tuple[float | None, str]:
-        """Return the largest share of docs that any grid leaves out, 0..1, and which grid that is."""
+        """Return the largest share of docs left out by a grid, 0..1, and name the grid."""
         result = self.one.result
         counts = {n: grid.excluded for n in result.grids if (grid := result.grid(n))}
         docs = result.analysis.n_docs if result.analysis else 0
@@ -453,7 +454,7 @@ class Excluded(Kept):
 
 
 class Docs(Kept):
-    """There must be enough docs with the primary metric."""
+    """Demand a least number of docs with the primary metric."""
 
     METRIC, ASKED, OF = "n_docs", "min_docs", ""
 
@@ -472,14 +473,15 @@ class Docs(Kept):
 
 
 class Checked(Kept):
-    """Every number must be one that the sample log gives."""
+    """Demand agreement of every number with the sample logs."""
 
     METRIC, ASKED, OF, limit = "checked", "checked", "", "every number"
 
     def found(self) -> tuple[int, str]:
-        """Return whether the sample logs give every number of a result and of the baseline's, and what they do not give, in words."""
+        """Return 1 where the sample logs give every number of result and baseline, else 0; name the missing."""
         missing = [*self.one.unchecked, *self.one.audit.unsealed]
-        with contextlib.suppress(RecordError):  # without a partner nothing is compared with the baseline
+        # ``partner`` raises where the baseline has no such result; then there is nothing to check.
+        with contextlib.suppress(RecordError):
             before = None if self.before is None else self.before.partner(self.one)
             missing += [f"the baseline: {what}" for what in before.unchecked + before.audit.unsealed] if before else []
         aside = ", ".join(self.one.audit.aside)
@@ -511,6 +513,7 @@ def verdict(
         a number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive.
     """
     if judged.value is None:
+        # Fail, not inconclusive: a run must not pass a gate by losing its number.
         return "fail", f"not defined: {judged.reason}" if judged.reason else "not defined"
     alone = limits.call(judged.value, judged.value, least=least, most=most, margin=margin)
     if not interval:
@@ -531,11 +534,12 @@ def _shown(number: Estimate, form: str) -> str:
 
 
 def _docs_of(one: Subject, name: str) -> tuple[int, int]:
-    """Return how many docs a number is made of, and how many it lost because a call failed or a judge gave no verdict.
+    """Return the number of docs behind a number, and the number of docs lost to failed calls.
 
     Docs without a verdict are not lost: they count as wrong, or as right (``Limited._worse``).
     """
-    raw = name.partition("_adj")[0]  # the luck-corrected index asks only some docs on a wrong image
+    # The luck-corrected index rests on the docs with wrong images alone, which would look like a loss.
+    raw = name.partition("_adj")[0]
     match = next(iter(matching(one.measures, raw)), None)
     docs = one.measures[match].n if match is not None else one.result.docs
     if one.kind == "magic":
@@ -547,8 +551,8 @@ def _docs_of(one: Subject, name: str) -> tuple[int, int]:
     failed = analysis.failed if analysis else None
     without_first = failed.first if failed else 0
     lost = without_first if raw in ("score", "fip", one.result.metric) else failed.docs if failed else 0
-    if (
-        analysis and analysis.asked and analysis.asked.estimated
-    ):  # the number is of all docs, but a doc that was not asked cannot be lost
-        docs = analysis.asked.docs - (lost - without_first)  # those whose first call failed are not among them
+    # An estimate stands for all docs, but a doc that was never asked cannot be lost.
+    if analysis and analysis.asked and analysis.asked.estimated:
+        # ``asked.docs`` leaves out docs whose first call failed.
+        docs = analysis.asked.docs - (lost - without_first)
     return docs, lost

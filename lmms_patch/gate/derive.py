@@ -26,7 +26,7 @@ from lmms_patch.text import clean
 
 @dataclass(frozen=True)
 class Derived:
-    """Rules that a run gives, as a file.
+    """A file of rules made from a run.
 
     Attributes:
         results: what they were made from, the newest of each model and task.
@@ -50,7 +50,7 @@ class _Candidate:
 
 
 def derive(run: Path) -> Derived:
-    """Return rules that a run passes, with limits from its own numbers.
+    """Return rules that the run itself passes, with limits from the run's numbers.
 
     Args:
         run: the ``--output_path`` of runs (of each model and task the newest counts), or one results file.
@@ -66,6 +66,7 @@ def derive(run: Path) -> Derived:
     partial = any(one.partial for one in results)
     shared = {"allow_limit": True} if partial else {}
     rules = [one.rule for one in candidates]
+    # A rule that the run itself fails would also stop later runs that are no worse.
     verdicts = judge(run, parse({"schema": SCHEMA, "defaults": shared, "rules": rules})).verdicts
     failed = {one.rule: one.reason or one.call for one in verdicts if one.call != "pass"}
     kept = [one for one in candidates if one.rule["name"] not in failed]
@@ -76,7 +77,7 @@ def derive(run: Path) -> Derived:
 
 
 def _candidates(one: Subject, *, several: bool) -> Iterator[_Candidate]:
-    """Yield the rules about one result.
+    """Yield rules about a result, not yet tried on the run.
 
     Args:
         one: the result.
@@ -87,7 +88,8 @@ def _candidates(one: Subject, *, several: bool) -> Iterator[_Candidate]:
     head = f"{one.task} of {one.model}" if several else one.task
     first = {"fip": kind.full, "tst": bool(kind.folds), metric: kind.name == "magic"}
     for name in (name for name, holds in first.items() if holds):
-        better = one.higher != bool(kind.folds)  # a text-only model should not answer more than before
+        # For a text-only model, a higher score is the worse news.
+        better = one.higher != bool(kind.folds)
         if (limits := _limits(one.measures.get(name), low=better, high=not better)) is not None:
             yield _Candidate(
                 {"name": f"{head}: {metric if name == 'fip' else name}", **about, "metric": name, **limits[0]},
@@ -104,6 +106,7 @@ def _candidates(one: Subject, *, several: bool) -> Iterator[_Candidate]:
         ):
             yield _Candidate({"name": f"{head}: {why}", **about, "require": needed}, "")
     asked = _asked(one)
+    # The slack keeps 1 % of 100 docs from becoming 0 by rounding.
     least = max(1, asked - math.floor(asked * LOST + 1e-9))
     why = f"{asked} docs were asked; as many may be lost to failed calls as any number may lose, {LOST:.0%}"
     yield _Candidate({"name": f"{head}: no fewer docs", **about, "min_docs": least}, why)
@@ -119,7 +122,7 @@ def _asked(one: Subject) -> int:
 
 
 def _limits(found: Estimate | None, *, low: bool, high: bool) -> tuple[dict[str, float], str] | None:
-    """Return the limits and the margin that a number gives, and what to say of them; None where it has no interval.
+    """Return the limits and margin from a number's interval, and a comment; None for a number without interval.
 
     Args:
         found: the number.
@@ -129,6 +132,7 @@ def _limits(found: Estimate | None, *, low: bool, high: bool) -> tuple[dict[str,
     if found is None or found.value is None or found.low is None or found.high is None:
         return None
     reach = max(found.value - found.low if low else 0.0, found.high - found.value if high else 0.0)
+    # Two significant digits of the reach: further digits are noise.
     step = 10.0 ** (math.floor(math.log10(reach)) - 1) if reach > 0 else 0.001
     ends = {
         **({"min": _outwards(found.low, step, -1)} if low else {}),
@@ -139,7 +143,7 @@ def _limits(found: Estimate | None, *, low: bool, high: bool) -> tuple[dict[str,
 
 
 def _outwards(value: float, step: float, sign: int) -> float:
-    """Return a value rounded to whole steps, never towards the number that it bounds."""
+    """Return a value rounded to whole steps, away from the number within the bounds."""
     count = math.floor(value / step) if sign < 0 else math.ceil(value / step)
     return round(count * step, max(0, -round(math.log10(step))))
 

@@ -19,7 +19,7 @@ from lmms_patch.stats.resample import Estimate
 
 @dataclass(frozen=True)
 class Judged:
-    """The number that a verdict goes by.
+    """The number on which a verdict is made, with its interval.
 
     Attributes:
         judged: the number, or number − baseline, with its interval at the verdict's level.
@@ -78,7 +78,7 @@ def _leveled_ends(one: Subject, name: str, level: float) -> tuple[Estimate, Esti
 
 
 def _leveled(one: Subject, name: str, level: float) -> Estimate:
-    """Return a number of a result with its interval at another level; without value where the run does not have it."""
+    """Return a number with its interval at another level; without a value where the run lacks the number."""
     if name not in one.measures:
         docs = one.result.docs
         return Estimate(None, None, None, None, docs, docs, 0, level, "the run does not have it")
@@ -93,10 +93,11 @@ def _is_mean(one: Subject, name: str) -> bool:
 
 
 def _scale(one: Subject, name: str) -> tuple[float, float] | None:
-    """Return the ends of the scale of a mean of scores; None for other numbers."""
+    """Return the ends of the scale for a mean of scores; else None."""
     top = full_marks_of(one.result)
     if top is None:
         return None
+    # Less chance, the scale moves with the score.
     if name == "tst_over_chance":
         tst, over = one.measures["tst"].value, one.measures[name].value
         return None if tst is None or over is None else (over - tst, over - tst + top)
@@ -148,7 +149,7 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
 
 
 def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float) -> tuple[Judged, Judged] | None:
-    """Return the least and the greatest difference that a judge's missing verdicts allow.
+    """Return the least and the greatest difference under any values for missing verdicts.
 
     None where none is missing, and for other numbers.
 
@@ -187,7 +188,7 @@ def _same(first: float | None, second: float | None) -> bool:
 
 
 def _check_judge(one: Subject, other: Subject, name: str) -> None:
-    """Check that a judged number has one judge, also where the rules ignore the judge (for the sake of other numbers).
+    """Refuse a judged number with different judges in run and baseline, even where the rules ignore the judge.
 
     Raises:
         RecordError: it has two.
@@ -200,7 +201,7 @@ def _check_judge(one: Subject, other: Subject, name: str) -> None:
 
 
 def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Difference) -> tuple[Estimate, Estimate]:
-    """Return a side of a paired difference over the docs that are paired: once to compute with, once to show.
+    """Return a side of a paired difference over the paired docs: an estimate to compute with, and another to show.
 
     Where all docs are paired, both are the run's own number. Else the run's own interval is moved to the number, to
     compute with. This interval is not shown, as its width comes from other docs.
@@ -220,30 +221,28 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
 
 
 def _paired(one: Subject, other: Subject, name: str, compared: Compared) -> Difference | None:
-    """Return the paired difference of a number; None where the comparison does not have it."""
+    """Return the paired difference of a number; None where the comparison lacks it."""
     primary = one.result.metric
     names = ["score" if name == primary else name]
     if name == "tst_over_chance":
-        same_chance = math.isclose(
-            _shift(one), _shift(other), abs_tol=1e-9
-        )  # else the difference is also one of chance
+        # With different chance levels, the paired difference of scores is not the difference over chance.
+        same_chance = math.isclose(_shift(one), _shift(other), abs_tol=1e-9)
         names = ["tst"] if same_chance else []
     elif one.kind == "magic":
         names.insert(0, primary if name == "score" else name)
     change = next((compared.differences[key] for key in names if key in compared.differences), None)
-    return (
-        None if change is None or change.differing is None else change
-    )  # unpaired differences do not count what differs
+    # ``differing`` is None for an unpaired difference.
+    return None if change is None or change.differing is None else change
 
 
 def _shift(side: Subject) -> float:
-    """Return the chance level that ``tst_over_chance`` subtracts."""
+    """Return the chance level subtracted in ``tst_over_chance``."""
     tst, over = side.measures["tst"].value, side.measures["tst_over_chance"].value
     return math.nan if tst is None or over is None else tst - over
 
 
 def _unpaired(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two numbers that are not paired by doc, and the reason where one is not defined."""
+    """Return the difference of two numbers without pairing, with the reason where a number is not defined."""
     change = difference(first, second)
     for which, side in (("the baseline", first), ("this run", second)):
         if side.value is None:

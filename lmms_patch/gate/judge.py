@@ -111,6 +111,7 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         own, skipped = _checks(rule, selected, before, rules.source)
         notes += skipped
         checks += own
+        # Before the verdicts: a lost task or grid would otherwise pass unseen.
         if before is not None and rule.of_difference:
             before.check_complete(rule, [check.one for check in own if isinstance(check, Difference)], rules.source)
         if before is not None:
@@ -119,6 +120,7 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
                 list({id(one.one): one.one for one in own if not isinstance(one, (Docs, Checked))}.values()),
                 rules.source,
             )
+    # Checked whatever the rules ask: a verdict on changed numbers means nothing.
     notes += _check_numbers(results, [check.one for check in checks if isinstance(check, Difference)], before)
     notes += [
         f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark"
@@ -128,7 +130,9 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     notes += [f"{one.task} of {one.model}: {said}" for one in results for said in failures.told_of(one.result.analysis)]
     _check_primary(rules, checks)
     made = tuple(verdicts(checks, rules.primary))
-    if before is not None:  # notes of the comparisons that the verdicts needed, too
+    # After the verdicts: comparing makes notes of its own.
+    # After the verdicts: their comparisons add notes to the baseline.
+    if before is not None:
         notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
         notes += list(before.notes) if needed else ["no rule compares with the baseline"]
     given = str(out), "" if baseline is None else str(baseline)
@@ -150,7 +154,7 @@ def _findings(results: Sequence[Subject]) -> tuple[str, ...]:
 
 
 def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], before: Baseline | None) -> list[str]:
-    """Check the numbers of every result, and of the baseline's results that some are compared with.
+    """Audit the numbers of every result and of each partner in the baseline.
 
     Return what could not be checked.
 
@@ -193,7 +197,7 @@ def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], befo
 def _checks(
     rule: Rule, selected: Sequence[Subject], before: Baseline | None, source: str
 ) -> tuple[list[Check], list[str]]:
-    """Return the checks of a rule, and notes on results that it leaves out.
+    """Return the checks of a rule, and notes on the results left out.
 
     Raises:
         OptionError: no result has what a check asks for.
@@ -221,7 +225,7 @@ def _checks(
 def _of_metric(
     rule: Rule, selected: Sequence[Subject], before: Baseline | None, source: str
 ) -> tuple[list[Check], list[str]]:
-    """Return the checks of the numbers with limits that a rule judges, and notes on results without such a number."""
+    """Return the checks on the numbers under a rule's limits, and notes on results without such a number."""
     names = {id(one): _metrics(one, str(rule.metric)) for one in selected}
     if not any(names.values()):
         known = list(dict.fromkeys(name for one in selected for name in one.measures))
@@ -247,7 +251,7 @@ def _of_metric(
 
 
 def _metrics(one: Subject, pattern: str) -> list[str]:
-    """Return the numbers that a pattern means; of several names for one number (score, fip, acc) the first."""
+    """Return the names matching a pattern; of several names for a number (score, fip, acc) the first."""
     names: list[str] = []
     for name in matching(one.measures, pattern):
         if not any(one.measures[name] is one.measures[other] for other in names):
@@ -262,7 +266,7 @@ def _skipped(rule: Rule, out: Sequence[Subject], why: str) -> list[str]:
 
 
 def _check_null(check: Check, source: str) -> None:
-    """Check that a rule does not rest on an assumed null.
+    """Refuse a rule on a number resting on an assumed null.
 
     Raises:
         OptionError: it does.
@@ -298,6 +302,7 @@ def verdicts(checks: Sequence[Check], primary: str | None) -> list[Verdict]:
     families: dict[Hashable, set[tuple[int, int]]] = {}
     for check in checks:
         if isinstance(check, Limited) and check.rule.interval and check.rule.corrected:
+            # By the estimate's id, so that a number with several names counts once.
             families.setdefault(_family(check, primary), set()).add(
                 (id(check.one), id(check.one.measures.get(check.metric)))
             )
@@ -314,14 +319,14 @@ def _family(check: Check, primary: str | None) -> Hashable:
 
 
 def _is_primary(check: Check, primary: str | None) -> bool:
-    """Return whether a number is the primary number of its result: the named number if the result has it, else the task's own metric."""
+    """Return whether a check is on the primary number: the named number, or else the task's metric."""
     own = check.one.measures
     named = matching(own, primary) if primary else []
     return own[check.metric] is own[named[0] if named else "score"]
 
 
 def _check_primary(rules: Rules, checks: Sequence[Check]) -> None:
-    """Refuse a primary number that no rule compares: the key would have no effect.
+    """Refuse a primary number without any comparing rule, since the key would have no effect.
 
     Raises:
         OptionError: no rule compares it.

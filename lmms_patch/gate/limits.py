@@ -26,7 +26,7 @@ _TEXT_ONLY = ("tst", "tst_majority", "tst_over_chance", "tst_above", "tst_zero_s
 def call(
     low: float, high: float, *, least: float | None = None, most: float | None = None, margin: float = 0.0
 ) -> Call:
-    """Return the verdict on a number that lies between ``low`` and ``high``.
+    """Return the verdict on a number between ``low`` and ``high``.
 
     The margin moves a limit outwards, and the moved limit B alone decides (non-inferiority). For a lower limit, B = L −
     margin: pass where low ≥ B, fail where high < B, else inconclusive. An upper limit is its mirror image. With both
@@ -46,8 +46,9 @@ def call(
 
 
 def _above(low: float, high: float, bound: float) -> Call:
-    """Return whether an interval lies above a bound: pass, fail, or inconclusive where it holds the bound."""
-    slack = _TOLERANCE * max(1.0, abs(bound))  # adding the margin may change the last digit
+    """Return pass for an interval above a bound, fail for an interval below, else inconclusive."""
+    # Adding the margin may change the last digit of the bound.
+    slack = _TOLERANCE * max(1.0, abs(bound))
     if low >= bound - slack:
         return "pass"
     return "fail" if high < bound - slack else "inconclusive"
@@ -87,7 +88,7 @@ def smallest(number: Estimate, level: float) -> float | None:
 
 
 def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
-    """Check that a rule keeps a number of a result from getting worse.
+    """Refuse a rule with a limit only on the improvement of a metric where lower is better.
 
     ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting
     better and let it get as bad as it likes. Such a rule is refused, unless the other end has a limit too.
@@ -121,7 +122,7 @@ def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
 
 
 def check_text_only(rule: Rule, one: Subject, source: str) -> None:
-    """Check that ``max_tst_over_chance`` can fail on a result.
+    """Refuse ``max_tst_over_chance`` on a metric that is better when lower: such a check cannot fail.
 
     Raises:
         OptionError: its metric is better when lower: text alone that answers well is then far *below* chance.

@@ -47,7 +47,7 @@ _HELD = {
 
 
 def word(one: Verdict) -> str:
-    """Return the verdict as lists say it."""
+    """Return the verdict's word in lists: ``warned`` for a non-blocking inconclusive call, else the call."""
     return "warned" if one.warned else one.call
 
 
@@ -55,7 +55,7 @@ def word(one: Verdict) -> str:
 
 
 def fact(one: Verdict, judged: Judgement) -> str:
-    """Return what a verdict found, in one line.
+    """Return a verdict's finding in a line.
 
     For example ``gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02)``.
     """
@@ -66,7 +66,7 @@ def fact(one: Verdict, judged: Judgement) -> str:
 
 
 def _found(one: Verdict) -> str:
-    """Return a verdict's number with its interval, its baseline and what is allowed, or the state that a rule asks for."""
+    """Return a verdict's number with interval, baseline and limit, or the state demanded by a rule."""
     number = one.value if one.difference is None else one.difference
     if one.metric in _HELD:
         return ": ".join(filter(None, [KINDS[one.kind].words.say(_HELD[one.metric][number.value != 1]), one.reason]))
@@ -120,7 +120,7 @@ def _allowed(one: Verdict) -> str:
 
 
 def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
-    """Return a number with three decimals, or more where its limit has more, or where three would hide on which side of the limit it lies."""
+    """Return a number with three decimals, or more where the limit has more or where three would hide a miss."""
     judged = one.value if one.difference is None else one.difference
     numbers = [number for number in (judged.value, judged.low, judged.high) if number is not None]
     written = [len(limits.plain(end).partition(".")[2]) for end in (one.least, one.most) if end is not None]
@@ -129,7 +129,7 @@ def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
 
 
 def _percent(one: Verdict, share: float) -> str:
-    """Return a share of docs in percent, with four digits, or with more where four would hide that it is beyond its limit."""
+    """Return a share of docs in percent with four digits, or more where four would hide a miss of the limit."""
     share, most = 100 * share, None if one.most is None or one.call != "fail" else 100 * one.most
     alike = (some for some in range(4, DIGITS) if most is None or limits.plain(share, some) != limits.plain(most, some))
     return f"{limits.plain(share, next(alike, DIGITS))} %"
@@ -162,7 +162,7 @@ def _decimals(one: Verdict, numbers: Sequence[float], fewest: int) -> int:
 
 
 def details(one: Verdict) -> str:
-    """Return what else there is to know of a verdict with a limit: the limit as the rule has it, how it was found, what could be found."""
+    """Return further facts of a verdict with a limit: the limit as written, the basis, and the power."""
     if one.metric in _HELD or one.metric in ("n_docs", "excluded"):
         return ""
     basis = {
@@ -178,7 +178,7 @@ def details(one: Verdict) -> str:
 
 
 def ordered(judged: Judgement) -> list[Verdict]:
-    """Return the verdicts, the worst first.
+    """Return the verdicts, worst first.
 
     Failures come first, then what is inconclusive, warned of, passed; in each the primary numbers of comparisons first,
     then by how far a number lies beyond what is allowed, in half-widths of its interval.
@@ -203,7 +203,7 @@ def _beyond(one: Verdict) -> float:
 
 
 def headline(judged: Judgement) -> str:
-    """Return the first line everywhere: the verdict, and the fact that matters most. It agrees with the exit status."""
+    """Return the first line of every output: the verdict, which agrees with the exit status, and the main fact."""
     start = CALLS[judged.status]
     if judged.status == BAD_INPUT:
         return line(f"{start}: {judged.error or 'nothing was judged'}")
@@ -214,7 +214,7 @@ def headline(judged: Judgement) -> str:
 
 
 def _listed(judged: Judgement) -> tuple[list[tuple[Verdict, str]], list[tuple[Verdict, str]]]:
-    """Return what to list, and the passes, each with its fact; without the fact where the first line has it."""
+    """Return the failed or open verdicts and the passes, each with its fact; the headline's verdict with ""."""
     every = [(one, fact(one, judged) if place else "") for place, one in enumerate(ordered(judged))]
     return [pair for pair in every if pair[0].call != "pass"], [pair for pair in every if pair[0].call == "pass"]
 
@@ -242,7 +242,7 @@ def text(judged: Judgement, *, every: bool = False, width: int | None = None) ->
 
 
 def _wrapped(one: Verdict, said: str, most: int | None) -> str:
-    """Return a verdict's rule, and below it what was found and the details, in lines of at most ``most`` cells.
+    """Return a verdict's rule, with finding and details below, in lines of at most ``most`` cells.
 
     None: not broken.
     """
@@ -264,7 +264,7 @@ def summary(judged: Judgement) -> str:
 
 
 def _details(title: str, bullets: Sequence[str]) -> list[str]:
-    """Return a folded list; nothing where it is empty."""
+    """Return bullets folded under a title; no lines without bullets."""
     return ["", f"<details><summary>{title}</summary>", "", *bullets, "", "</details>"] if bullets else []
 
 
@@ -274,7 +274,7 @@ def _bullet(one: Verdict, said: str) -> str:
 
 
 def annotation(judged: Judgement, elsewhere: str) -> str:
-    """Return one GitHub workflow command that names the rules that do not hold, without the numbers, which log and summary have; or nothing.
+    """Return a GitHub workflow command with the names of unfulfilled rules; empty where all rules hold.
 
     Args:
         judged: the judgement.
@@ -334,17 +334,19 @@ def _verdict_json(one: Verdict) -> dict[str, Any]:
         if isinstance(value, str):
             out[key] = line(value)
         elif isinstance(value, Estimate):
-            out[key] = sheets.to_json(value, sheets.ESTIMATE)  # the verdict has the reason
+            # Without the reason, which the verdict has already.
+            out[key] = sheets.to_json(value, sheets.ESTIMATE)
     out["baseline_model"] = out["baseline_model"] or None
     return {("verdict" if key == "call" else key): value for key, value in out.items()}
 
 
 def junit(judged: Judgement) -> str:
-    """Return JUnit XML: one testcase per verdict, the worst first.
+    """Return JUnit XML: a testcase per verdict, the worst first.
 
     The message of a failure begins as the first line elsewhere does.
     """
     cases = ordered(judged)
+    # JUnit needs at least one test, so bad input makes a case with an error.
     counts = {
         "tests": len(cases) or 1,
         "failures": sum(word(one) in ("fail", "inconclusive") for one in cases),
@@ -387,7 +389,7 @@ def write(
     junit_file: Path | None = None,
     summary_file: Path | None = None,
 ) -> None:
-    """Write the files that were asked for: all of them, each whole, or none.
+    """Write all files asked for, each whole, or none of them.
 
     Args:
         judged: the judgement.
@@ -405,6 +407,7 @@ def write(
     ) + (summary_file is not None):
         raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
     with files.staged(dict(wanted)):
+        # Inside ``staged``: where the summary cannot be written, the other files stay as they were.
         if summary_file is not None:
             files.append(summary_file, summary(judged))
     for folder in {path.parent for path, _ in wanted}:

@@ -39,7 +39,7 @@ Share = Annotated[_Number, Field(ge=0, lt=1), must("a share of the docs from 0 t
 
 
 def _entries(value: Any) -> Any:
-    """Return one entry, or a list of entries, as a tuple."""
+    """Return a text or a list as a tuple; anything else unchanged, for pydantic to refuse."""
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
@@ -160,12 +160,12 @@ class Rule(Shared):
 
     @property
     def looks(self) -> bool:
-        """Whether it must be shown that the answers depend on the image."""
+        """Whether the rule demands evidence of looking at the image."""
         return "looks" in self.require
 
     @property
     def checked(self) -> bool:
-        """Whether every number must be one that the sample log gives (``lmms_patch.compare.audit``)."""
+        """Whether the rule demands every number to follow from the sample log (``lmms_patch.compare.audit``)."""
         return "checked" in self.require
 
     @property
@@ -175,7 +175,7 @@ class Rule(Shared):
 
     @property
     def corrected(self) -> bool:
-        """Whether ``level`` holds over all that is judged together (``judge.verdicts``)."""
+        """Whether ``level`` holds for all numbers judged together (``judge.verdicts``)."""
         return self.correction == "bonferroni"
 
     @property
@@ -190,7 +190,7 @@ class Rule(Shared):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Rule:
-        """Refuse parts that contradict each other, and checks that nothing can pass or fail."""
+        """Refuse contradicting keys, and rules without any way to pass or to fail."""
         given = self.model_fields_set
         limited = [key for key in LIMITS if key in given]
         if not given & set(CHECKS):
@@ -213,6 +213,7 @@ class Rule(Shared):
             )
         if self.absolute and self.metric is None:
             raise ValueError("'absolute' needs a 'metric' with a limit")
+        # Keys of intervals would mislead in a rule of counts; only ``looks`` can be inconclusive without an interval.
         idle = [key for key in OF_INTERVALS if key in given and not (self.looks and key == "inconclusive")]
         if idle and not limited and self.max_tst_over_chance is None:
             raise ValueError(
@@ -242,7 +243,7 @@ class File(_Keys):
 
     @model_validator(mode="after")
     def _named_once(self) -> File:
-        """Refuse two rules of one name."""
+        """Refuse rules with equal names."""
         names = [rule.name for rule in self.rules]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two rules have the name {shown(twice)}; each needs its own")
@@ -250,14 +251,15 @@ class File(_Keys):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of a file of rules; a key that is there must have a value, but for ``defaults``."""
+    """Return the JSON schema of a file of rules; only ``defaults`` may stand without a value."""
     schema: dict[str, Any] = _without_null(File.model_json_schema())
+    # A file whose ``defaults:`` holds only comments has null there.
     schema["properties"]["defaults"] = {"anyOf": [{"$ref": "#/$defs/Defaults"}, {"type": "null"}]}
     return schema
 
 
 def _without_null(schema: Any) -> Any:
-    """Return a JSON schema without the nulls that stand for "not given"."""
+    """Return a JSON schema without nulls, since ``_Keys`` refuses keys without a value."""
     if isinstance(schema, list):
         return [_without_null(one) for one in schema if one != {"type": "null"}]
     if not isinstance(schema, dict):
@@ -284,12 +286,12 @@ class Rules:
 
 
 def shipped() -> list[str]:
-    """Return the names of the rules that come with lmms-patch."""
+    """Return the names of the rules shipped with lmms-patch."""
     return sorted(path.stem for path in (folder("configs") / "gates").glob("*.yaml"))
 
 
 def find(config: str) -> Path:
-    """Return the file of rules that a user names: a path, or the bare name of a shipped one.
+    """Return the path of a file of rules, from a path or the bare name of shipped rules.
 
     A bare name never means a file of the working folder: in CI that may be a stranger's checkout. A path has a
     separator or an ending.
@@ -331,7 +333,7 @@ def read(config: str | Path) -> Rules:
 
 
 def parse(data: Any, source: str = "rules") -> Rules:
-    """Return the rules of a file's content, as YAML gives it.
+    """Return the rules in the content of a YAML file, with the file's defaults filled in.
 
     Raises:
         OptionError: as ``read``.
@@ -351,7 +353,7 @@ def parse(data: Any, source: str = "rules") -> Rules:
 
 
 class _GateLoader(YamlLoader):
-    """A loader that refuses a key which is there twice: YAML would keep the last and say nothing."""
+    """A loader with an error for duplicate keys, where plain YAML would silently keep the last."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping, as the base class does."""

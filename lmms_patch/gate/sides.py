@@ -27,7 +27,7 @@ from lmms_patch.stats.resample import LEVEL, Estimate
 
 
 class Subject(runs.Labelled):
-    """A result that is judged, or stands as baseline."""
+    """A judged result, or a result of the baseline."""
 
     @property
     def run(self) -> runs.Run:
@@ -36,21 +36,20 @@ class Subject(runs.Labelled):
 
     @property
     def task(self) -> str:
-        """The task's name, with the filter where it has several."""
+        """The task's name, with the filter where the task has several."""
         return self.label
 
     @cached_property
     def measures(self) -> Mapping[str, Estimate]:
-        """Every number by its name (``lmms_patch.runs.measures``), without values that are no finite numbers."""
+        """All numbers by name (``lmms_patch.runs.measures``), without infinite values and nan."""
         with guarded(self.run.path):
             numbers = self.result.measures
-            once = {
-                id(number): checked(number) for number in numbers.values()
-            }  # a number with several names stays one object
+            # A number with several names stays one object.
+            once = {id(number): checked(number) for number in numbers.values()}
             return {name: once[id(number)] for name, number in numbers.items()}
 
     def bounds(self, name: str) -> Bounds | None:
-        """Return what a number by a judge would be, were all docs without a verdict wrong, or all right.
+        """Return a judge's number with docs without a verdict counted as wrong, and as right.
 
         None where there is no such doc.
 
@@ -60,13 +59,14 @@ class Subject(runs.Labelled):
         if self.kind != "magic":
             return None
         with guarded(self.run.path):
+            # Tasks without an object have no bounds: the empty ``numbers`` stand for them.
             found = stored_bounds(self.result.details.get("magic") or {"numbers": {}})
             own = found.get(str(self.result.metric) if name == "score" else name)
             return None if own is None else dataclasses.replace(own, low=checked(own.low), high=checked(own.high))
 
     @cached_property
     def fingerprint(self) -> Mapping[str, object]:
-        """The settings that two results must share (``Result.fingerprint``)."""
+        """The settings in which this result and its baseline must agree (``Result.fingerprint``)."""
         with guarded(self.run.path):
             return self.result.fingerprint
 
@@ -81,12 +81,12 @@ class Subject(runs.Labelled):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What could not be checked, in words (``audit``)."""
+        """What the audit could not check, in words."""
         return self.audit.unchecked
 
     @property
     def partial(self) -> str:
-        """The part of the benchmark that was run, in words.
+        """The options by which only a part of the benchmark was run, as they are typed.
 
         Empty where all docs were run, or nothing says otherwise.
         """
@@ -100,7 +100,7 @@ class Subject(runs.Labelled):
 
     @property
     def place(self) -> tuple[Path, str]:
-        """The results file, links followed, and the task. Only results of other filters share both."""
+        """The path of the results file, links followed, and the task; filters of a task share both."""
         return self.run.path.resolve(), self.result.task
 
     @property
@@ -110,6 +110,7 @@ class Subject(runs.Labelled):
 
     def better(self, metric: str) -> bool:
         """Return whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
+        # lmms-eval's configs say nothing of MAGIC's metrics.
         if self.kind == "magic":
             return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
         return self.result.better(metric)
@@ -120,12 +121,12 @@ class Subject(runs.Labelled):
         return self.result.kind.name
 
     def grid(self, name: str) -> Grid | None:
-        """Return the grid that a number is of, by the number's name; None where it is of no grid."""
+        """Return the grid of a number by the number's name; None for numbers of no grid."""
         n = catalogue.grids_of(self.result.kind, self.result.grids).get(name)
         return None if n is None else self.result.grid(n)
 
     def names(self, selector: str) -> tuple[str, ...]:
-        """Return the names by which a selector (``rules.SELECTORS``) finds it; the name for people last."""
+        """Return the names of this result for a selector (``rules.SELECTORS``); the name for people comes last."""
         every = {
             "task": (self.result.task, self.task),
             "model": (self.run.model, self.model),
@@ -135,14 +136,14 @@ class Subject(runs.Labelled):
         return every[selector]
 
     def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
-        """Return whether some selectors of a rule find it."""
+        """Return whether this result matches some selectors of a rule."""
         return all(
             any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors
         )
 
 
 def checked(number: Estimate) -> Estimate:
-    """Return an estimate from a file, with None for what is not a finite number.
+    """Return an estimate from a file, with None in place of infinite values and nan.
 
     Raises:
         RecordError: ends that are in the wrong order.
@@ -158,11 +159,7 @@ def checked(number: Estimate) -> Estimate:
 
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn what the readers raise on a damaged file into one line.
-
-    Raises:
-        RecordError: in place of what was raised.
-    """
+    """Raise ``RecordError`` with a short message in place of any error from reading a damaged file."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
@@ -174,7 +171,7 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) -> tuple[list[Subject], int, list[str]]:
-    """Return the newest result of each model, task and filter under a folder, the number of older ones, and what was left out, in words.
+    """Return the newest results under a folder, the number of older results, and the left-out results in words.
 
     Args:
         path: a folder, or a results file.
@@ -186,6 +183,7 @@ def read(path: Path, what: str, judged: Container[tuple[Path, str] | str] = ()) 
     """
     with guarded(path):
         found = [one for run in runs.find([path]) for one in run.results]
+        # A run that is its own baseline would always pass, so it is taken out first and named to the user.
         itself = list(dict.fromkeys(f"{one.task} of {one.run.path.name}" for one in found if _is_judged(one, judged)))
         others = [one for one in found if not _is_judged(one, judged)]
         if itself and not others:
@@ -204,7 +202,7 @@ def _is_judged(one: runs.Result, judged: Container[tuple[Path, str] | str]) -> b
 
 
 def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]:
-    """Return the results that a rule is about.
+    """Return the results matching all selectors of a rule.
 
     Raises:
         OptionError: there is none; says which selector finds nothing, and what there is, or which command makes a
@@ -231,7 +229,7 @@ def select(rule: Rule, results: Sequence[Subject], source: str) -> list[Subject]
 
 
 def made_by(results: Sequence[Subject], kinds: Sequence[str]) -> str:
-    """Say that there is no result of some kinds, and which command makes one.
+    """Return an error text on missing kinds of results, with a command to make such a result.
 
     Args:
         results: those that are there, of other kinds.
@@ -242,13 +240,14 @@ def made_by(results: Sequence[Subject], kinds: Sequence[str]) -> str:
     number = results[0].result.grids[:1] or [3] if kind.grid == "required" else ""
     names = [f"{base}_{kind.name}{''.join(map(str, number))}" for base in bases] if kind.suffix else [kind.name]
     run = results[0].run
+    # A text-only cross-validation asks no model: its adapter is always the same.
     model = ("tst_rf", "") if kind.folds else (run.adapter, run.model_args)
     again = runs.command(*model, names, str(results[0].fingerprint["limit"]))
     return f"no {kind.name} run{f' of {some(bases, 3)}' if kind.suffix else ''} here; make one: {again}"
 
 
 def some(names: Sequence[str], most: int = 12) -> str:
-    """Return names as a list in words, and how many more there are."""
+    """Return names as a list in words, with the number of names beyond ``most``."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -279,7 +278,7 @@ class Baseline:
         self._compared: dict[tuple[int, float], Compared | None] = {}
 
     def partner(self, one: Subject) -> Subject:
-        """Return the result that another is compared with: of the same task and, if possible, the same model.
+        """Return the baseline's result for a judged result: of the same task and, if possible, the same model.
 
         Raises:
             RecordError: there is none, there are several, or it has other settings.
@@ -289,11 +288,12 @@ class Baseline:
         return self._partners[id(one)]
 
     def _find(self, one: Subject) -> Subject:
-        """Return the baseline's result to compare one with: of the same task and model where it has several.
+        """Find the baseline's only result of the same benchmark, preferring the same task, run identity and model.
 
         Else a one-line error.
         """
         left = [other for other in self.results if matches(other.result, one.result)]
+        # Each step narrows only where something is left, so a renamed task or another model still finds a partner.
         left = [other for other in left if other.result.task == one.result.task] or left
         left = [other for other in left if other.run.identity == one.run.identity] or left
         left = [other for other in left if other.run.model == one.run.model] or left
@@ -312,7 +312,7 @@ class Baseline:
         return left[0]
 
     def _check(self, one: Subject, other: Subject) -> None:
-        """Check that nothing but the model differs, and note what the rules allow to differ."""
+        """Refuse a partner with different settings; note the differences allowed by the rules."""
         if not other.result.docs:
             raise RecordError(
                 f"{other.run.path}: nothing was scored in {other.task}; an empty baseline cannot be compared with"
@@ -332,7 +332,7 @@ class Baseline:
             self.notes[f"{one.task}: {unknown}"] = None
 
     def compared(self, one: Subject, level: float = LEVEL) -> Compared | None:
-        """Return the differences of a result to its partner, doc by doc; None where one of them has no sample log.
+        """Return the differences of a result to its partner, paired by doc; None where a sample log is missing.
 
         Args:
             one: the result.
@@ -341,13 +341,14 @@ class Baseline:
         Raises:
             RecordError: other docs, or a log that is not whole.
         """
+        # By id: a result is not hashable, and results live as long as the baseline does.
         key = id(one), level
         if key not in self._compared:
             self._compared[key] = self._compare(one, self.partner(one), level)
         return self._compared[key]
 
     def _compare(self, one: Subject, other: Subject, level: float) -> Compared | None:
-        """Compare two results doc by doc; None where a sample log is missing, with a note that says so."""
+        """Compare two results doc by doc; None, with a note, where a sample log is missing."""
         if one.result.log is None or other.result.log is None:
             where = " and ".join(
                 name for name, side in (("this run", one), ("the baseline", other)) if side.result.log is None
@@ -373,7 +374,7 @@ class Baseline:
         return compared
 
     def check_grids(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
-        """Check that this run has every number of the baseline that the rule is about: no grid or metric is gone.
+        """Refuse a run without all numbers of the baseline under the rule.
 
         This holds for rules that compare nothing, too: a rule over every grid must not pass because the grid that
         failed was left out.
@@ -381,6 +382,7 @@ class Baseline:
         Raises:
             RecordError: a number is gone.
         """
+        # With another judge ignored, a run without a judge may lack the judge's numbers.
         skipped = BY_JUDGE if "judge" in self.ignore else ()
         for one in judged:
             alike = [
@@ -400,7 +402,7 @@ class Baseline:
                     )
 
     def check_complete(self, rule: Rule, judged: Sequence[Subject], source: str) -> None:
-        """Check that every task of the baseline that the rule is about was run again.
+        """Refuse a run without all tasks of the baseline under the rule.
 
         Else a regression there would not be seen.
 
@@ -418,7 +420,7 @@ class Baseline:
 
 
 def check_ignored(ignore: Sequence[str], known: Mapping[str, object], source: str) -> None:
-    """Check that settings may be ignored.
+    """Refuse unknown settings under ``ignore``, and settings needed by every comparison.
 
     Raises:
         OptionError: there is no such setting, or without it two results are not of one benchmark.

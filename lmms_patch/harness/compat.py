@@ -233,9 +233,8 @@ def works_with() -> str:
 
 def version_at_odds(installed: str) -> str:
     """Say why a version of lmms-eval is not supported; "" where it is."""
-    release = tuple(
-        int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number
-    )  # () where the version is unknown
+    # () where the version is unknown
+    release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)
     return "" if OLDEST <= release < TOO_NEW else "its version is not known"
 
 

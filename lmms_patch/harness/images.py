@@ -75,9 +75,8 @@ def image_of(
 def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     """Return a base task with its dataset."""
     manager = catalog.task_manager(include_path)
-    manager.model_name = configs.TEXT_ONLY_MODELS[
-        0
-    ]  # the name of a simple model makes the base show its docs by doc_to_visual
+    # the name of a simple model makes the base show its docs by doc_to_visual
+    manager.model_name = configs.TEXT_ONLY_MODELS[0]
     lookup.require_base(manager, WrapSpec(base, RCI, (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
@@ -104,9 +103,8 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
         digest = docs.asked(row)["doc"]
         if digest in wanted and digest not in out:
             try:
-                out[digest] = media.decode(
-                    docs.visuals(row)[-1]
-                )  # the last image: those of in-context examples come first
+                # the last image: those of in-context examples come first
+                out[digest] = media.decode(docs.visuals(row)[-1])
             except Exception:  # a broken file: the doc is shown without it
                 continue
     if wanted and not out:

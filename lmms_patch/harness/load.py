@@ -69,9 +69,8 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
         config = name_or_config if isinstance(name_or_config, Mapping) else {}
         name = str(config.get("task") if config else name_or_config)
         row = manager.task_index.get(name, {})
-        if (
-            isinstance(error, OSError) and row.get("type") != "python_task"
-        ):  # raised by the code of a YAML task: its traceback says more than our line
+        # raised by the code of a YAML task: its traceback says more than our line
+        if isinstance(error, OSError) and row.get("type") != "python_task":
             raise
         given = config.get("dataset_path") or (configs.read(manager, name).get("dataset_path") if row else None)
         dataset = f"its dataset {given}" if given else "its data"

@@ -46,6 +46,7 @@ def register() -> list[Any]:
     from lmms_eval.models.registry_v2 import ModelManifest
 
     install_exit_status()
+    # a hook sees only imports still to come: where the tasks are imported already, patch at once
     if _TASKS in sys.modules:
         install()
     elif not any(isinstance(finder, _OnceImported) for finder in sys.meta_path):
@@ -64,7 +65,7 @@ def register() -> list[Any]:
 
 
 class _OnceImported(MetaPathFinder):
-    """An import hook: finds ``lmms_eval.tasks`` as Python does, and installs the patches when that module has run.
+    """An import hook: find ``lmms_eval.tasks`` as Python does, and install the patches once the module has run.
 
     Why a hook: a run calls nothing of ours between the import of ``lmms_eval.models`` and its first use of
     ``TaskManager``. A lazy module attribute would not reach everyone, because ``from lmms_eval.tasks import
@@ -74,7 +75,7 @@ class _OnceImported(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec that the other finders give for ``lmms_eval.tasks``; None for any other module."""
+        """Return the spec of ``lmms_eval.tasks``, its loader made to call ``_run``; None for every module but this."""
         if fullname != _TASKS:
             return None
         others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
@@ -90,6 +91,7 @@ class _OnceImported(MetaPathFinder):
 
         If the module fails the hook stays, so that the next import finds it again.
         """
+        # give the loader its own method back first, or the next line would call this function again
         vars(loader).pop("exec_module", None)
         loader.exec_module(module)
         if self in sys.meta_path:
@@ -103,7 +105,7 @@ class _OnceImported(MetaPathFinder):
 
 
 def install() -> None:
-    """Replace the methods of ``TaskManager`` that ``compat.PATCHED`` lists, and its reader of task files.
+    """Replace the methods of ``TaskManager`` listed in ``compat.PATCHED``, and the host's reader of task files.
 
     A second call changes nothing.
 
@@ -128,7 +130,7 @@ def install() -> None:
 
 
 def _check_cache() -> None:
-    """Check that the keys of the host's response cache know all options.
+    """Refuse a host whose response cache leaves the options of tasks out of its keys.
 
     Raises:
         HostError: the host is too old.
@@ -163,6 +165,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
         return replacement(functools.partial(original, **beyond), *args[: len(known)], **kwargs)
 
     setattr(function, _MARK, True)
+    # ``getattr`` took a static method out of its wrapper; without a new wrapper it would get the object as an argument
     setattr(
         owner,
         name,
@@ -171,10 +174,11 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
 
 
 def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any, task_list: Any) -> Any:
-    """Match the native names, and refuse wrapped ones: this is ``match_tasks`` of a host whose version we do not support."""
+    """Refuse wrapped names on a host of an unsupported version, and match native names as before (``match_tasks``)."""
     from lmms_patch.ask.spec import parse
 
     for name in [task_list] if isinstance(task_list, str) else task_list:
+        # a native task whose name only looks wrapped is matched as ever
         if name not in manager.all_tasks and parse(name) is not None:
             refuse(error)
     return original(manager, task_list)
@@ -183,7 +187,7 @@ def _refusing_match(error: HostError, original: Callable[..., Any], manager: Any
 def _initialize_tasks(
     original: Callable[..., Any], manager: Any, include_path: Any = None, include_defaults: bool = True
 ) -> Any:
-    """Index the plugin's own task folder too, and each of several folders that one text names, as PATH does.
+    """Add the plugin's task folder to the index, and split a text of several folders at the separator of PATH.
 
     Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then
     plugin, then ``--include_path``.
@@ -222,7 +226,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
 
 
 def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Refuse options of wrapped tasks that do not fit the run.
+    """Refuse options of wrapped tasks at odds with the run's ``--limit`` and ``--offset``.
 
     Why this function: the command line calls it, with ``--limit``, before the model is loaded. A caller from Python may
     hand over tasks in other ways; then the same is refused when docs are known (``asking.quick.check``).
@@ -246,7 +250,7 @@ def _load(
     parent_name: Any = None,
     update_config: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Load the base through the host's own loader, then wrap its task objects.
+    """Load the base with the host's loader, then wrap the loaded tasks.
 
     Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the
     model is simple or chat.
@@ -283,7 +287,7 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
 def _load_unwrapped(
     manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None
 ) -> dict[Any, Any]:
-    """Load what is not wrapped itself: a native task, a group that may hold wrapped tasks, or a member of a base."""
+    """Load a name without wrapping: a native task, a group with wrapped members, or a member of a base."""
     from lmms_patch.harness.magic import tasks as magic_tasks
     from lmms_patch.harness.names import configs
 
@@ -304,6 +308,7 @@ def _load_wrapped(
     _patch_runs()
     configs.check(manager, spec)
     text_only = not spec.kind.needs_image
+    # the videos of a benchmark can be hundreds of gigabytes, and a view without any image needs only the rows
     if text_only:
         changes = {**configs.without_videos(manager, spec.base), **changes}
     with _nested(manager, text_only):
@@ -313,7 +318,7 @@ def _load_wrapped(
 
 
 def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[str, Any]]:
-    """Return what is to be wrapped, and the config overrides that came with the name.
+    """Return what to wrap, and the config overrides given with the name.
 
     The spec is None where the host is asked for something that is not ours.
     """
@@ -333,7 +338,7 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
 
 
 def _wrap_all(loaded: Mapping[Any, Any], spec: WrapSpec) -> dict[Any, Any]:
-    """Wrap every task that the host loaded: one task, the tasks of a tag, or groups of groups."""
+    """Wrap every loaded task: a single task, the tasks of a tag, or groups of groups."""
     from lmms_patch.harness.wrap.task import WrappedTask
 
     out: dict[Any, Any] = {}
@@ -362,7 +367,7 @@ def _rename_group(group: Any, name: str) -> None:
 
 
 def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Make every group that holds wrapped tasks pool only the metrics that it lists, and survive a missing number.
+    """Make groups with wrapped tasks pool only the listed metrics, and survive a missing number.
 
     The host pools each metric whose ``name,filter`` *contains* the listed name: ``acc`` would also pool ``acc_mpp3``,
     while ``acc,none`` does not. And the host adds the members' numbers, which ends the run where one of them is None.
@@ -403,13 +408,14 @@ def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 def _surviving(aggregation: Any) -> Callable[..., Any]:
-    """Return a group's aggregation that gives None where a member has no number, or where it fails, instead of ending the run."""
+    """Return a group's aggregation with None in place of an error, and where a member has no number."""
+    # a nested group passes here once for each group around it; wrap its aggregation only once
     already = isinstance(aggregation, functools.partial) and aggregation.func is _pool
     return aggregation if already else functools.partial(_pool, aggregation)
 
 
 def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
-    """Pool the members' numbers as the host does; return None where one is missing, or where pooling fails."""
+    """Pool the members' numbers as the host does; return None where a number is missing or pooling fails."""
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
     from lmms_patch.runs.scoring import scalar
@@ -427,14 +433,11 @@ def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size
 
 @contextlib.contextmanager
 def _nested(manager: Any, text_only: bool) -> Iterator[None]:
-    """Mark the manager while it loads a base: the tasks that it loads then are not native tasks of the run.
+    """Mark the manager as loading a base: tasks loaded meanwhile are not native tasks of the run.
 
     Args:
         manager: the host's task manager.
         text_only: whether no view shows anything; members of a group are then loaded without their videos.
-
-    Args:
-        text_only: no view shows anything: members of a group are loaded without their videos.
     """
     before = getattr(manager, "_lmms_patch_text_only", False)
     manager._lmms_patch_depth = getattr(manager, "_lmms_patch_depth", 0) + 1
@@ -488,7 +491,7 @@ def keep_no_failures() -> None:
 
 
 def ask_in_portions() -> None:
-    """Let wrapped tasks be asked in portions, and each answer be kept as it comes (``asking.seam``).
+    """Let wrapped tasks be asked in portions, with each answer kept as soon as given (``asking.seam``).
 
     Why ``evaluate``: the command line, Python and the job server all call it, when the model is loaded and all tasks
     are known. Called when a wrapped task is loaded, so a run without one is left as it is.
@@ -503,7 +506,7 @@ def ask_in_portions() -> None:
 
 
 def send_each_frame() -> None:
-    """Let adapters that ask a server send each frame of a video as itself.
+    """Mend the encoding of frames for servers: send each frame of a video as itself.
 
     Why: lmms-eval 0.7.3 keeps encoded images by their address in memory (``ChatMessages.encode_image``). The frames of
     a video are freed one by one, so a later frame lies at the address of an earlier one, and the earlier one is sent
@@ -522,13 +525,14 @@ _mended: set[str] = set()
 def _encode(
     original: Callable[..., str], messages: Any, image: Any, cache: Any = None, *args: Any, **kwargs: Any
 ) -> str:
-    """Encode an image for itself, and say once where the host would have sent another one.
+    """Encode an image anew, and warn once where the host would have sent an earlier image instead.
 
     A path is encoded as the host does.
     """
     if cache is None or isinstance(image, str):
         return original(messages, image, cache, *args, **kwargs)
     encoded = original(messages, image, None, *args, **kwargs)
+    # the host's key for this image: where it holds another picture, the host would have sent that picture
     address = ("obj", id(image))
     if cache.setdefault(address, encoded) != encoded and not _mended:
         _mended.add("frames")
@@ -555,21 +559,19 @@ def write_files() -> None:
     _patch(tracker, "save_results_samples", _save_samples)
     for logger in loggers:
         _patch(logger, "post_init", _to_tracker)
-    for name in (
-        "__main__",
-        "lmms_eval.__main__",
-    ):  # of the command line: neither is there, or has the function, in a run from Python
+    # of the command line: neither is there, or has the function, in a run from Python
+    for name in ("__main__", "lmms_eval.__main__"):
         if getattr(module := sys.modules.get(name), "make_table", None) is utils.make_table:
             _patch(module, "make_table", _last_screen)
 
 
 def _results_path(tracker: Any, date: str) -> Path:
-    """Return the path of the results file that a tracker writes."""
+    """Return the path of a tracker's results file."""
     return Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized, f"{date}_results.json")
 
 
 def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwargs: Any) -> None:
-    """Write a results file as the host does, with the long objects of our tasks in a file beside it.
+    """Write the results file as the host does, and the long objects of our tasks to a second file.
 
     Why this method: the host calls it on the first rank alone, once for each run, and nothing of ours is called between
     it and ``evaluate``.
@@ -594,7 +596,7 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
 
 
 def _push_beside(tracker: Any, path: Path) -> None:
-    """Push the file beside a results file to where the host has pushed that one (``--hf_hub_log_args push_results_to_hub=True``)."""
+    """Push the objects file to the Hub repository of its results file (``--hf_hub_log_args push_results_to_hub=True``)."""
     from lmms_patch.runs.results import objects_file
 
     beside = objects_file(path)
@@ -613,7 +615,7 @@ def _push_beside(tracker: Any, path: Path) -> None:
 
 
 def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:
-    """Hand an experiment tracker the numbers of our tasks that matter most, and the sentences to know first of each.
+    """Hand an experiment tracker the main numbers of our tasks, and the sentences to know first of each.
 
     Why this method: the host calls it once for each run, and all that the tracker logs of results is made of what it is
     given here.
@@ -627,7 +629,7 @@ def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, An
 def _last_screen(
     original: Callable[..., str], results: dict[str, Any], column: str = "results", *args: Any, **kwargs: Any
 ) -> str:
-    """Make the table that a run ends with, of few numbers of our tasks, and say below what the run found.
+    """Make the table at the end of a run, with few numbers of our tasks, and add what the run found.
 
     Why this function: its text is the last that the host prints, on the first rank alone. Where there are groups, their
     table is the last.
@@ -640,7 +642,7 @@ def _last_screen(
 
 
 def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, samples: Any) -> None:
-    """Write a sample log as the host does, and its Parquet file beside it.
+    """Write a sample log as the host does, then its Parquet file.
 
     A run that cannot write that file keeps its results.
 
@@ -682,7 +684,7 @@ def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
 
 
 def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
-    """Store an answer, unless the call failed, or the model saw a grey image in place of one that could not be loaded.
+    """Store an answer, unless the call failed or the model saw a grey image in place of a missing image.
 
     Why this method: the host judges a response by its text alone. Here we also know the adapter, the task and the doc.
     """
@@ -698,6 +700,7 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
 
     Why this method: the host adds entries to the shared cache, but never replaces one.
     """
+    # without a shared cache there is no failed call to replace
     if os.path.exists(output_path):
         with contextlib.closing(sqlite3.connect(output_path, timeout=30)) as shared:
             for path in filter(os.path.exists, shard_paths):
@@ -708,13 +711,14 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
                 shared.execute(
                     "DELETE FROM responses WHERE cache_key IN (SELECT cache_key FROM shard.responses) AND failed(response)"
                 )
+                # SQLite cannot detach a database within a transaction
                 shared.commit()
                 shared.execute("DETACH DATABASE shard")
     return original(shard_paths, output_path)
 
 
 def _is_failure(adapter: str, stored: str) -> bool:
-    """Return whether a cache entry, JSON as the host writes it, is a failed call."""
+    """Return whether a cache entry, JSON of the host, is a failed call."""
     try:
         return bool(compat.failure(json.loads(stored), adapter))
     except ValueError:
@@ -722,7 +726,7 @@ def _is_failure(adapter: str, stored: str) -> bool:
 
 
 def _unwrap(original: Callable[..., Any], output: Any) -> Any:
-    """Return the text of an output, marked as ``NoText`` where the output is None, and such that a file can hold it.
+    """Return the text of a model's output: fit for a file, and marked as ``NoText`` where the output is None.
 
     Why this function: the host turns None into the text "None" here. Later, nothing tells it from a model that answers
     "None". And half a surrogate pair, as byte-level tokenizers give it, ends the host's log at that line.

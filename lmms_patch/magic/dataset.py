@@ -59,12 +59,12 @@ class Dataset:
 
     @property
     def left_out(self) -> int:
-        """Number of lines that are not usable."""
+        """Number of unusable lines."""
         return self.total - len(self.items)
 
     @property
     def note(self) -> str:
-        """One line that says which lines were left out and why; "" where none was."""
+        """A line with the number of left-out lines and the reasons; "" where no line was left out."""
         return (
             f"{self.name}: {self.left_out} of {self.total} items left out: {_why(self.faults, self.name)}"
             if self.left_out
@@ -116,7 +116,7 @@ class Checked:
     counts: Mapping[str, int]
 
     def level(self, level: str) -> list[Fault]:
-        """Return the faults of one level, ``error`` or ``warning``."""
+        """Return the faults of a level, ``error`` or ``warning``."""
         return [fault for fault in self.faults if fault.level == level]
 
     def kinds(self) -> list[tuple[str, str, int, int]]:
@@ -191,7 +191,8 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
     images: set[str] = set()
     total = usable = 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # a large image is not a fault
+        # Pillow warns of large images, which are no fault here.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         for line, item, line_faults in _lines(source, decode=True, drawn=True):
             total += 1
             faults += line_faults
@@ -289,7 +290,7 @@ def _why(faults: Sequence[Fault], name: str) -> str:
 
 
 def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[int, MagicItem | None, list[Fault]]]:
-    """Yield each line's number, its item where it is usable, and its faults.
+    """Yield each line's number, the item (None for an unusable line), and the faults.
 
     With ``drawn`` also the faults of the drawing.
     """
@@ -310,7 +311,7 @@ def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[
 
 
 def _check_id(row: Any, seen: dict[tuple[str, bool], tuple[str, int]], faults: Faults) -> None:
-    """Note an id that an earlier line has, exactly or but for white space.
+    """Note an id equal to an earlier line's id, exactly or up to white space.
 
     Args:
         row: the row.
@@ -342,7 +343,7 @@ def _check_image(
     sizes: dict[str, tuple[int, int] | ImageFaultError],
     decode: bool,
 ) -> tuple[int, int] | None:
-    """Note an image that cannot be read, and boxes that leave it; return its size where it can be read.
+    """Note an unreadable image, and boxes beyond the image; return the size of a readable image.
 
     Items with other faults are checked too, so that a user sees all faults at once.
     """
@@ -365,7 +366,7 @@ def _check_image(
 
 
 def _check_drawing(item: MagicItem, size: tuple[int, int], faults: Faults) -> None:
-    """Note boxes whose number can only be drawn in another box, and boxes that the drawing hides.
+    """Note boxes whose number has room only in a foreign box, and boxes hidden by the drawing.
 
     Boxes are numbered with the seed 0.
     """

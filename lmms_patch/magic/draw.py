@@ -47,15 +47,14 @@ _STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own bo
 _MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
 _LITTLE = 0.1  # of a box: a plate may hide that much of it to stand a pixel off all other outlines
 _MUCH = 0.5  # of a box: a plate may hide that much of it to keep off other outlines
-_CROSSING = (
-    3  # the kind of place that crosses another outline: those before it are free, those after it lie in other boxes
-)
+# The kind of place that crosses another outline: kinds before it are free, kinds after it lie in other boxes.
+_CROSSING = 3
 _EXCHANGES = 8  # how many sets of plates are asked to make room for one
 _HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
 
 
 class BoxError(PatchError):
-    """A box that cannot be drawn: outside the image, or empty."""
+    """A box outside the image, or an empty box."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class Drawing:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """Return a new RGB image as a person sees it: boxes are measured on it, and it is shown with or without them.
+    """Return a new RGB image as a person sees the image; boxes are measured on this upright image.
 
     EXIF orientation is applied and transparent pixels are put on white. 16-bit and floating-point images are scaled to
     8 bits (16 bits by their full range; 32 bits by their own range where they exceed 8 bits). CMYK and LAB are
@@ -112,12 +111,14 @@ def upright(image: Image.Image) -> Image.Image:
     if turned.mode == "LAB":
         srgb, lab = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
         turned = ImageCms.profileToProfile(turned, lab, srgb, outputMode="RGB") or turned
+    # Without a white ground, converting to RGB would show whatever colour lies under transparent pixels.
     if turned.has_transparency_data:
         turned = turned.convert("RGBA")
         white = Image.new("RGBA", turned.size, (*WHITE, 255))
         turned = Image.alpha_composite(white, turned)
     out = turned.convert("RGB")
     out = out.copy() if out is image else out
+    # EXIF would turn the upright image a second time for whoever reads it.
     out.info = {}
     return out
 
@@ -128,7 +129,8 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I;16"):
         values = values / 257
     elif image.mode == "I" and values.size and values.min() >= 0 and 255 < values.max() <= 65535:
-        values = values / 257  # a 16-bit PNG, as older versions of Pillow open it
+        # Older versions of Pillow open a 16-bit PNG in mode I.
+        values = values / 257
     elif values.size:
         low, high = np.nanmin(values), np.nanmax(values)
         if image.mode == "F" and low >= 0 and high <= 1:
@@ -157,6 +159,7 @@ def draw(image: Image.Image, boxes: Sequence[Rect], numbers: Sequence[int]) -> I
         return out
     drawing = layout(out.size, boxes, numbers)
     pen = ImageDraw.Draw(out)
+    # All halos before all outlines: a halo must not cut through a neighbour's red frame. Plates cover both.
     for outline in drawing.outlines:
         _ring(pen, outline.halo, outline.outer, WHITE)
     for outline in drawing.outlines:
@@ -208,7 +211,7 @@ def layout(size: tuple[int, int], boxes: Sequence[Rect], numbers: Sequence[int])
 
 
 def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
-    """Return the places (from 0) of the boxes whose plate covers a part of a box that does not hold theirs.
+    """Return the places (from 0) of boxes with a plate over a part of a foreign box.
 
     ``layout`` leaves such a plate only where the image has no other place for it: boxes too small for a number, side by
     side.
@@ -217,7 +220,7 @@ def in_other_boxes(boxes: Sequence[Rect], drawing: Drawing) -> list[int]:
 
 
 def hidden_shares(boxes: Sequence[Rect], drawing: Drawing) -> list[float]:
-    """Return for each box the share of its pixels that plates and outlines are painted on, from 0 to 1.
+    """Return for each box the share of its pixels under plates and outlines, from 0 to 1.
 
     A box's own plate counts, and so does its own outline where that lies inside the box, at the image's edge.
     """
@@ -227,9 +230,10 @@ def hidden_shares(boxes: Sequence[Rect], drawing: Drawing) -> list[float]:
 
 
 def _covered(box: Rect, rects: Any) -> int:
-    """Return how many pixels of a box lie in at least one of n rectangles."""
+    """Return the number of a box's pixels under any of n rectangles."""
     clipped = np.concatenate([np.maximum(rects[:, :2], box[:2]), np.minimum(rects[:, 2:], box[2:])], axis=1)
     clipped = clipped[(clipped[:, :2] < clipped[:, 2:]).all(axis=1)]
+    # On the grid of all edges a pixel under several rectangles counts once.
     xs, ys = np.unique(clipped[:, ::2]), np.unique(clipped[:, 1::2])
     cells = np.zeros((max(0, len(ys) - 1), max(0, len(xs) - 1)), bool)
     for left, top, right, bottom in clipped:
@@ -257,7 +261,7 @@ def _holders(regions: Any, place: int) -> Any:
 
 
 def _strangeness(rects: Any, regions: Any, place: int) -> tuple[Any, Any]:
-    """Return how far each of n places of a plate is in a box that is not its own.
+    """Return for each of n places of a plate how far the place lies in foreign boxes.
 
     Returns:
         For each place 0, 1 or 2 as in ``_meets_others``; and the largest share of the plate in one box that does not
@@ -349,7 +353,7 @@ def _require_inside(box: Rect, number: int, size: tuple[int, int]) -> None:
 
 
 def outline(box: Rect, size: tuple[int, int], width: int) -> Outline:
-    """Return the frame of one box: ``width`` pixels around it, moved inwards on the sides where the image ends.
+    """Return the frame of a box: ``width`` pixels around the box, inside the box where the image ends.
 
     >>> outline((0, 10, 20, 30), (100, 100), 2)
     Outline(outer=(0, 8, 22, 32), inner=(2, 10, 20, 30), halo=(0, 7, 23, 33))
@@ -376,7 +380,7 @@ def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int,
 
 
 def _strips(outer: Rect, inner: Rect) -> list[Rect]:
-    """Return rectangles that cover the area between ``inner`` and ``outer`` and do not overlap."""
+    """Return non-overlapping rectangles for the area between ``inner`` and ``outer``."""
     left, top, right, bottom = outer
     strips = (
         (left, top, right, inner[1]),
@@ -402,13 +406,14 @@ def _plate_size(text: str, points: int) -> tuple[int, int]:
     Plates of one font size are equally high.
     """
     left, _, right, _ = _font(points).getbbox(text)
+    # The height of all digits and "R", so that plates of a size are equally high.
     _, top, _, bottom = _font(points).getbbox("R0123456789")
     margin = max(2, round(points / 6))
     return int(right - left) + 2 * margin, int(bottom - top) + 2 * margin
 
 
 def _font_size(size: tuple[int, int], texts: Sequence[str], points: int) -> int:
-    """Return the font size asked for, or the largest that fits the image."""
+    """Return the font size asked for, or the largest at which all labels fit the image."""
     while points > 4:
         widths, heights = zip(*(_plate_size(text, points) for text in texts), strict=True)
         if max(widths) <= size[0] and max(heights) <= size[1]:
@@ -457,7 +462,7 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
 
 
 def _further(scene: _Scene, place: int, plate: tuple[int, int], avoid: Any) -> tuple[Any, Any]:
-    """Return places of a plate near its box that avoid other rectangles, shape (n, 4), and which of them lie inside the box.
+    """Return further places of a plate near its box without meeting ``avoid``, shape (n, 4), and which lie inside.
 
     If any place along a side of the box, or in it, is free, then a free place exists whose edges touch the ends of that
     side or a rectangle to avoid. So only such places are tried, and those that touch the edges of boxes that hold the
@@ -495,19 +500,19 @@ def _further(scene: _Scene, place: int, plate: tuple[int, int], avoid: Any) -> t
 
 
 def _crossings(first: Any, second: Any) -> Any:
-    """Return all pairs of a number of the first and one of the second, the first changing fastest, shape (n, 2)."""
+    """Return all pairs (first number, second number), the first changing fastest, shape (n, 2)."""
     return np.stack([np.tile(first, len(second)), np.repeat(second, len(first))], axis=1)
 
 
 def _few(places: list[int], most: int = 16) -> list[int]:
-    """Return the three aligned places, then other places evenly spread."""
+    """Return the three aligned places, then evenly spread places."""
     rest = places[3:]
     step = max(1, -(-len(rest) // (most - 3)))
     return places[:3] + rest[::step]
 
 
 def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tuple[list[Plate], float]:
-    """Return the plates of one font size, and how many of their pixels meet another plate.
+    """Return the plates at a font size, and the number of pixels shared between plates.
 
     With ``strict`` plates avoid other boxes.
     """
@@ -523,11 +528,14 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
         if strict:
             best = np.sort(np.argsort(fixed[-1], kind="stable")[:_OPTIONS])
             options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
+    # Plates with few good places choose first, since they cannot dodge later.
     order = sorted(range(len(texts)), key=lambda place: (int((fixed[place] < 1).sum()), place))
-    taken = np.zeros((len(texts), 4), np.int64)  # a plate without a place is empty, so it meets nothing
+    # Plates not yet placed are empty rectangles, which meet nothing.
+    taken = np.zeros((len(texts), 4), np.int64)
     meeting = _MEETING if strict else 50.0
     chosen: dict[int, int] = {}
 
+    # A plate may move once its neighbours have chosen, so all choose again until nothing changes.
     for _ in range(_PASSES):
         before = dict(chosen)
         for place in order:
@@ -563,12 +571,12 @@ def _moved(scene: _Scene, plates: Sequence[Plate], better: _Better) -> list[Plat
 
 
 def _others(plates: Sequence[Plate], place: int) -> Any:
-    """Return the rectangles of all plates but one, shape (k - 1, 4)."""
+    """Return the rectangles of all plates except the plate at ``place``, shape (k - 1, 4)."""
     return _rects(plate.rect for at, plate in enumerate(plates) if at != place)
 
 
 def _off_other_boxes(scene: _Scene, place: int, plate: Plate, others: Any) -> Plate | None:
-    """Return a plate that stood in a box not holding its own in any free room between boxes and plates, smaller where needed."""
+    """Return a plate moved out of a foreign box into free room nearby, smaller where needed; None if not moved."""
     strange = scene.regions[~_holders(scene.regions, place)]
     sizes = range(plate.size, min(plate.size, _TINY) - 1, -1) if _meets(plate, strange) else ()
     for points in sizes:
@@ -581,7 +589,7 @@ def _off_other_boxes(scene: _Scene, place: int, plate: Plate, others: Any) -> Pl
 def _first_free(
     scene: _Scene, place: int, plate: Plate, kinds: Sequence[_Kind], others: Any, sizes: Sequence[int]
 ) -> Plate | None:
-    """Return the plate in the best free place of the first kind, and there of the first font size, that has any.
+    """Return the plate in the best free place of the first possible kind and font size.
 
     None where none has.
 
@@ -597,6 +605,7 @@ def _first_free(
         (points, (np.concatenate([avoid, others]), most))
         for avoid, most in kinds
         for points in (sizes[-1:] if most == _MUCH else sizes)
+        # A place that suits any try suits the last, so without a place there the other tries are spared.
     ]
     last = _free_places(scene, place, plate.text, *tries[-1]) if tries else []
     if not last:  # no place of any kind and size
@@ -616,7 +625,7 @@ def _free_places(scene: _Scene, place: int, text: str, points: int, kind: _Kind)
 
 
 def _plates(scene: _Scene, place: int, text: str, points: int, places: tuple[Any, Any]) -> list[Plate]:
-    """Return the plate of a font size in each of n places (the form is that of ``_further``), that of least cost first."""
+    """Return the plate at a font size in each of n places, the cheapest place first."""
     rects = places[0][np.argsort(_fixed_cost(scene, place, *places, strict=True), kind="stable")]
     return [Plate((left, top, right, bottom), text, points) for left, top, right, bottom in rects.tolist()]
 
@@ -625,7 +634,7 @@ def _plates(scene: _Scene, place: int, text: str, points: int, places: tuple[Any
 
 
 def _cleared(scene: _Scene, plates: Sequence[Plate], sizes: Sequence[int]) -> list[Plate]:
-    """Move plates that touch the outlines of other boxes, or meet other plates.
+    """Move plates off the outlines of foreign boxes and off further plates.
 
     Where it helps, plates in their way move too.
 
@@ -643,7 +652,7 @@ def _cleared(scene: _Scene, plates: Sequence[Plate], sizes: Sequence[int]) -> li
 
 
 def _kinds(scene: _Scene, place: int) -> list[_Kind]:
-    """Return the kinds of places of a plate, best first: the rectangles to avoid, and the largest share of a box that the plate may hide.
+    """Return the kinds of places for a plate, best first: rectangles to avoid, and the largest share of a box to hide.
 
     The first three are free: a pixel or more from all other outlines; maybe beside one; and maybe hiding much of a box.
     The next may cross outlines; the next may lie in a box that does not hold the plate's own, but crosses no outline;
@@ -665,7 +674,7 @@ def _kinds(scene: _Scene, place: int) -> list[_Kind]:
 
 
 def _kind(scene: _Scene, plate: Plate, kinds: Sequence[_Kind], others: Any) -> int:
-    """Return the number of the kind of a plate's place, from 0; the number of kinds where it meets another plate."""
+    """Return the kind of a plate's place as a number from 0; the number of kinds where the plate meets another."""
     if _meets(plate, others):
         return len(kinds)
     hidden = _hidden(_rects([plate.rect]), scene.regions).max()
@@ -673,7 +682,7 @@ def _kind(scene: _Scene, plate: Plate, kinds: Sequence[_Kind], others: Any) -> i
 
 
 def _off_outlines(scene: _Scene, place: int, plate: Plate, others: Any, *, sizes: Sequence[int]) -> Plate | None:
-    """Return a plate that touched the outline of another box, or met another plate, in a place of a better kind.
+    """Return a plate moved off a foreign outline or another plate to a place of a better kind; None if not moved.
 
     Args:
         scene: the boxes on their image.
@@ -688,22 +697,23 @@ def _off_outlines(scene: _Scene, place: int, plate: Plate, others: Any, *, sizes
         return None
     now, usual = _kind(scene, plate, kinds, others), _not_larger(plate, sizes)
     tiny = range(usual[-1] - 1, _TINY - 1, -1) if now > _CROSSING else ()
+    # Free places and places across outlines come before places inside foreign boxes.
     outside, inside = (
         kinds[: min(now, _CROSSING + 1)],
         kinds[_CROSSING + 1 : now],
-    )  # of boxes that do not hold the plate's own
+    )
     tries = ((outside, usual), (outside, tiny), (inside, usual), (inside, tiny))
     found = (_first_free(scene, place, plate, some, others, some_sizes) for some, some_sizes in tries)
     return next((better for better in found if better), None)
 
 
 def _not_larger(plate: Plate, sizes: Sequence[int]) -> list[int]:
-    """Return the plate's font size and all smaller ones of some, falling."""
+    """Return the plate's font size and the smaller of the given sizes, falling."""
     return [plate.size, *sorted({points for points in sizes if points < plate.size}, reverse=True)]
 
 
 def _with_room(scene: _Scene, plates: Sequence[Plate], place: int, sizes: Sequence[int]) -> list[Plate] | None:
-    """Return the plates after one has taken a free place, and those that stood there have moved to free places of their own.
+    """Move a plate to a free place, and the plates there to free places elsewhere; return all plates.
 
     None where the plate crosses no other outline and no other plate, or this cannot be done.
     """
@@ -726,7 +736,7 @@ def _with_room(scene: _Scene, plates: Sequence[Plate], place: int, sizes: Sequen
 
 
 def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool) -> Any:
-    """Return the cost of each candidate place as far as it does not depend on the other plates, shape (candidates,)."""
+    """Return each candidate place's cost apart from plates already placed, shape (candidates,)."""
     regions, frames = scene.regions, scene.frames
     hidden = _hidden(rects, regions)
     hidden[:, place] *= 1.5
@@ -740,7 +750,7 @@ def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool
 
 
 def _hidden(rects: Any, regions: Any) -> Any:
-    """Return what share of each of k boxes each of n rectangles hides, shape (n, k)."""
+    """Return the hidden share of each of k boxes under each of n rectangles, shape (n, k)."""
     return _overlap(rects, regions) / np.maximum(1, _area(regions))
 
 
@@ -759,7 +769,7 @@ def _area(rects: Any) -> Any:
 
 
 def _overlap(first: Any, second: Any) -> Any:
-    """Return the number of pixels that each of n rectangles shares with each of m, shape (n, m)."""
+    """Return the number of pixels shared by each of n with each of m rectangles, shape (n, m)."""
     wide = np.minimum(first[:, None, 2], second[None, :, 2]) - np.maximum(first[:, None, 0], second[None, :, 0])
     high = np.minimum(first[:, None, 3], second[None, :, 3]) - np.maximum(first[:, None, 1], second[None, :, 1])
     return np.maximum(0, wide) * np.maximum(0, high)

@@ -128,7 +128,7 @@ class MagicBuild(Struct, kw_only=True):
     Attributes:
         fingerprint: of the questions, scenes and settings: a build goes on only with the same
         settings: that decide the items
-        counts: by name (docs/magic.md)
+        counts: by name
         items: by id, what was noted
     """
 
@@ -145,7 +145,7 @@ class FaultCount(Struct, kw_only=True):
 
     Attributes:
         level: error: the item is left out of runs
-        kind: what is wrong; docs/magic.md says what to do about each
+        kind: what is wrong
         lines: on how many lines
     """
 
@@ -164,7 +164,7 @@ class FaultJson(Struct, kw_only=True):
         key: where in the line, as boxes[2].relevant, places from 1; empty: the whole line
         message: what is wrong, and what is allowed
         level: error: the item is left out of runs
-        kind: what is wrong; docs/magic.md says what to do about each
+        kind: what is wrong
     """
 
     line: Count

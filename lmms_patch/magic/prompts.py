@@ -33,7 +33,7 @@ class Example:
 def ask(
     question: str, boxes: int, examples: Sequence[Example] = (), *, images: bool = False, correct: bool = False
 ) -> str:
-    """Return the prompt: examples, conditions, question. It ends where the thought process begins.
+    """Return the prompt: examples, conditions, question, and the beginning of the thought process.
 
     Args:
         question: the question.
@@ -66,7 +66,7 @@ def go_on(prefix: Sequence[str]) -> str:
 
 
 def ask_to_go_on(prompt: str, prefix: Sequence[str]) -> str:
-    """Return the Self-Heal prompt with the steps in the prompt itself, for models that cannot continue a turn of their own.
+    """Return the Self-Heal prompt with the steps included, for models without the means to continue a turn.
 
     Args:
         prompt: from ``ask``.
@@ -88,7 +88,7 @@ def _thoughts(steps: Sequence[str]) -> str:
 
 
 def _task(boxes: int, examples: bool, several: bool, correct: bool) -> str:
-    """Return the conditions of figure 13, and for Self-Heal the condition that figure 14 adds."""
+    """Return the conditions of figure 13, with the additional condition of figure 14 for Self-Heal."""
     look = "the last image" if several else "the image"
     if boxes:
         one = boxes == 1

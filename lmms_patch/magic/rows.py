@@ -35,7 +35,7 @@ _UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of charact
 
 
 KINDS: tuple[str, ...] = get_args(formats.FaultKind)
-"""The kinds of faults, in the order in which counts are shown; docs/magic.md says what to do about each."""
+"""The kinds of faults, in the order in which counts are shown."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,18 @@ class Fault:
 
 @dataclass
 class Faults:
-    """The faults of one line, collected while it is read."""
+    """The faults of a line, collected while the line is read."""
 
     line: int
     item: str = ""
     found: list[Fault] = field(default_factory=list)
 
     def error(self, key: str, message: str, kind: str = "value wrong") -> None:
-        """Note a fault that makes the item unusable."""
+        """Note a fault for which runs leave the item out."""
         self.found.append(Fault(self.line, self.item, key, message, "error", kind))
 
     def warn(self, key: str, message: str, kind: str) -> None:
-        """Note a fault that leaves the item usable."""
+        """Note a fault with which runs still use the item."""
         self.found.append(Fault(self.line, self.item, key, message, "warning", kind))
 
     @property
@@ -86,7 +86,7 @@ class Faults:
 
 
 def parse(row: Any, faults: Faults) -> MagicItem | None:
-    """Convert a row to an item; return None, and note at least one error, where it cannot be used.
+    """Convert a row to an item; None, with at least an error noted, where the row cannot be used.
 
     Args:
         row: an object of the JSONL file, or a row of a table, where null means absent.
@@ -142,7 +142,7 @@ def to_row(item: MagicItem) -> dict[str, Any]:
 
 
 def check_size(boxes: Any, size: tuple[int, int], faults: Faults) -> None:
-    """Note every box that leaves an image at its right or lower edge.
+    """Note every box beyond the right or lower edge of the image.
 
     Args:
         boxes: ``boxes`` of a row, unchecked: entries that are not boxes are ignored here, since ``parse`` reports them.
@@ -180,7 +180,7 @@ def _short(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Escape the characters of a text that files and terminals do not keep: control characters, line ends, surrogates (``\x1b``, ``\ud800``).
+    r"""Escape characters lost in files and terminals (``\x1b``, line ends, ``\ud800``).
 
     >>> printable("q\ud8001")
     'q\\ud8001'
@@ -189,7 +189,7 @@ def printable(text: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Return whether a text can be an item's id: no character of it needs escaping."""
+    """Return whether a text can be an item's id: no character needs escaping."""
     return printable(text) == text
 
 
@@ -209,7 +209,7 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def noting_repeats(repeats: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return an ``object_pairs_hook`` that goes on where a key occurs twice, and adds a printable line on it to ``repeats``."""
+    """Return an ``object_pairs_hook`` to accept duplicate keys, with a printable line for each in ``repeats``."""
 
     def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         try:
@@ -242,7 +242,8 @@ def _values(
         if key not in keys or (value is None and not one.required):
             continue
         if key == "schema" and isinstance(value, float) and value == SCHEMA:
-            value = SCHEMA  # tables store a column of whole numbers and nulls as 1.0
+            # A table column with whole numbers and nulls is stored as floats: 1 comes as 1.0.
+            value = SCHEMA
         said, found = fault(value, one.type).removeprefix("it "), "value wrong"
         if value is None or (said and one.required and isinstance(value, str) and not value.strip()):
             said, found = "is empty" if value is not None else "is null" if key in row else "is missing", "key missing"
@@ -290,7 +291,7 @@ def _image(row: Mapping[str, Any], faults: Faults) -> str:
 
 
 def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
-    """Return the boxes without a fault of their own, and the length of the list.
+    """Return the boxes without faults, and the length of the list.
 
     (empty, None) where there is no list.
     """
@@ -304,6 +305,7 @@ def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
     if len(value) > ALL_BOXES:
         faults.error("boxes", f"{len(value)} boxes; at most {ALL_BOXES} can be drawn with their numbers", "many boxes")
         return [], len(value)
+    # The place numbers the box, so a faulty box is left out only after numbering.
     boxes = [_box(one, f"boxes[{place}]", faults) for place, one in enumerate(value, 1)]
     _check_set(value, faults)
     return [box for box in boxes if box is not None], len(value)
@@ -345,7 +347,7 @@ def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
 
 
 def _box(value: Any, key: str, faults: Faults) -> Box | None:
-    """Return an entry as a box; None where it has a fault, which is noted."""
+    """Return an entry as a box; None, with the fault noted, for a faulty entry."""
     if not isinstance(value, Mapping):
         faults.error(
             key,
@@ -395,7 +397,7 @@ def _is_whole(number: Any) -> bool:
 
 
 def _steps(value: Any, count: int | None, faults: Faults) -> tuple[Step, ...]:
-    """Return the steps; ``count`` is the number of boxes, None where it is not known."""
+    """Return the steps; ``count`` is the number of boxes, or None where unknown."""
     if value is None:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
@@ -437,7 +439,7 @@ def _step(value: Any, key: str, faults: Faults) -> Step | None:
 
 
 def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
-    """Note boxes that a step names and the item does not have.
+    """Note boxes named in a step but missing in the item.
 
     In a wrong step the name may be the very error, so there it is a warning.
     """

@@ -32,7 +32,7 @@ _WANTED = f"a {' or '.join(SUFFIXES)} file, a folder with one, or a name on the 
 
 
 class DatasetError(PatchError):
-    """A MAGIC dataset that cannot be found, read or used."""
+    """A MAGIC dataset not to be found, read or used."""
 
 
 class ImageFaultError(Exception):
@@ -48,7 +48,7 @@ class ImageFaultError(Exception):
 
 
 def open_image(data: Path | bytes) -> Image.Image:
-    """Open an image of one of ``FORMATS`` with at most ``MOST_PIXELS``; its pixels are not decoded yet.
+    """Open an image of any of ``FORMATS`` with at most ``MOST_PIXELS``, without decoding the pixels yet.
 
     Raises:
         ImageFaultError: the image has more pixels.
@@ -76,7 +76,8 @@ def decode_image(data: Path | bytes) -> Image.Image:
         return image
     except ImageFaultError:
         raise
-    except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
+    except Exception as error:
+        # Pillow's decoders raise almost any exception on damaged files.
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
 
 
@@ -89,6 +90,7 @@ def _strictly() -> Iterator[None]:
 
     lmms-eval switches ``LOAD_TRUNCATED_IMAGES`` on for the whole process, which fills the missing part with grey.
     """
+    # The setting is Pillow's own and global, so one thread at a time may change it.
     with _one_at_a_time:
         before = ImageFile.LOAD_TRUNCATED_IMAGES
         ImageFile.LOAD_TRUNCATED_IMAGES = False
@@ -110,6 +112,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
             return ImageOps.exif_transpose(image).size
         with open_image(data) as image:
             width, height = image.size
+            # These four orientations turn the image by a quarter.
             return (height, width) if image.getexif().get(0x0112) in (5, 6, 7, 8) else (width, height)
     except ImageFaultError:
         raise
@@ -118,7 +121,7 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
 
 
 def below(path: Path, *folders: Path) -> bool:
-    """Return whether a path lies in one of some folders, wherever links lead.
+    """Return whether a path lies in any of some folders, after following links.
 
     False for a path that cannot be followed.
     """
@@ -137,6 +140,7 @@ def _home(folder: Path) -> tuple[Path, ...]:
     real = folder.resolve()
     for parent in folder.absolute().parents:
         if parent.name == "snapshots" and parent.parent.name.startswith("datasets--"):
+            # In the hub's cache, files of a snapshot are links into ``blobs``.
             return real, parent.parent.resolve() / "blobs"
     return (real,)
 
@@ -153,7 +157,7 @@ def _first_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A line that cannot be read as a row, and why."""
+    """A line not readable as a row, and the reason."""
 
     why: str
 
@@ -194,9 +198,8 @@ class Source:
                 raise ImageFaultError(
                     f"{shown} is a path; the images of a dataset on the hub lie in its rows", missing=True
                 )
-            if name.startswith("\\\\") or not below(
-                path, *self.homes
-            ):  # a Windows share: resolving its path would already contact the server
+            # Resolving the path of a Windows share would already contact the server, so it is refused unresolved.
+            if name.startswith("\\\\") or not below(path, *self.homes):
                 where = f"leads out of the dataset's folder ({self.folder})"
                 raise ImageFaultError(
                     f"{shown} {where}; an image lies below it, also where links lead: copy it there", missing=True
@@ -205,7 +208,8 @@ class Source:
                 if path.is_file():
                     return path
                 kind = "is a folder" if path.is_dir() else "is no file" if path.exists() else "is missing"
-            except OSError as error:  # a name that is too long, a folder that may not be entered
+            except OSError as error:
+                # For example a name that is too long, or a folder that may not be entered.
                 kind = f"cannot be looked for: {error.strerror}"
             raise ImageFaultError(f"{shown} {kind} (looked in {self.folder})", missing=True)
         value = row.get("image")
@@ -243,6 +247,7 @@ def open_source(path: str | Path, split: str) -> Source:
             )
         return _jsonl(file) if file.suffix == ".jsonl" else _parquet(file)
     name = str(path)
+    # A missing path such as data/items must not be looked for on the hub.
     if (
         re.fullmatch(r"[\w.-]+/[\w.-]+", name)
         and not name.startswith(".")
@@ -273,6 +278,7 @@ def _jsonl(path: Path) -> Source:
         try:
             with path.open("rb") as file:
                 for line, raw in enumerate(file, 1):
+                    # Windows editors write a byte order mark, which JSON does not allow.
                     raw = raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw
                     if raw.strip():
                         yield line, _row(raw)
@@ -321,6 +327,7 @@ def _parquet(path: Path) -> Source:
             raise DatasetError(f"{path} cannot be read after row {line}: {_first_line(error)}") from None
 
     def blob(line: int) -> Any:
+        # One row group at a time: images of the whole file may not fit memory.
         group = groups[line - 1]
         if held.get("group") != group:
             held.update(
@@ -338,17 +345,18 @@ def _hub(name: str, split: str) -> Source:
 
     try:
         table = datasets.load_dataset(name, split=split)
-    except Exception as error:  # the hub, the network, the cache and pyarrow each have their own exceptions
+    except Exception as error:
+        # Hub, network, cache and pyarrow raise exceptions of many kinds.
         raise DatasetError(
             f"{name}: no such file, and the hub gives no split {split!r} of it ({_first_line(error)}); "
             "without a network, give a file or a folder, or a dataset that was downloaded before"
         ) from None
     homes: tuple[Path, ...] = ()
     if isinstance(table.features.get("image"), datasets.Image):
+        # Undecoded, so that an image that cannot be read is a fault of its line, not of the whole dataset.
         table = table.cast_column("image", datasets.Image(decode=False))
-        homes = tuple(
-            Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE)
-        )  # where it was downloaded to
+        # Images of a hub dataset may lie in the caches only.
+        homes = tuple(Path(one).resolve() for one in (datasets.config.HF_CACHE_HOME, datasets.config.HF_DATASETS_CACHE))
 
     def rows() -> Iterator[tuple[int, Any]]:
         yield from enumerate(table, 1)

@@ -60,7 +60,7 @@ REASON = 110
 
 @dataclass(frozen=True)
 class Case:
-    """One task of one model, as findings read it.
+    """A task of a model as the rules of findings read the task.
 
     Attributes:
         key: by which the place that shows findings links to the task's numbers.
@@ -94,7 +94,7 @@ class Case:
 
     @property
     def score(self) -> str:
-        """What FIP and MPP are called: the metric, and whether it is of every order of the options."""
+        """The name of FIP and MPP in sentences: the metric, with a note where scores are of every order of options."""
         return f"{self.metric}{' in every order of the options' * self.kind.every_order}"
 
     @property
@@ -111,11 +111,11 @@ class Case:
 
     @property
     def gate(self) -> Gate | None:
-        """The gate; None of a task without one."""
+        """The gate; None for tasks without a gate."""
         return self.analysis.gate if self.analysis else None
 
     def index(self, n: int) -> Estimate:
-        """Return the index that people should go by."""
+        """Return the headline index: luck-corrected where its null is measured, else 1 − MPP / FIP."""
         name = f"{self.kind.index}{n}"
         index = self.measures[name]
         return reading.headline(index, self.measures.get(f"{name}_adj"), reading.null_of(self.grid(n))) or index
@@ -141,7 +141,7 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence.
+    """A sentence to read first, with the cases behind the sentence.
 
     Attributes:
         kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``,
@@ -218,16 +218,15 @@ _RULES = {
 
 
 def findings(cases: Sequence[Case]) -> list[Finding]:
-    """Return what to know of some tasks, the most important first; every task is in at least one sentence."""
+    """Return the sentences to read first on some tasks, most important first, with every task in some sentence."""
     cases, family = _held_together(cases)
     teller = _Teller(cases)
     ruled: dict[str, list[Case]] = {name: [] for name in _RULES}
     for one in cases:
         for name in _rules_of(one):
             ruled[name].append(one)
-    said_already = {
-        (one.model, one.base): one for one in ruled["no image"]
-    }  # a blind run of such a benchmark only says so again
+    # "No image is needed" says already what a blind run of the same benchmark shows.
+    said_already = {(one.model, one.base): one for one in ruled["no image"]}
     again = [one for one in ruled["without"] if (one.model, one.base) in said_already]
     ruled["without"] = [one for one in ruled["without"] if one not in again]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
@@ -239,6 +238,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         for words, among in by_words.items():
             clauses.setdefault(rule.about, []).append((words.format(teller.listed(name, among)), among))
     sentences = list(clauses.items())
+    # The last rules of ``_RULES`` are the least important: merge from the end.
     while len(sentences) > MOST:
         (_, first), (_, second) = sentences[-2:]
         sentences[-2:] = [("other", [*first, *second])]
@@ -251,7 +251,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
 
 
 def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller: _Teller) -> list[Finding]:
-    """Add to findings what one run, and one of many tasks, cannot tell.
+    """Add the limits of a single run and of many tasks to findings, and any contradiction by a run in every order.
 
     And what a run in every order of the options says of a single cell.
     """
@@ -267,9 +267,8 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
         )
         if None in checks:
             words = by_key[one.cases[0]].kind.words
-            notes.append(
-                words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", ""))
-            )  # clips have no _crci
+            # There is no _crci for clips.
+            notes.append(words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", "")))
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
             notes.append(
                 f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}."
@@ -283,7 +282,7 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
 
 
 def said_of(results: Iterable[Result]) -> list[str]:
-    """Return the sentences to know first of some results, for places that show no links."""
+    """Return the findings of some results as plain sentences, for places without links."""
     return [one.text for one in findings([case(result) for result in results])]
 
 
@@ -301,6 +300,7 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
         if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image")
     ]
     out, family = list(cases), len(places)
+    # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something.
     for said in range(family, 0, -1):
         level = 1 - (1 - LEVEL) * said / family
         for place in places:
@@ -311,19 +311,15 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
 
 
 def _rules_of(case: Case) -> list[str]:
-    """Return the rules under which a case falls: one, and ``contradicted`` beside it where that is so."""
+    """Return the rules of a case: the main rule, then ``contradicted``, ``lines`` and ``subtitled`` where true."""
     kind = case.kind
     if not case.analysis and case.measures["score"].value is None:
         return ["unread"]
     if case.metric == "bypass":  # the host's mark of --predict_only
         return ["unread"]
     if kind.regions:
-        ends = case.measures["regions_mean"]
-        return (
-            [_by_sign(ends, "relevant", "adversarial", "boxes alike")]
-            if "regions_mean" in case.measures
-            else ["unread"]
-        )
+        ends = case.measures.get("regions_mean")
+        return ["unread" if ends is None else _by_sign(ends, "relevant", "adversarial", "boxes alike")]
     if kind.hides:
         return [_of_hidden(case)]
     if kind.index:
@@ -345,7 +341,7 @@ def _rules_of(case: Case) -> list[str]:
 
 
 def _of_hidden(case: Case) -> str:
-    """Return the rule of a task that hides boxes: by the extra drop, or by that of the relevant boxes where no doc has both sets."""
+    """Return the rule of a task with hidden boxes: by the extra drop, else by the relevant boxes' drop."""
     extra, drop = (case.measures.get(name) for name in (EXTRA, "drop_relevant"))
     if extra is None or drop is None or (case.gate and case.gate.valid is False):
         return "unread"
@@ -373,40 +369,46 @@ def _of_tst(case: Case) -> str:
 
 def _of_index(case: Case) -> list[str]:
     """Return the rules under which a case with an index falls."""
+    # First: where the gate fails no index may be read, whatever its value.
     if case.gate and case.gate.valid is False:
         return ["no image" if reading.does_not_look(case.gate) else "unread"]
     if not case.grids or any(case.index(n).value is None for n in case.grids):
         return ["unread"]
     marked = any(case.grid(n).mark for n in case.grids)
     rule = _together({_of_grid(case, n) for n in case.grids})
-    beside = ["contradicted"] if marked and rule != "undecided" else []  # an undecided case says so itself
+    # The sentence on an undecided case tells of the contradiction already.
+    beside = ["contradicted"] if marked and rule != "undecided" else []
     on_lines = [one.low for n in case.grids if (one := case.measures.get(f"on_lines{n}")) and one.low is not None]
     beside += ["lines"] if any(low > 0 for low in on_lines) else []
     return [rule, *beside, *(["subtitled"] if case.subtitled else [])]
 
 
 def _of_grid(case: Case, n: int) -> str:
-    """Return the rule of one grid."""
+    """Return the rule of a grid."""
     index, grid = at_level(case.index(n), max(case.level, case.index(n).level)), case.grid(n)
     low, high = index.low, index.high
     measured = _is_measured(case, n)
-    if low is None or high is None or low == high:  # without width: of an earlier version, it says nothing
+    # Earlier versions wrote intervals without width, which say nothing.
+    if low is None or high is None or low == high:
         return "undecided"
+    # A contradiction is settled only by a measured null.
     if not measured and reading.mark_of(grid):
         return "undecided"
     if low > 1:
         return "mislead"
+    # The slack is for rounding: an end on the edge of the band counts as within.
     if low >= WHOLE - 1e-9:
         return "whole"
     if low > 0:
         return "more"
-    if not measured:  # the best of n² tries rises by luck alone, so a low index that is not corrected may be luck
+    # The best of n² tries rises by luck alone, so a low index that is not corrected may be luck.
+    if not measured:
         return "undecided"
     return "cell" if high <= 0 else "even" if low >= -EVEN and high <= EVEN else "undecided"
 
 
 def _is_measured(case: Case, n: int) -> bool:
-    """Return whether the index that people should go by is the corrected one, with a measured null."""
+    """Return whether the headline index is luck-corrected with a measured null."""
     adj = case.measures.get(f"{case.kind.index}{n}_adj")
     return reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is not None
 
@@ -415,6 +417,7 @@ def _together(rules: set[str]) -> str:
     """Return the rule of a case from those of its grids."""
     if len(rules) == 1:
         return next(iter(rules))
+    # Before mixing: an undecided grid leaves the case undecided, whatever the rest says.
     if "undecided" in rules:
         return "undecided"
     if rules <= {"whole", "more", "mislead"}:
@@ -476,7 +479,8 @@ class _Teller:
     def __init__(self, cases: Sequence[Case]) -> None:
         self._names = names(cases)
         known = {(one.model, one.base, one.kind.name): one for one in cases}
-        asked_once = len(known) == len(cases)  # else a benchmark's tasks are told apart by their own names
+        # Where a model was asked a benchmark's kind twice, only the tasks' names tell results apart.
+        asked_once = len(known) == len(cases)
         self._models = Counter((base, kind) for _, base, kind in known) if asked_once else Counter[tuple[str, str]]()
         self._full = {(one.model, one.base): one for one in cases if "fip" in one.measures and one.kind.index}
         self._of_clips = {one.base for one in cases if one.kind.needs_video}
@@ -530,7 +534,8 @@ class _Teller:
         measures = case.measures
         if rule in ("whole", "more", "cell", "even"):
             return self._index(case, _telling(case, rule)) if case.grids else "no index"
-        if rule == "mislead":  # an index above 1 is not a number that people should carry away
+        # An index above 1 misleads readers, so FIP and MPP stand in its place.
+        if rule == "mislead":
             best = measures.get(f"mpp{case.grids[0]}")
             told = f"{number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
             return f"{case.score} {case.kind.words.say(told)}"
@@ -638,7 +643,7 @@ class _Teller:
         return [*known, *self._chance(case)]
 
     def _curve(self, case: Case) -> list[str]:
-        """Return the scores along a curve, in its order; first that of the full image, where it is asked.
+        """Return the scores along a curve in order, the full image first where asked.
 
         A score that is of fewer docs stands beside the full image of the same docs, or where no full image is asked
         with the number of its docs.
@@ -672,7 +677,7 @@ class _Teller:
         ]
 
     def _undecided(self, case: Case) -> str:
-        """Return why a case is undecided: its index, and what would settle it."""
+        """Return the index of an undecided case and what would settle the question."""
         n = _telling(case, "undecided")
         index, grid = case.index(n), case.grid(n)
         said = [self._index(case, n)]
@@ -694,7 +699,7 @@ class _Teller:
         return ", ".join(said)
 
     def _on_wrong_images(self, case: Case, n: int) -> int:
-        """Return how many docs were also asked on a wrong image for the index that people should go by.
+        """Return the number of docs asked on wrong images for the headline index; 0 without a measured null.
 
         0 where that has no measured null.
         """
@@ -717,7 +722,7 @@ def _places(case: Case) -> list[str]:
 
 
 def _not_corrected(case: Case, n: int) -> str:
-    """Return why a measured null gave no luck-corrected index; empty where it gave one, or none was measured."""
+    """Return the reason why a measured null gave no luck-corrected index; else empty."""
     adj = case.measures.get(f"{case.kind.index}{n}_adj")
     return (
         _short(adj.reason)
@@ -727,7 +732,7 @@ def _not_corrected(case: Case, n: int) -> str:
 
 
 def _telling(case: Case, rule: str) -> int:
-    """Return the grid whose numbers show why a case falls under a rule: the finest whose own rule it is, else the finest."""
+    """Return the grid with a case's rule at its clearest: the finest grid under the rule, else the finest grid."""
     return next((n for n in case.grids if _of_grid(case, n) == rule), case.grids[0])
 
 

@@ -68,7 +68,7 @@ def band_colour(value: float) -> str:
 
 
 def share_level(share: float, cells: int) -> int:
-    """Return which of the nine colours a share of so many cells takes: 4 is an even share, 8 twice that or more.
+    """Return the colour, from 0 to 8, for a share among so many cells: 4 is an even share, 8 twice an even share.
 
     >>> share_level(1 / 9, 9), share_level(0.0, 9), share_level(0.9, 9)
     (4, 0, 8)
@@ -105,7 +105,7 @@ def variables() -> dict[str, tuple[str, str]]:
 
 
 def css() -> str:
-    """Return a style sheet with every colour as a custom property: light first, dark where system or reader ask for it; paper is light."""
+    """Return a style sheet with every colour as a custom property: light, dark on demand, and light on paper."""
 
     def rule(selector: str, ground: int) -> str:
         named = " ".join(f"--{name}: {pair[ground]};" for name, pair in {**PAGE, **variables()}.items())
@@ -116,7 +116,7 @@ def css() -> str:
 
 
 def in_page(colour: str) -> str:
-    """Return what a drawing in a page has in place of a colour for light ground, so that it follows the page's ground.
+    """Return a CSS variable in place of a colour for light ground, so as to follow the page's ground.
 
     >>> in_page("#0072b2"), in_page("#123456")
     ('var(--series-1, #0072b2)', '#123456')

@@ -30,7 +30,7 @@ RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 def every_eval_ever(
     run: Run, results: Iterable[Result], *, organization: str, relationship: str, retrieved: int
 ) -> dict[str, Any]:
-    """Return results of one run as an evaluation log of Every Eval Ever (https://github.com/evaleval/every_eval_ever).
+    """Return a run's results as an evaluation log of Every Eval Ever (https://github.com/evaleval/every_eval_ever).
 
     Args:
         run: the run.
@@ -79,17 +79,19 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
     top = full_marks(result.analysis, result.described["options"].get("scale"))
     metric, rows = result.metric, catalogue.keyed(result.kind, result.grids)
     for name, one in result.measures.items():
-        if one.value is None or name in ("score", "fip"):  # both are the primary metric under another name
+        # ``score`` and ``fip`` repeat the primary metric.
+        if one.value is None or name in ("score", "fip"):
             continue
         of_scores = name == metric or name.startswith("mpp")
         words = rows[name][0].words if name in rows else ""
+        # null in this schema means that the end is not known.
         low, high = (
             ("-Infinity", None if words == "corrected" else 1.0)
             if words
             else (0.0, top)
             if of_scores and top
             else (None, None)
-        )  # null: not known
+        )
         said = "; ".join(filter(None, (*reading.words(one), _of_failures(result, name))))
         yield {
             "evaluation_result_id": clean(f"{result.label}/{name}"),
@@ -113,7 +115,7 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _eee_uncertainty(one: Estimate) -> dict[str, Any]:
-    """Return the standard error and interval of a number; empty where it has none."""
+    """Return the standard error and interval of a number; empty without both."""
     out: dict[str, Any] = {}
     if one.se is not None:
         out["standard_error"] = {"value": one.se, "method": "bootstrap"}
@@ -125,7 +127,7 @@ def _eee_uncertainty(one: Estimate) -> dict[str, Any]:
 
 
 def _eee_source(result: Result) -> dict[str, Any]:
-    """Return the dataset of a result as Every Eval Ever names it."""
+    """Return the dataset of a result under Every Eval Ever's keys."""
     base = clean(result.base)
     if result.hub is None:
         return {"dataset_name": base, "source_type": "other"}
@@ -140,7 +142,7 @@ def _eee_source(result: Result) -> dict[str, Any]:
 
 
 def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[str]]:
-    """Return results as entries of the Hub's ``.eval_results/*.yaml``, and the tasks that have none because their data are not on the Hub.
+    """Return results as entries of the Hub's ``.eval_results/*.yaml``, and the tasks whose data are not on the Hub.
 
     Each result gives the native metric on full images under the base task's name, and each index that people should go
     by under the wrapped task's name with the grid.
@@ -185,7 +187,8 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
     """Yield the numbers of a result for the Hub: name, id of the task, estimate."""
     base, metric = result.base, result.metric
     score = result.measures["score"]
-    native = result.measures.get(metric, score)  # of one order, where the score is of every order of the options
+    # The metric's own number is of a single order, while ``score`` may be of every order.
+    native = result.measures.get(metric, score)
     if result.kind.full and native.value is not None:
         yield metric, base, native
     one = case(result)
@@ -198,7 +201,7 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
 
 
 def _meaning(result: Result, name: str, index: str) -> str:
-    """Say in a few words what a number is; of an index whether it is ``raw`` or ``corrected``."""
+    """Describe a number in a few words; for an index, say whether ``raw`` or ``corrected``."""
     if name == result.metric:
         return (
             f"{clean(name)}, {_harness(result.run)}'s own metric"
@@ -223,7 +226,7 @@ def _meaning(result: Result, name: str, index: str) -> str:
 
 
 def _harness(run: Run) -> str:
-    """Return the name of the program that asked the model."""
+    """Return the name of the program behind the run: lmms-eval or VLMEvalKit."""
     return "VLMEvalKit" if run.adapter == IMPORTED else "lmms-eval"
 
 
@@ -249,7 +252,7 @@ def _of_failures(result: Result, name: str) -> str:
 
 
 def _settings(result: Result) -> dict[str, str]:
-    """Return the settings that a reader of a single number must know: which docs, how many examples, which filter pipeline."""
+    """Return the settings needed to read a single number: docs, number of examples, filter pipeline."""
     known: Mapping[str, Any] = result.fingerprint
     return {
         key: clean(known[key])
@@ -259,7 +262,7 @@ def _settings(result: Result) -> dict[str, str]:
 
 
 def _day(date: str) -> str:
-    """Return the day of a run as ISO 8601 writes it; empty where its date is not as the harness writes dates."""
+    """Return the day of a run in ISO 8601; empty for a date in another form than the harness's."""
     found = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", date)
     return "-".join(found.groups()) if found else ""
 

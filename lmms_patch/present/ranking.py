@@ -29,7 +29,7 @@ NO_INTERVALS = "an index without interval: none for the mean"
 
 @dataclass(frozen=True)
 class By:
-    """A number that results are ranked by.
+    """A number for ranking results.
 
     Attributes:
         key: its name on the command line.
@@ -74,7 +74,7 @@ PRIMARY = By("score", "score", False, False, "the primary metric")
 
 
 def by_of(name: str) -> By:
-    """Return what a board is ranked by, by name; ``rci`` and ``index`` are other words for ``pcri``.
+    """Return the ranking number of a name; ``rci`` and ``index`` mean ``pcri``.
 
     Raises:
         OptionError: an unknown name.
@@ -106,7 +106,7 @@ def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
 
 
 def means_by_corrected(benchmarks: Iterable[Collection[Estimate | None]]) -> bool:
-    """Return whether means over benchmarks are of the luck-corrected index: where the ranks of each go by it.
+    """Return whether means use the luck-corrected index: only where every benchmark's ranks do.
 
     Never of both.
 
@@ -121,7 +121,7 @@ def means_by_corrected(benchmarks: Iterable[Collection[Estimate | None]]) -> boo
 
 @dataclass(frozen=True)
 class Place:
-    """The places that a result can have among ``of``: ``first`` .. ``last``, from 1."""
+    """A range of ranks ``first`` .. ``last`` among ``of`` results, from 1."""
 
     first: int
     last: int
@@ -132,7 +132,7 @@ class Place:
 
 
 def badness(estimate: Estimate, by: By, higher: bool = True) -> tuple[float, Ends]:
-    """Return a number and its interval on a scale where less is better. Without an interval it can be anything.
+    """Return a number and its interval on a scale where less is better; unbounded ends without an interval.
 
     Args:
         estimate: the number; defined.
@@ -204,7 +204,7 @@ def shared_benchmarks(have: Mapping[K, Collection[str]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Group(Generic[K]):
-    """Models that have benchmarks in common, directly or by way of others.
+    """Models connected by shared benchmarks, directly or through further models.
 
     Attributes:
         models: those that have all shared benchmarks, in the order in which they come: they are ranked.
@@ -220,7 +220,7 @@ class Group(Generic[K]):
 
 
 def groups(have: Mapping[K, Collection[str]]) -> list[Group[K]]:
-    """Return models in groups that have no benchmark in common with each other.
+    """Return models in groups without a common benchmark between groups.
 
     Args:
         have: the benchmarks of each model that may be averaged.
@@ -245,7 +245,7 @@ def groups(have: Mapping[K, Collection[str]]) -> list[Group[K]]:
 
 
 def as_shown(index: Estimate) -> Estimate:
-    """Return an index as tables show it: where they read "1.00, cells mislead" it is 1, as unsure as it is.
+    """Return an index as in tables: a value shown as "1.00, cells mislead" becomes 1, its interval moved along.
 
     Why: a mean must follow from the numbers that stand beside it.
     """
@@ -257,7 +257,7 @@ def as_shown(index: Estimate) -> Estimate:
 
 
 def standard_error(index: Estimate) -> float | None:
-    """Return the standard error that the width of an interval means; None without an interval."""
+    """Return the standard error implied by an interval's width; None without an interval."""
     if index.low is None or index.high is None:
         return None
     return (index.high - index.low) / (2 * normal_quantile((1 + index.level) / 2))
@@ -306,7 +306,7 @@ def _turned(index: Estimate) -> Estimate:
 
 
 def _surplus(index: Estimate) -> float:
-    """Return how much larger |index| comes out than it is, at most, given its interval."""
+    """Return the upper bound of how much noise enlarges |index|, given the interval."""
     error = standard_error(index)
     if index.value is None or not error or index.low is None or index.high is None:
         return 0.0
@@ -325,7 +325,7 @@ def folded_mean(size: float, se: float) -> float:
 
 
 def change(coarse: Estimate, fine: Estimate, published: bool = False) -> Estimate:
-    """Return how much an index changes from a grid to a finer one: (fine − coarse) / |coarse|, a fraction (PCRI paper, A.4.6).
+    """Return the relative change of an index to a finer grid: (fine − coarse) / |coarse| (PCRI paper, A.4.6).
 
     It has no interval, since both grids share their docs. It is not defined where the coarser index cannot be told from
     0.
@@ -383,9 +383,8 @@ def standings(
             ranked.append(
                 (model, mean_size([indices[name] for name in shared]), mean_index([indices[name] for name in shared]))
             )
-    values = [
-        round(size.value or 0.0, 9) for _, size, _ in ranked
-    ]  # equal means stay equal, whatever the order of the sum
+    # Rounded, so that equal means stay equal whatever the order of summing.
+    values = [round(size.value or 0.0, 9) for _, size, _ in ranked]
     spans = places([badness(size, INDEX)[1] for _, size, _ in ranked])
     ranks = [
         Standing(model, size, signed, 1 + sum(other < value for other in values), place, ())

@@ -68,7 +68,7 @@ class Sheet:
     note: str = ""
 
     def shown(self, row: Mapping[str, Cell], column: Column) -> str:
-        """Return a cell as people read it."""
+        """Return a cell as text for people."""
         return shown(row.get(column.key), column)
 
     def to_json(self) -> dict[str, Any]:
@@ -118,6 +118,7 @@ class Sheet:
         for place, cells in enumerate(zip(*lines, strict=True)):
             most = max(map(cell_len, cells))
             right = place > 0 and any(map(_LIKE_A_NUMBER.match, cells[1:]))
+            # The columns of texts at the left name the rows, so they are repeated in each part.
             named += place == named and not right
             pads = [" " * (most - cell_len(cell)) for cell in cells]
             columns.append([pad + cell if right else cell + pad for cell, pad in zip(cells, pads, strict=True)])
@@ -129,7 +130,7 @@ class Sheet:
 
 
 def _parts(columns: Sequence[Sequence[str]], named: int, width: int | None) -> list[list[Sequence[str]]]:
-    """Return columns in parts that fit a width, each beginning with the columns that name the rows.
+    """Return columns in parts within a width, each part beginning with the columns of row names.
 
     Args:
         columns: cells of equal length in each.
@@ -140,6 +141,7 @@ def _parts(columns: Sequence[Sequence[str]], named: int, width: int | None) -> l
     widths = [cell_len(column[0]) for column in columns]
     if width is None or sum(widths) + 2 * (len(widths) - 1) <= width:
         return [[*columns]]
+    # Where names alone would fill the line, fewer of them are repeated.
     while named > 1 and sum(widths[:named]) + 2 * (named - 1) > 2 * width / 3:
         named -= 1
     first = [*columns[:named]]
@@ -175,7 +177,7 @@ def column_of(name: str, title: str, more: str = "") -> Column:
 
 
 def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Sheet:
-    """Return a table that is only shown: its columns have no names.
+    """Return a table for display only, whose columns need no names.
 
     Args:
         heads: titles, or columns whose keys do not count.
@@ -187,7 +189,7 @@ def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Shee
 
 
 def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
-    """Return the columns that say something in any row."""
+    """Return the columns with a value in any row."""
     return tuple(c for c in columns if any(row.get(c.key) is not None for row in rows))
 
 
@@ -195,7 +197,7 @@ def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple
 
 
 def shown(cell: Cell, column: Column | None = None) -> str:
-    """Return a cell as people read it.
+    """Return a cell as text for people.
 
     >>> shown(Estimate(0.5, 0.1, 0.25, 0.75, 9, 9, 9)), shown(-0.25), shown(None)
     ('0.500 [0.250, 0.750]', '-0.250', '')
@@ -215,7 +217,7 @@ def shown(cell: Cell, column: Column | None = None) -> str:
 
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, thousands: bool = False) -> str:
-    """Return a number as people read it.
+    """Return a number as text for people.
 
     Args:
         value: the number; None or not finite: it is not defined.
@@ -232,6 +234,7 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, tho
     if isinstance(value, int):
         return f"{value:{form}d}"
     said = f"{value:{form}.{digits}f}"
+    # A rounded -0.0001 must not read as -0.000.
     return said if any(c in "123456789" for c in said) else said.lstrip("+-")
 
 
@@ -261,7 +264,7 @@ ESTIMATE = ("value", "se", "low", "high", "n", "clusters", "level")
 
 
 def to_json(cell: Cell, fields: Sequence[str] = (*ESTIMATE, "reason")) -> Any:
-    """Return a cell in plain JSON types: an estimate as an object, with a ``note`` of the words beside it.
+    """Return a cell in plain JSON types: an estimate as an object, with its notes under ``note``.
 
     Nothing as null.
 
@@ -278,7 +281,7 @@ def to_json(cell: Cell, fields: Sequence[str] = (*ESTIMATE, "reason")) -> Any:
 
 
 def _spread(cells: Sequence[Cell]) -> list[str]:
-    """Return the ends of the names of the CSV columns that some cells take."""
+    """Return the name endings of the CSV columns needed for some cells."""
     estimates = [cell for cell in cells if isinstance(cell, Estimate)]
     told = {
         "_note": any(map(reading.words, estimates)),
@@ -288,7 +291,7 @@ def _spread(cells: Sequence[Cell]) -> list[str]:
 
 
 def _csv_cell(cell: Cell, end: str) -> Any:
-    """Return what a cell has in one of its CSV columns."""
+    """Return a cell's value for a CSV column with a given name ending."""
     if isinstance(cell, Estimate):
         reason = cell.reason if cell.value is None else None
         value = {
@@ -300,6 +303,7 @@ def _csv_cell(cell: Cell, end: str) -> Any:
         }[end]
     else:
         value = cell if not end else None
+    # ``repr`` gives back the very same float; nan and infinity are no numbers in a CSV file.
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else ""
     if isinstance(value, str):

@@ -91,7 +91,7 @@ def _lost(found: TstDetails) -> bool:
 
 
 def together(found: TstDetails) -> Grouped | None:
-    """Return the numbers of folds that keep copies together; None where there are none."""
+    """Return the numbers under folds with copies kept together; None without such folds."""
     return next((found.by_grouping[name] for name in ("joined", "text") if name in found.by_grouping), None)
 
 
@@ -101,7 +101,7 @@ def _span(values: Sequence[float]) -> str:
 
 
 def copies(found: TstDetails) -> list[str]:
-    """Return what copies and near copies do to the numbers, one sentence each; empty where there are none."""
+    """Return the effects of copies and near copies on the numbers, a sentence each; empty without copies."""
     texts, by_grouping = known(found.texts), found.by_grouping
     near = known(texts.near) if texts else None
     if texts is None or not (texts.repeated or near):
@@ -137,7 +137,7 @@ def copies(found: TstDetails) -> list[str]:
 
 
 def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
-    """Return what folds that part copies say where the headline keeps copies together."""
+    """Return the findings under folds that part copies, where the headline keeps copies together."""
     beyond = f"{folds} are {said(parted.above)} above the constant answer"
     if parted.withheld:
         return [f"{beyond}, which is no finding: {REVERSED[parted.withheld]}"]
@@ -154,7 +154,7 @@ def said(difference: Estimate) -> str:
 
 
 def notes(found: TstDetails) -> list[str]:
-    """Return what the numbers mean, one sentence each, without the name of the task."""
+    """Return the meaning of the numbers, a sentence each, without the task's name."""
     out = [verdict(found).sentence]
     out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (known(found.unusable) or {}).items()]
     leak = found.leakage

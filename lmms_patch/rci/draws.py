@@ -41,24 +41,24 @@ _GUESSES = 3
 
 
 class Native(Protocol):
-    """The native aggregation M of one metric, as far as it is available."""
+    """The native aggregation M of a metric, as far as available."""
 
     @property
     def form(self) -> str | None:
-        """The form that is already known (from a finished run); None: not known."""
+        """The aggregation's form from a finished run; None where unknown."""
 
     @property
     def no_calls(self) -> str:
-        """The reason why M may not be called again and again; empty where it may."""
+        """The reason against repeated calls of M; empty where calls are allowed."""
 
     def whole(self) -> float | None:
         """Return M on full images, all docs."""
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        """Return FIP and MPP of a set of views, over the docs that are used for it; and why they are missing."""
+        """Return FIP and MPP over the docs of a set of views, and the reason where these are missing."""
 
     def aggregate(self, items: list[Any]) -> float | None:
-        """Return M of other items, without side effects; None where that is not possible."""
+        """Return M of any items, without side effects; None where not possible."""
 
 
 class Draws:
@@ -90,6 +90,7 @@ class Draws:
 
     def _by_sums(self, form: Form) -> None:
         rows = [form.rows(self.table.picked(chosen)) for choices in self.sets.values() for chosen in choices]
+        # Docs without a row add zeros to every sum, so a draw of them changes nothing.
         known = [np.where(np.isfinite(part).all(axis=1, keepdims=True), part, 0.0) for part in rows]
         self._rows = np.hstack(known) if rows else np.zeros((self.n, 0))
         self._width, at = rows[0].shape[1] if rows else 0, 0
@@ -103,12 +104,13 @@ class Draws:
         scores = np.concatenate(
             [self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)]
         )
-        if self.table.sampled:  # estimates lie outside the scale of the scores that they are made of
+        # With sampling, estimates of docs may lie outside the scale of scores.
+        if self.table.sampled:
             scores = scores.clip(*self.table.range_seen)
         self._ends = ends_of(scores, self._marks(form))
 
     def _marks(self, form: Form) -> float | None:
-        """Return the score of a doc with full marks: that of the golds, else the settings' scale.
+        """Return the score of a doc with full marks: the golds' score, else the settings' scale.
 
         None where there is neither.
         """
@@ -124,7 +126,9 @@ class Draws:
                 [native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]]
             )
         self.reason = native.no_calls
-        failed = all(map(math.isnan, self.point.values()))  # on all docs, so it would fail on samples of them too
+        # Where M fails on all docs it fails on every draw too.
+        failed = all(map(math.isnan, self.point.values()))
+        # With too few clusters there is no interval, so the calls are spared.
         if self.reason or failed or self.counts(np.ones(self.n, bool))[2] < TOO_FEW_CLUSTERS:
             self.drawn = {name: np.empty(0) for name in names}
             return
@@ -152,7 +156,7 @@ class Draws:
         return docs, int((sizes > 0).sum()), effective_clusters(sizes)
 
     def estimate(self, name: str, value: float | None = None, used: NDArray[np.bool_] | None = None) -> Estimate:
-        """Return M of one set with its interval.
+        """Return M of a set with an interval.
 
         Args:
             name: the set.
@@ -197,6 +201,7 @@ class Draws:
     def _of_sums(
         self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: NDArray[np.bool_]
     ) -> Estimate:
+        # Right-or-wrong answers of independent docs have an exact interval; draws would only add noise.
         if (
             form.plain
             and len(names) == 1
@@ -221,7 +226,8 @@ class Draws:
             [np.tile(unseen[:, k * width : (k + 1) * width], (1, count)) for k, count in enumerate(counts)]
         )
         for k, name in enumerate(names):
-            if name.startswith(UNIFORM):  # the expected score of a random guess is known, for unseen docs too
+            # The expected score of a uniform guess is known, also for docs never drawn.
+            if name.startswith(UNIFORM):
                 extremes[:, starts[k] * width : starts[k + 1] * width] = (
                     part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
                 )
@@ -232,15 +238,15 @@ class Draws:
         return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
 
     def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
-        """Return M of one set of right and wrong answers to independent docs; None where scores are graded."""
+        """Return M of right-or-wrong answers to independent docs; None for graded scores."""
         scores = self.sets[name][0].scores[used]
-        unit = {"percent": 100.0, "sum": float(len(scores))}.get(
-            form.name, 1.0
-        )  # one unit of a mean of scores, on the metric's own scale
+        # The factor turns a mean of scores into the metric's own scale.
+        unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 
     def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
-        """Return the sample of some docs; samples are remembered, since many numbers need that of all docs."""
+        """Return the sample of some docs, from a cache, since many numbers need the sample of all docs."""
+        # Keyed by the mask's bytes: many numbers share the same used docs.
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)

@@ -28,7 +28,7 @@ from lmms_patch.stats.resample import Estimate
 
 @dataclass(frozen=True)
 class OverModels:
-    """One index of several models.
+    """An index over several models.
 
     Attributes:
         of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the
@@ -48,7 +48,7 @@ class OverModels:
 
 @dataclass(frozen=True)
 class OneCell:
-    """The docs that models answer rightly from one cell. Right is at least half of what the doc's gold scores.
+    """The docs answered rightly from a single cell. Right is at least half of what the doc's gold scores.
 
     Attributes:
         docs: docs that all models were asked on all cells.
@@ -69,7 +69,7 @@ class OneCell:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """One task at one grid, over several models.
+    """A task at a grid, over several models.
 
     Attributes:
         task: its name.
@@ -93,7 +93,7 @@ class Ensemble:
 
 
 def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = None) -> list[Ensemble]:
-    """Return the numbers over several models, of each task that all of them have and each grid.
+    """Return the numbers over several models, for each shared task and grid.
 
     Args:
         runs: by model, the tasks of its run.
@@ -185,7 +185,7 @@ def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> Ove
 
 
 def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell | None:
-    """Return which docs several models answer from one cell.
+    """Return which docs several models answer from the same cell.
 
     None where docs are not right or wrong (as for the necessity map).
 

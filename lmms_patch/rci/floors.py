@@ -17,7 +17,7 @@ GOLDS_BEATEN = 0.05
 
 
 def chance_of(work: Work) -> Chance:
-    """Return the chance floor: a documented one, the most frequent gold, or the best uninformed answer."""
+    """Return the chance floor: a documented floor, the most frequent gold, or the best uninformed answer."""
     given = work.settings.chance
     asked = work.table.asked
     every = {name: work.draws.estimate(name) for name in FLOORS}
@@ -46,9 +46,8 @@ def _rule(work: Work) -> float | None:
     asked = work.table.asked
     if not asked or work.form is None or not work.form.plain or work.table.kind.every_order:
         return None
-    factor = {"percent": 100.0, "sum": float(len(asked))}.get(
-        work.form.name, 1.0
-    )  # from the mean of scores to the metric
+    # The factor turns a mean of scores into the metric's own scale.
+    factor = {"percent": 100.0, "sum": float(len(asked))}.get(work.form.name, 1.0)
     full = work.settings.scale or work.ceiling
     rule = published(asked, full / factor if full else 1.0)
     return None if rule is None else factor * rule
@@ -70,7 +69,7 @@ def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) ->
 
 
 def unread(work: Work) -> str:
-    """Describe the evidence that the scorer does not compare with the golds, and the remedy.
+    """Describe evidence for a scorer that ignores the golds, and the remedy.
 
     Empty where there is none.
 
@@ -81,6 +80,7 @@ def unread(work: Work) -> str:
     if golds is None or not work.table.higher or all(doc.format == "caption" for doc in work.table.asked):
         return ""
     tiny = 1e-9 * max(1.0, abs(work.fip or 0.0))
+    # ``fmax`` ignores nan: a doc counts with the best of its known scores.
     best = np.fmax.reduce([work.table.full_seen.scores, *(work.table.best_seen(n).scores for n in work.best)])
     beaten = int((best > golds.scores + 1e-9).sum())
     if ceiling is not None and ceiling <= 0:

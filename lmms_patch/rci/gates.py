@@ -18,7 +18,7 @@ from lmms_patch.stats.resample import Estimate
 
 
 class Gates:
-    """The gates of one task.
+    """The gates of a task.
 
     Args:
         work: the analysis in progress.
@@ -29,7 +29,7 @@ class Gates:
         self._work, self._unread = work, unread
 
     def of_all(self, fip: Estimate, chance: Chance, scale: float | None) -> tuple[gate.Gate, list[str]]:
-        """Judge whether an index may be read; also return what to mind, where the golds are not read, or the image was not checked.
+        """Judge whether an index may be read; return the gate and the cautions.
 
         Args:
             fip: FIP of all docs.
@@ -59,6 +59,7 @@ class Gates:
         judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self._work.part)
         looks = tuple(dataclasses.replace(one, reason=self._work.say(one.reason)) for one in judged.looks)
         judged = dataclasses.replace(judged, reason=self._work.say(judged.reason), looks=looks)
+        # A pass would rest on a floor made of golds that the scorer does not use; a refusal stands.
         if self._unread and not self._work.without_golds and judged.valid is not False:
             judged = dataclasses.replace(
                 judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self._unread}"
@@ -71,11 +72,12 @@ class Gates:
         return judged, [self._unread, unchecked]
 
     def of_set(self, n: Key, judged: gate.Gate) -> gate.Gate:
-        """Return the gate of the docs that grid n uses, where it leaves some out: the used docs may be the easy ones."""
+        """Return the gate over the docs of a grid with left-out docs, as the used docs may be the easy docs."""
         used = self._work.used[n]
         if judged.valid is not True or used.all() or not used.any():
             return judged
         fip = self._work.draws.estimate(f"full{n}", self._work.cells[n][0], used)
+        # A documented chance holds for any docs; an estimated floor is taken over the used docs.
         chance = Chance(judged.chance, judged.se_chance, "documented")
         if self._work.settings.chance is None:
             asked = [doc for doc, keep in zip(self._work.table.asked, used, strict=True) if keep]
@@ -126,9 +128,8 @@ class Gates:
             docs = int(used.sum())
             whole, difference = f"{name}_full", self._work.draws.estimate_of(minus, (f"{name}_full", name), None, used)
             wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
-            if (
-                not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS
-            ):  # FIP of all docs is more precise
+            # FIP over all docs is more precise than FIP over the used docs.
+            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:
                 of_all = self._work.draws.estimate_of(minus, ("fip", name))
                 if of_all.se is not None and of_all.se < difference.se:
                     whole, difference = "fip", of_all

@@ -15,7 +15,7 @@ from lmms_patch.rci.draws import minus
 from lmms_patch.rci.gates import Gates
 from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.work import Work
-from lmms_patch.runs import reading
+from lmms_patch.runs import luck_rows, reading
 from lmms_patch.runs.numbers import Grid
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.forms import Form
@@ -32,7 +32,7 @@ NO_ENDS = "the few docs that are right decide what a full pass would print: type
 
 
 class Grids:
-    """The numbers of each set of views of one task.
+    """The numbers of each set of views of a task.
 
     Args:
         work: the analysis in progress.
@@ -59,6 +59,7 @@ class Grids:
             if why
             else index(full, best, higher_is_better=self._work.table.higher, signed=self._signed(judged))
         )
+        # With a documented floor and scale, a scorer that ignores the golds does no harm.
         unread = "" if self._work.without_golds else self._unread
         reason = (
             self._work.too_many[n]
@@ -69,6 +70,7 @@ class Grids:
         count, sets = int(used.sum()), (f"full{n}", f"best{n}")
         nothing = Estimate(None, None, None, None, count, count, 0, self._work.settings.level, reason)
         value, gap, adj = nothing, nothing, None
+        # The gap needs no division by FIP, so it is given even where the index is not defined.
         if judged.valid is not False and point.gap is not None and not self._work.too_many[n]:
             gap = self._work.draws.estimate_of(minus, sets, point.gap, used)
         if not reason and point.value is not None:
@@ -92,7 +94,8 @@ class Grids:
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {medium}s earn as many by luck is assumed, not tested"
             )
-        banded = not self._work.table.kind.regions  # the papers' bands are of grids
+        # The papers define bands for grids only.
+        banded = not self._work.table.kind.regions
         return Grid(
             n=n,
             excluded=int((~used).sum()),
@@ -128,12 +131,14 @@ class Grids:
         if not math.isfinite(found.half):
             return dataclasses.replace(value, se=None, low=None, high=None, draws=0, reason=NO_ENDS)
         se = found.half / intervals.normal_quantile((1 + self._work.settings.level) / 2)
-        moved = value.value - found.value  # FIP or MPP may have been moved to the end of the scale
-        low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)  # no index is above 1
+        # Where FIP or MPP was clipped to the scale, the interval moves with the value.
+        moved = value.value - found.value
+        # No index is above 1.
+        low, high = found.low + moved, max(min(found.high + moved, 1.0), value.value)
         return dataclasses.replace(value, se=se, low=low, high=high, draws=0, reason="")
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
-        """Return what a reader of one set's numbers must know: cells that are too small, failed calls, an unknown gate."""
+        """Return the cautions on a set's numbers: too small cells, failed calls, an unknown gate."""
         warnings = list(filter(None, [fragmentation(n, self._work.table.kind.cells(n))])) if isinstance(n, int) else []
         if self._work.too_many[n]:
             warnings.append(f"no index: {self._work.too_many[n]}")
@@ -142,14 +147,14 @@ class Grids:
         return warnings
 
     def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
-        """Return the luck-corrected index: by a measured null where there is one, else by an assumed null."""
+        """Return the luck-corrected index: by a measured null where available, else by an assumed null."""
         if self._unread:
             return None
         measured = self._measured(n, used, scale)
         return self._assumed(n, used, scale) if measured is None else measured
 
     def _signed(self, judged: gate.Gate) -> bool:
-        """Return whether the metric's scale goes below 0: a profile says so, or an answer or the chance floor shows it."""
+        """Return whether the metric's scale goes below 0, by the profile, an answer, or the chance floor."""
         return (
             self._work.settings.signed or self._work.table.signed or (judged.chance is not None and judged.chance < 0)
         )
@@ -172,7 +177,7 @@ class Grids:
         form, scale = self._of_docs(scale)
         if form is None:
             return self._measured_by_calls(n, used, scale)
-        scores = self._work.table.measured_scores(n, form, used)
+        scores = luck_rows.measured(self._work.table, n, form, used)
         if scores is None:
             return None
         clusters = (
@@ -211,7 +216,7 @@ class Grids:
         form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
             return None
-        scores = self._work.table.luck_scores(n, form, used)
+        scores = luck_rows.from_donors(self._work.table, n, form, used)
         if scores is None:
             return None
         clusters = None if self._work.table.clusters is None else self._work.table.clusters[used]
@@ -233,6 +238,7 @@ class Grids:
     def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
         cells = self._work.table.cells(n)
         keep = used & np.isfinite(cells).all(axis=1)
+        # Shares of a score are meaningless with negative parts, or where lower is better.
         if not keep.any() or cells[keep].min() < 0 or not self._work.table.higher:
             return None
         clusters = None if self._work.table.clusters is None else self._work.table.clusters[keep]

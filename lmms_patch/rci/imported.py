@@ -63,7 +63,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Imported:
-    """A benchmark that was imported.
+    """An imported benchmark.
 
     Attributes:
         task: the name of the task in the written run.
@@ -158,7 +158,7 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
 
 
 def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
-    """Return the folder of each model: its name in letters, digits and ``_.-``, and never one that leads elsewhere.
+    """Return each model's folder: the name in letters, digits and ``_.-``, inside the output folder only.
 
     Raises:
         RecordError: two models have the same folder, where one would overwrite the other.
@@ -167,13 +167,15 @@ def _folders(models: Iterable[str], output: Path) -> dict[str, Path]:
     taken: dict[str, str] = {}
     for model in models:
         name = re.sub(r"[^\w.-]", "_", model)
+        # A name of dots alone would be a folder above the output.
         name = name.replace(".", "_") if not name.strip(".") else name
         folder = output / name
         other = next(
             (said for path in sorted(folder.glob("*_results.json")) if (said := _model_of(path)) not in (None, model)),
             None,
         )
-        other = taken.get(name.lower(), other)  # many file systems do not tell capitals apart
+        # Many file systems do not tell capitals apart.
+        other = taken.get(name.lower(), other)
         if other is not None:
             names = " and ".join(repr(line(one, 80)) for one in (other, model))
             raise RecordError(
@@ -204,7 +206,7 @@ class _Task:
 
 
 def _results(model: str, date: str, made: Sequence[_Task]) -> dict[str, Any]:
-    """Return a results file as lmms-eval lays it out."""
+    """Return a results file in lmms-eval's layout."""
     described = {
         one.spec.name: {
             "task": one.spec.name,
@@ -295,7 +297,7 @@ def _task(one: Benchmark, stated: Stated) -> _Task:
 def _scored_together(
     rows: Mapping[str, Mapping[str, Any]], turned: Mapping[str, str], scores: Mapping[str, Any]
 ) -> bool:
-    """Return whether a score is that of all turns of a question, so that a letter has no score of its own.
+    """Return whether all turns of a question share a score, so that no single letter has a score.
 
     Circular evaluation makes such scores. Where rows of one question are scored differently, each has its own.
     """
@@ -306,7 +308,7 @@ def _scored_together(
 
 
 def _of_turns(turned: Mapping[str, str], circular: float | None, metric: str, *, own_clusters: bool) -> str:
-    """Say what the score is of rows that are questions with their options turned, and what VLMEvalKit's own is."""
+    """Explain the score of rows with turned options, and VLMEvalKit's circular score."""
     theirs = (
         "some rows have no score, so the circular score is not known"
         if circular is None
@@ -319,7 +321,7 @@ def _of_turns(turned: Mapping[str, str], circular: float | None, metric: str, *,
 
 
 def _with_open(made: Plan, golds: Mapping[int, str]) -> Plan:
-    """Return a plan with other constant answers to open questions: golds that several of them share, and no answer.
+    """Return a plan with new constant answers to open questions: golds shared by several questions, and no answer.
 
     A gold of one question alone is that question's answer, and no habit of the benchmark.
     """
@@ -344,6 +346,7 @@ def _ordered(rows: Mapping[str, Any]) -> dict[int, str]:
 
     Doc ids are the indices where all are whole numbers, else places in their sorted order.
     """
+    # With leading zeros two indices could be the same number.
     if all(re.fullmatch(r"0|[1-9]\d{0,14}", key) for key in rows):
         return {int(key): key for key in sorted(rows, key=int)}
     return dict(enumerate(sorted(rows)))
@@ -424,6 +427,7 @@ def _record(
     for n in one.grids:
         if n in lost:
             continue
+        # A failed cell might have been the best, so the doc has no best cell.
         if views[0].failed or any(seen.failed for seen in views if seen.view.n == n):
             failing[n] = "a call failed"
         elif (place := best_cell(views, n, metric)) is not None:
@@ -460,6 +464,7 @@ def _record(
 def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -> ScoredView:
     """Return a view with its score; a failed call has none."""
     said = _said(part.rows[key])
+    # VLMEvalKit writes this text for a failed call and may still score it, by drawing a letter.
     if said.startswith(BY_KIT):
         return ScoredView(view, failed=line(said, 80))
     if score is None:
@@ -470,7 +475,7 @@ def _view(view: Any, part: Scored, key: str, score: float | None, metric: str) -
 def _earned(
     text: str, roles: Sequence[str], answer: Answer, scale: float, matched: bool
 ) -> tuple[tuple[str, ...], float]:
-    """Return what an uninformed answer or the gold earns, and in which roles that is known.
+    """Return the score of an uninformed answer or the gold, and the roles with a known score.
 
     An option is right or wrong, and a letter that is none of the doc's options is wrong. An open question of MMMU is
     matched: VLMEvalKit looks for the gold's text in the answer (``can_infer_text``). Of any other answer but the gold,

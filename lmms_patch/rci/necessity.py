@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lmms_patch.runs import luck_rows
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, Found, find
 from lmms_patch.runs.numbers import Necessity
@@ -68,6 +69,7 @@ def _map(
     checked = of & (found.text != UNKNOWN)
     how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
+    # Luck is counted on right and wrong answers of all docs: not on graded scores, not on a sample.
     without_luck = (
         None
         if table.sampled or refused or not of.any() or found.graded[of].any()
@@ -108,7 +110,7 @@ def _without_luck(
     """
     if form is None or not form.plain:
         return None
-    cells, either = (table.measured_scores(n, MEAN, of, with_full=with_full) for with_full in (False, True))
+    cells, either = (luck_rows.measured(table, n, MEAN, of, with_full=with_full) for with_full in (False, True))
     if cells is None or either is None:
         return None
     clusters = None if table.clusters is None else cluster_numbers(table.clusters[of].tolist())
@@ -138,6 +140,7 @@ def shares(
         return {str(need): intervals.mean((final == c).astype(float), clusters, **how) for c, need in enumerate(NEEDS)}
     state = np.select([text == UNKNOWN, text == 0, found.alike[of]], range(_STATES - 1), _STATES - 1)
     rows = np.zeros((len(image), len(_IMAGE) * _STATES))
+    # A doc is a 1 in the column of its class and text state, so sums over docs are counts.
     rows[np.arange(len(image)), (image - ONE_CELL) * _STATES + state] = 1
     sample = intervals.Sample(rows, clusters, used=text != UNKNOWN, **how)
     unseen = np.eye(rows.shape[1])[[c * _STATES + known for c in range(len(_IMAGE)) for known in (1, 2)]]
@@ -169,6 +172,7 @@ def shares_of(counts: Array) -> Array:
     )
     overall = yes.sum(axis=-1, keepdims=True) / (yes + no).sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore"):
+        # A class without any known doc takes the rate of all classes.
         rate = np.where(yes + no > 0, yes / (yes + no), overall)
     text = yes + others + unknown * rate
     image = no + unknown * (1 - rate)

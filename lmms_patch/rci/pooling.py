@@ -64,7 +64,7 @@ class Pooled:
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
-    """Return the pooled index of a group's members, for each grid that all of them have.
+    """Return the pooled index of a group's members, for each shared grid.
 
     None of tasks without an index over cells.
     """
@@ -100,8 +100,10 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
         rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))
         place = np.arange(len(table)) if table.clusters is None else table.clusters
+        # Clusters of different tasks must stay apart, even where their numbers are equal.
         labels += [f"{member.run.name}/{cluster}" for cluster in place[used]]
         docs += int(used.sum())
+        # A percent or a sum is turned into the scale of a doc's score, which is what is pooled.
         floor += used.sum() * analysis.chance.value / scale
         variance += (used.sum() * (analysis.chance.se or 0.0) / scale) ** 2
     stacked = np.vstack(rows)
@@ -111,11 +113,13 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         choose(side)
         for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True)
     )
-    sampled = any(table.sampled for table, _ in tables)  # estimates of docs lie outside the scale
+    # With sampling, estimates of docs may lie outside the scale.
+    sampled = any(table.sampled for table, _ in tables)
     ends = intervals.ends_of(stacked[:, :2].clip(low, high) if sampled else stacked[:, :2])
     fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(np.clip(stacked[:, 1].mean(), min(0.0, low), high)) if docs else None
     chance = floor / docs if docs else None
+    # Chances of tasks are independent, so their variances add.
     own = variance**0.5 / docs if docs else None
     se = (
         None
@@ -156,7 +160,7 @@ def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = N
 
 @dataclass(frozen=True)
 class Averaged:
-    """The average of several runs of one task (the papers average three; RCI A.3).
+    """The average of several runs of a task (the papers average three; RCI A.3).
 
     Attributes:
         task: its name.
@@ -178,7 +182,7 @@ class Averaged:
 
 
 def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) -> list[Averaged]:
-    """Average the tasks that all runs have.
+    """Average the tasks shared by all runs.
 
     Raises:
         RecordError: no task is in all runs, or a task was run with other settings or docs.
@@ -187,7 +191,7 @@ def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) 
 
 
 def together(runs: Sequence[Sequence[Analyzed]]) -> list[tuple[str, list[Analyzed]]]:
-    """Return each task that all runs have, with its result in each of them.
+    """Return each task shared by all runs, with the results.
 
     Raises:
         RecordError: no task is in all runs, or a task was asked of other docs in one of them, or with left-out views.
@@ -252,9 +256,11 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     tables = alike([table_of(a.run, changes)[2] for a in runs])
     form = forms.on(form, tables[0].merged)
     cells = [table.cells(n) for table in tables]
+    # Runs with equal answers give the same cell everywhere: splitting would only repeat the index.
     if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
         return None
     places = [table.best_places(n) for table in tables]
+    # Split: the cell is chosen on run a and scored on run b. Else both are the same run.
     pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
     parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
     for a, b in pairs:
@@ -265,6 +271,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         decides |= used
         for chosen in (tables[b].full, best):
             rows = form.rows(tables[b].picked(chosen))
+            # Docs that run a and run b cannot both use add zeros, as in ``draws``.
             rows[~(used & np.isfinite(rows).all(axis=1))] = 0
             parts.append(rows)
             scores.append(chosen.scores)
@@ -274,15 +281,14 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
         return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
 
-    unseen = np.tile(
-        form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs))
-    )  # alike in all runs
+    # A doc that no run drew is alike in all runs.
+    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))
     how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
     sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)
 
 
 def alike(tables: Sequence[Table]) -> list[Table]:
-    """Return tables of the docs that all runs have; a doc whose first call failed in one run is left out of all."""
+    """Return tables of the shared docs; a doc with a failed first call in any run is left out of all."""
     ids = sorted(set.intersection(*(set(table.place) for table in tables)))
     return [table.of(ids) for table in tables]

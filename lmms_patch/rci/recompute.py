@@ -36,7 +36,7 @@ LEAST_OF_CATEGORY = 20
 
 @dataclass(frozen=True)
 class Changes:
-    """Settings that differ from the run's; None: as in the run.
+    """Settings in place of the run's settings; None keeps the run's.
 
     Attributes:
         draws: see ``Settings``.
@@ -62,7 +62,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class TaskRun:
-    """One wrapped task of one finished run.
+    """A wrapped task of a finished run: its result and its records.
 
     Attributes:
         result: its numbers.
@@ -78,7 +78,7 @@ class TaskRun:
 
     @property
     def name(self) -> str:
-        """The task's name, with the filter where it is not the only one."""
+        """The task's name, with the filter where the task has several."""
         return (
             self.result.task
             if self.result.filter == "none" and not self.result.place
@@ -88,7 +88,7 @@ class TaskRun:
 
 @dataclass(frozen=True)
 class Analyzed:
-    """The recomputed numbers of one task.
+    """The recomputed numbers of a task.
 
     Attributes:
         run: what they are of.
@@ -106,7 +106,7 @@ class Analyzed:
 
     @property
     def result(self) -> Result:
-        """The result of the run with these numbers in place of its own."""
+        """The run's result with the recomputed numbers put in."""
         own = self.run.result
         if self.analysis is None:
             return own
@@ -148,7 +148,7 @@ def one_run(path: Path) -> Taken:
 
 
 def load(path: Path) -> list[TaskRun]:
-    """Read the wrapped tasks of a run that are analyzed, with their records.
+    """Read the tasks of a run whose numbers can be recomputed, with their records.
 
     Raises:
         RecordError: a file is missing, cut, of another schema, or holds fewer docs than were scored.
@@ -169,7 +169,7 @@ def load(path: Path) -> list[TaskRun]:
 
 
 def scores(result: Result, metric: str) -> dict[int, float]:
-    """Return by doc id what the first views score, without docs that have no score."""
+    """Return the score of each doc's first view by doc id; docs without a score are left out."""
     first = {record.doc_id: record.views[0].scores.get(metric) for record in samples.records(result)}
     return {doc_id: score for doc_id, score in first.items() if score is not None}
 
@@ -223,7 +223,7 @@ class Logged:
         return grid.fip, grid.mpp.value, "" if grid.mpp.value is not None else grid.reason
 
     def _check(self, name: str, chosen: Chosen, own: float | None, used: Any = None) -> None:
-        """Check that the log reproduces a number of the results file: otherwise the value would come from one file and its interval from another."""
+        """Check a number of the results file against the log, since its interval will come from the log."""
         known = chosen.scores if used is None else chosen.scores[used]
         if self._form is not None and own is not None and np.isfinite(known).all():
             check_number(self._run.name, name, self._form, self._table.value(self._form, chosen, used), own)
@@ -235,7 +235,7 @@ class Logged:
 def check_number(
     where: str, name: str, form: forms.Form, value: float, own: float, table: Table | None = None
 ) -> list[str]:
-    """Check that the log reproduces a number of the results file, within rounding.
+    """Check a number of the results file against the log, within rounding.
 
     Args:
         where: what an error starts with.
@@ -251,10 +251,12 @@ def check_number(
     Raises:
         RecordError: it gives another number.
     """
+    # The results file may hold rounded numbers: only as many decimals as it shows can agree.
     decimals = max(2, len(repr(own).partition(".")[2]))
     if not math.isfinite(own) or not math.isfinite(value) or forms.same(value, own, decimals):
         return []
-    near = form is forms.MEAN and abs(value - own) <= 0.02 * abs(own)  # ``analysis`` takes this form for captions
+    # For captions ``analysis`` takes the mean although the native aggregation differs a little.
+    near = form is forms.MEAN and abs(value - own) <= 0.02 * abs(own)
     if near and (table is None or all(doc.format == "caption" for doc in table.asked)):
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
     raise RecordError(
@@ -263,17 +265,17 @@ def check_number(
 
 
 def has_fip(result: Result, table: Table) -> bool:
-    """Return whether a run reported FIP of a table's docs: where it is not the harness's own number, only of its primary metric."""
+    """Return whether a run reported FIP of a table's docs."""
     return is_native(table) or (result.analysis is not None and result.analysis.metric == table.metric)
 
 
 def is_native(table: Table) -> bool:
-    """Return whether FIP of a table is the harness's own number: not where calls failed, nor where it is of every order of the options."""
+    """Return whether the harness's number is FIP: false with failed calls, and with several orders of options."""
     return not (table.kind.every_order or any(map(failures.unanswered, table.asked_records)))
 
 
 def fip_of(result: Result, table: Table) -> float | None:
-    """Return FIP of a table's docs as the run reported it; None where it did not.
+    """Return FIP of a table's docs as stored by the run; None where the run stored none.
 
     The number under the metric's own name is the harness's: over all docs, in their own order.
     """
@@ -283,7 +285,7 @@ def fip_of(result: Result, table: Table) -> float | None:
 
 
 def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = False) -> Analyzed:
-    """Compute the numbers of one task with other settings.
+    """Compute the numbers of a task with changed settings.
 
     Raises:
         RecordError: the log lacks the metric, cluster field or category.
@@ -318,7 +320,7 @@ def sets_of(run: TaskRun) -> tuple[Key, ...]:
 
 
 def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
-    """Compute the numbers of each category with the run's own settings.
+    """Compute the numbers of each category under the run's settings.
 
     Returns:
         The numbers by category; none, with the reason, where they cannot be computed (no reason where the run names no
@@ -341,13 +343,13 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
 
 
 def category_names(table: Table) -> list[str]:
-    """Return the categories of the docs as text, sorted, without the docs that have none."""
+    """Return the distinct categories of the docs as sorted texts."""
     values = (record.fields.get("category") for record in table.records)
     return sorted({str(value) for value in values if value is not None})
 
 
 def _part(table: Table, category: str) -> Table:
-    """Return the docs of one category as a table of their own, with the metric, direction and clusters of the whole."""
+    """Return the docs of a category as a table, with metric, direction and clusters of the whole table."""
     return table.of(record.doc_id for record in only(table.logged, category))
 
 
@@ -367,6 +369,7 @@ def _categories(
         name: part for name in names if not (part := _part(table, name)).sampled or part.asked_docs >= LEAST_OF_CATEGORY
     }
     return {
+        # A category is not the whole run, so its stored numbers cannot serve.
         name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True)
         for name, part in parts.items()
     }
@@ -377,6 +380,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     described = run.result.described
     options = Options.of_file(described["options"], run.name)
     metric = changes.metric or described["metric"]
+    # Docs share the objects of equal views, so few are left to look at.
     known = {
         m for view in failures.different(view for record in run.records for view in record.views) for m in view.items
     }
@@ -387,6 +391,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     higher = run.result.better(metric)
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
+    # These settings were made for the run's metric, and mean nothing for another.
     if changes.metric is not None and changes.metric != described["metric"]:
         base = dataclasses.replace(
             base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False
@@ -406,7 +411,7 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
 
 
 def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
-    """Return the recorded field that names clusters; None: docs are independent."""
+    """Return the recorded field by which docs cluster; None for independent docs."""
     named = {
         kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)
     }
@@ -428,8 +433,9 @@ def _recorded(run: TaskRun, name: str) -> bool:
 
 
 def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:
-    """Return the form of the aggregation: as the run found it, else the form that fits the run's numbers."""
+    """Return the form of the aggregation: stored by the run, or else recognised from the run's numbers."""
     analysis = run.result.analysis
+    # Only for the analysed metric did the run look for a form.
     if analysis is not None and analysis.metric == table.metric:
         return forms.FORMS.get(analysis.form or "")
     checks = [(table.picked(table.full), fip_of(run.result, table))]

@@ -27,7 +27,7 @@ GUESSES = 20
 
 
 class Work:
-    """What the numbers of one task are made of (the arguments: ``analysis.analyse``)."""
+    """The inputs of a task's numbers, prepared once (arguments as in ``analysis.analyse``)."""
 
     def __init__(
         self,
@@ -109,6 +109,7 @@ class Work:
                 (self._picked(self.best[n], self.used[n]), best),
             ]
         known = [check for check in checks if check[1] is not None]
+        # A finished run cannot call the aggregation, so its stored numbers are the only checks.
         if not self.native.no_calls:
             known += self._random_checks()
         form, warning = forms.recognise(known, self.settings.form)
@@ -157,7 +158,7 @@ class Work:
         return picked.where(mask)
 
     def _sets(self) -> dict[str, list[Chosen]]:
-        """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs that grid n uses."""
+        """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs used by grid n."""
         sets = {"fip": [self.table.full]}
         sets |= {name: floor for name in FLOORS if (floor := self._floor(name))}
         for n, used in self.used.items():
@@ -184,10 +185,12 @@ class Work:
         if self.blind is not None and self.form is not None and self.form.of_scores:
             others["blind"] = Chosen([None] * len(self.table), self._blind_scores())
         for name, other in others.items():
+            # The full image counts over the same docs, so that the difference is paired.
             both = np.isfinite(other.scores) & np.isfinite(full.scores)
             if both.any():
                 sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
-        if self.form is None:  # otherwise luck is computed from sums (``luck.measured``)
+        # With a known form, luck is computed from sums instead (``luck.measured``).
+        if self.form is None:
             for n, used in self.used.items():
                 wrong = self.table.wrong_best(n)
                 both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)
@@ -207,6 +210,7 @@ class Work:
         if name == "uniform" and self.table.kind.every_order:
             scores = self.table.marks * guessed(np.array([doc.options for doc in asked]))
             return [Chosen(self.table.full.items, scores)] if self.form is not None and self.form.linear else []
+        # Docs share the objects of equal answers, so each is picked once.
         of_doc = {id(doc): pick(doc, name, self.constants) for doc in failures.different(asked)}
         picks = [of_doc[id(doc)] for doc in asked]
         if not picks or not all(picks):
@@ -217,6 +221,7 @@ class Work:
             }
             scores = np.array([means[id(doc)] for doc in asked])
             return [Chosen([answers[0].item for answers in picks], scores)]
+        # A form that is not linear cannot be averaged doc by doc, so whole guesses are drawn.
         stream = generator(self.settings.seed)
         guesses = [
             [answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)]

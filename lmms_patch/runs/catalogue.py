@@ -23,7 +23,7 @@ from lmms_patch.stats.resample import Estimate
 
 
 class Absent(Enum):
-    """Says that a task does not have a number, where null says that it is not defined."""
+    """Marks a number as absent from a task, where null says: not defined."""
 
     ABSENT = "absent"
 
@@ -36,7 +36,7 @@ Of = Callable[["Kind", "Keys"], Iterable[Key | None]]
 
 @dataclass(frozen=True)
 class Keys:
-    """The sets, points and places of a task: each of its numbers is of the whole task, or of one of these keys.
+    """The sets, points and places of a task: the keys of its numbers. A number without a key is of the whole task.
 
     Attributes:
         sets: grids, or sets of boxes, that have an index.
@@ -50,7 +50,7 @@ class Keys:
 
     @classmethod
     def asked(cls, kind: Kind, grids: Iterable[int], places: Sequence[int] = ()) -> Keys:
-        """Return the keys of a task of a kind that was asked these grids."""
+        """Return the keys of a task by its kind and grids."""
         return cls(kind.sets(grids), kind.points(grids), places)
 
 
@@ -96,11 +96,11 @@ class Number:
 
     @property
     def signed(self) -> bool:
-        """Whether it has a sign: it is an index, or a difference."""
+        """Whether the number has a sign: an index, or a difference."""
         return self.scale in ("index", "difference")
 
     def called(self, kind: Kind, key: Key | None) -> str:
-        """Return what pages call the number of one key; its name where nobody has words for it."""
+        """Return what pages call the number of a key; its name where nobody has words for the number."""
         size, letter = (
             (kind.words.size(key), chr(ord("A") + key - 1))
             if isinstance(key, int)
@@ -118,11 +118,11 @@ class Number:
         )
 
     def index(self, kind: Kind, key: Key | None = None) -> str:
-        """Return what people read an index as, of one key or of any."""
+        """Return an index's name for people, of a key or of any key (``reading.name``)."""
         return reading.name(str(kind.prefix), key, corrected=self.words == "corrected")
 
     def named(self, kind: Kind, key: Key | None) -> str:
-        """Return the name of the number of one key."""
+        """Return the name of the number of a key."""
         return self.name.format(index=kind.prefix, kind=kind.name, key="" if key is None else end(key))
 
 
@@ -131,7 +131,7 @@ def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
 
 
 def _once(flag: str) -> Of:
-    """Return the keys of a single number: one None for kinds with a flag of ``Kind`` (``full``, ``regions``, ...), nothing for others."""
+    """Return a function for ``Number.of``: a single number for kinds with a flag (``full``, ``regions``, ...), nothing for the rest."""
     return lambda kind, keys: (None,) if getattr(kind, flag) else ()
 
 
@@ -160,7 +160,7 @@ def _places(kind: Kind, keys: Keys) -> Iterable[Key | None]:
 
 
 def _wrong(analysis: Analysis, what: str) -> Value:
-    """Return what a gate knows of the docs that were asked on wrong images; 0 or None where none was."""
+    """Return what a gate knows of the docs asked on wrong images; 0 or None without such docs."""
     looks = [one for one in analysis.gate.looks if one.against == "wrong images"]
     docs, other = (looks[0].docs, looks[0].other) if looks else (0, None)
     return docs if what == "docs" else other
@@ -188,7 +188,7 @@ def _chance(analysis: Analysis) -> Estimate:
 
 
 def _part(part: str, name: str) -> Get:
-    """Return a function that takes a number from a part of an analysis (``regions``, ``turned``, ``hidden``).
+    """Return a function to take a number from a part of an analysis (``regions``, ``turned``, ``hidden``).
 
     ABSENT where there is no such part.
     """
@@ -201,7 +201,7 @@ def _of(numbers: Mapping[Any, Any] | None, key: Key) -> Any:
 
 
 def _line(name: str) -> Get:
-    """Return a function that takes a number of windows from an analysis; ABSENT where it has none."""
+    """Return a function to take a number of windows from an analysis; ABSENT where the analysis has no windows."""
     return lambda analysis, key: ABSENT if analysis.lines is None else getattr(_of(analysis.lines, key), name)
 
 
@@ -501,7 +501,8 @@ def keys_of(analysis: Analysis) -> Keys:
 
 
 def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
-    """Yield the numbers of a task, each with its key: those of one set of views together."""
+    """Yield the numbers of a task with their keys, all numbers of a set of views together."""
+    # numbers of boxes and of windows have sets as keys too, and belong beside the remaining numbers of their set
     for _, group in itertools.groupby(
         NUMBERS, lambda number: number.of if number.of not in (_boxes, _shifted) else _sets
     ):
@@ -511,7 +512,7 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the numbers that a results file has as columns, by column name.
+    """Return the columns of a results file, by name.
 
     ``rci3`` is followed by ``rci3_low`` and ``rci3_high``.
 
@@ -540,11 +541,11 @@ def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
 
 
 def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
-    """Return every number that a task may have, by the names of its columns and of what tables show.
+    """Return every possible number of a task, by the names of its columns and of what tables show.
 
     Args:
         kind: of the task.
-        grids: that it was asked.
+        grids: those asked.
     """
     found = keyed(kind, grids)
     return {
@@ -555,7 +556,8 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
 
 
 def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | None]]:
-    """Return every number that a task may have, each with its key, by its name; arguments as of ``named``."""
+    """Return every possible number of a task with its key, by its name; arguments as of ``named``."""
+    # how many places the gold takes is not known before docs are, so all possible places are named
     return {
         number.named(kind, key): (number, key)
         for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))
@@ -563,7 +565,7 @@ def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | Non
 
 
 def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:
-    """Return the numbers of a family (``Number.name``) that a task has, by their keys."""
+    """Return a task's numbers of a family (``Number.name``), by their keys."""
     known = keyed(kind, grids)
     return {
         key: measures[one]
@@ -583,7 +585,7 @@ def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
 
 
 def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
-    """Return the titles of a task's numbers by name, as far as rows have one."""
+    """Return the titles of a task's numbers by name, where a row has a title."""
     return {name: number.title.format(key=key) for name, (number, key) in keyed(kind, grids).items() if number.title}
 
 
@@ -609,7 +611,7 @@ def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None)
 
 
 def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind, key: Key | None) -> Estimate:
-    """Return an index with the words that stand beside it (``reading``)."""
+    """Return an index with its words (``reading``)."""
     if not number.words or key is None:
         return found
     grid, marginal = analysis.sets[key], analysis.gate.marginal
@@ -624,7 +626,7 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
 
 
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
-    """Return a number without an interval, with the reason why it has none."""
+    """Return a number without an interval, with the reason for the lack."""
     return Estimate(
         value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL)
     )

@@ -133,9 +133,8 @@ def _seconds(run: Run, logged: Mapping[str, Path], out: float) -> tuple[float | 
         return None, "it used a response cache (--use_cache), whose answers took no time"
     throughput = data.get("throughput")
     generated = throughput.get("total_gen_tokens") if isinstance(throughput, dict) else None
-    if (
-        _is_count(generated) and out > 1.01 * generated
-    ):  # failed calls that were asked again make it a little less or more
+    # failed calls that were asked again make it a little less or more
+    if _is_count(generated) and out > 1.01 * generated:
         return (
             None,
             f"its process made {generated:,.0f} tokens, its logs have {out:,.0f}: a part is from a journal, or from other processes",

@@ -72,9 +72,8 @@ def measures(result: Result) -> dict[str, Estimate]:
         elif name not in ours and not (kind.folds and name.startswith("tst")):
             out[name] = without_interval(value, result.docs)
     magic = result.details.get("magic")
-    if (
-        kind.name == "magic" and not magic and any(value is not None for value in numbers.values())
-    ):  # bare numbers would pass for the task's own
+    # bare numbers would pass for the task's own
+    if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):
         raise RecordError(
             f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program"
         )
@@ -137,9 +136,8 @@ def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
         kind: of the task.
     """
     top = full_marks(analysis)
-    sampled = (
-        analysis.asked is not None and analysis.asked.estimated
-    )  # the exact interval of a share is of docs that were all asked
+    # the exact interval of a share is of docs that were all asked
+    sampled = analysis.asked is not None and analysis.asked.estimated
     return catalogue.estimates(analysis, kind, None if top is None or sampled else (0.0, top))
 
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from lmms_patch.ask.kinds import BESIDE, Key, Kind, Words, end
 from lmms_patch.runs import reading, typed
@@ -40,7 +40,7 @@ _ALIKE = (
 
 
 def since(path: str) -> int:
-    """Return the version from which on a number is computed as it is now; 0: every version computed it alike.
+    """Return the version since when a number is computed as now; 0: all versions computed the number alike.
 
     3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied
     their answers are, and the necessity map is luck-corrected.
@@ -521,7 +521,7 @@ def _disagreement(grid: Grid) -> str:
 
 
 def none_used(key: Key) -> str:
-    """Return why there is no number over a set of views that no doc is used for."""
+    """Return why a set of views without usable docs has no number."""
     return (
         "no doc can be used at this grid"
         if isinstance(key, int)
@@ -530,7 +530,7 @@ def none_used(key: Key) -> str:
 
 
 def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
-    """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null).
+    """Return sentences for a running task: its numbers, and what to mind (such as an index of null).
 
     Args:
         analysis: the numbers.
@@ -595,6 +595,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
                 "regions_mean": regions.average,
             }.items()
         ]
+    # grids may repeat a warning
     return told, list(dict.fromkeys(mind))
 
 
@@ -613,15 +614,12 @@ def number(value: float | None) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Return an analysis (or any part of it) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    """Convert a value to plain JSON types: dataclasses and Structs to objects, arrays to lists, nan to null."""
+    if isinstance(value, Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
-        known = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        return {
-            name: to_json(one)
-            for name, one in known.items()
-            if one is not None or name not in getattr(value, "LEFT_OUT", ())
-        }
+        names = getattr(value, "__struct_fields__", None) or [f.name for f in dataclasses.fields(value)]
+        absent = [name for name in getattr(value, "LEFT_OUT", ()) if getattr(value, name) in (None, (), {})]
+        return {name: to_json(getattr(value, name)) for name in names if name not in absent}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray):

@@ -35,7 +35,7 @@ MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), whi
 
 @dataclass(frozen=True)
 class Noted(Estimate):
-    """An index with words that stand beside it in every table; JSON keeps the number.
+    """An index with the words to show beside its number in every table; JSON keeps the number alone.
 
     Attributes:
         words: such as ``assumed null``.
@@ -59,7 +59,7 @@ def circular(metric: str, metrics: Mapping[str, float | None]) -> str:
 
 
 def words(estimate: Estimate | None) -> tuple[str, ...]:
-    """Return the words that stand beside a number."""
+    """Return the words to show beside a number."""
     return estimate.words if isinstance(estimate, Noted) and estimate.value is not None else ()
 
 
@@ -69,9 +69,10 @@ def misleads(estimate: Estimate | None) -> bool:
 
 
 def shows_interval(estimate: Estimate | None) -> bool:
-    """Return whether people see the interval: one of an assumed null holds the truth far too seldom.
+    """Return whether people see the interval: not of an assumed null, which holds the truth far too seldom.
 
-    Nor do they see one without width, as runs of earlier versions have it where no doc failed: it claims to be certain.
+    Nor an interval without width, as runs of earlier versions have where no doc failed: such an interval claims to be
+    certain.
     """
     return (
         not misleads(estimate)
@@ -81,23 +82,23 @@ def shows_interval(estimate: Estimate | None) -> bool:
 
 
 def assumed(estimate: Estimate | None) -> bool:
-    """Return whether a number rests on an assumed null: no rank and no rule may rest on it."""
+    """Return whether a number rests on an assumed null: then no rank and no rule may rest on the number."""
     return ASSUMED in words(estimate)
 
 
 def contradicted(estimate: Estimate | None) -> bool:
-    """Return whether the luck-corrected index contradicts this one, which is not."""
+    """Return whether the luck-corrected index contradicts a number, which is the index without correction."""
     return CONTRADICTED in words(estimate)
 
 
 def noted(estimate: Estimate, *said: str) -> Estimate:
-    """Return the number with words beside it; empty words are none."""
+    """Return the number with words to show beside; empty words are left out."""
     kept = tuple(word for word in said if word)
     return estimate if not kept or estimate.value is None else Noted(**_fields(estimate), words=kept)
 
 
 def plain(estimate: Estimate) -> Estimate:
-    """Return the number without the words beside it."""
+    """Return the number without its words."""
     return Estimate(**_fields(estimate)) if isinstance(estimate, Noted) else estimate
 
 
@@ -132,17 +133,18 @@ def corrected(
     more = (MARGINAL if marginal else "", SAMPLED if sampled else "")
     if null != MEASURED:
         return noted(estimate, ASSUMED, *more)
+    # only an interval wholly above 1 shows that cells mislead; a value above 1 may be noise
     misleads = estimate.low is not None and estimate.low > 1
     return noted(estimate, f"{parts} mislead" if misleads else "", *more)
 
 
 def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
-    """Return the index that people should go by: the luck-corrected one where luck is measured, else 1 − MPP / FIP."""
+    """Return the index for people to go by: luck-corrected where luck is measured, else 1 − MPP / FIP."""
     return adj if null == MEASURED and adj is not None and adj.value is not None else index
 
 
 def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
-    """Return what people read an index as: "RCI" is 1 − MPP / FIP, "luck-corrected RCI" is the other number.
+    """Return an index's name for people: "RCI" for 1 − MPP / FIP, "luck-corrected RCI" for the corrected index.
 
     Args:
         index: ``rci``, ``pcri``, ``crci``, ``trci``, or ``index`` where it can be any of these.
@@ -158,7 +160,7 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
 
 
 def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where all is below.
 
     Args:
         low: its lower end.
@@ -177,7 +179,7 @@ def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -
 
 
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
-    """Return a number as people read it: with its interval, and the words beside it.
+    """Return a number as text for people, with its interval and its words.
 
     Args:
         estimate: the number; not None.
@@ -194,7 +196,7 @@ def text(estimate: Estimate, number: Callable[[float], str]) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """Return a p-value as people read it; empty where there is none.
+    """Return a p-value as text for people; empty for None.
 
     >>> p_text(0.0004), p_text(0.0421), p_text(None)
     ('<0.001', '0.042', '')
@@ -220,6 +222,7 @@ def refusal(reason: str) -> str:
     >>> refusal("the answers do not depend on the image (full image 0.6, a wrong image 0.6, 300 docs)")
     'does not look'
     """
+    # files keep the reason as a sentence, so the beginning of the sentence tells why the gate fails
     for words in (OF_IMAGES, OF_CLIPS):
         for said, short in ((SAME, DOES_NOT_LOOK), (NOT_SHOWN, NOT_SHOWN)):
             if reason.startswith(words.say(said)):
@@ -233,23 +236,23 @@ def does_not_look(gate: Gate) -> bool:
 
 
 def is_sampled(analysis: Analysis | None) -> bool:
-    """Return whether docs were left out, so that the numbers are estimates."""
+    """Return whether the numbers are estimates because docs were left out."""
     return analysis is not None and analysis.asked is not None and analysis.asked.estimated
 
 
 def looks(gate: Gate) -> bool | None:
-    """Return whether the answers are shown to depend on the image; None where that was not checked."""
+    """Return whether the answers are shown to depend on the image; None where nobody checked."""
     known = [shown.value for shown in gate.looks if shown.value is not None]
     return all(known) if known else None
 
 
 def unchecked(analysis: Analysis | None) -> bool:
-    """Return whether an index is shown although nobody checked that the model looks."""
+    """Return whether an index is shown although nobody checked whether the model looks."""
     return analysis is not None and analysis.gate.valid is not False and looks(analysis.gate) is None
 
 
 def why_unchecked(analysis: Analysis, words: Words = OF_IMAGES) -> str:
-    """Return why it is not known whether the model looks, where an index is shown all the same; empty elsewhere.
+    """Return why nobody knows whether the model looks, where an index is shown all the same; empty elsewhere.
 
     Args:
         analysis: the numbers.
@@ -265,24 +268,24 @@ def null_of(grid: Grid | None) -> str | None:
 
 
 def mark_of(grid: Grid | None) -> str:
-    """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
+    """Return how index and luck-corrected index of a grid contradict; empty where they agree."""
     return "" if grid is None else grid.mark
 
 
 def told(mark: str, null: str | None) -> str:
-    """Return a mark with what it rests on; empty where there is none."""
+    """Return a mark, with a note where its null is assumed; empty without a mark."""
     return mark if not mark or null == MEASURED else f"{mark} ({ASSUMED})"
 
 
 def explained(mark: str, null: str | None) -> str:
-    """Return the line that explains a mark; empty where there is none."""
+    """Return the line to explain a mark; empty without a mark."""
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
 def full_of_the_same(measures: Mapping[str, Estimate], kind: Kind, size: str) -> float | None:
-    """Return M on the full image over the docs that have a score at a point of a curve; None where that is not known.
+    """Return M on the full image over the docs with a score at a point of a curve; None where unknown.
 
-    FIP is over all docs: docs whose image is too small for the point are only in that, and may be the easy ones.
+    FIP is over all docs, also over those whose image is too small for the point, and these may be the easy docs.
 
     Args:
         measures: the numbers of a result by name.
@@ -300,7 +303,7 @@ UNEVEN = 0.01
 
 
 def turned_in_words(turned: Turned) -> list[str]:
-    """Return what to say of docs that were asked in every order of their options, a sentence each."""
+    """Return sentences about the docs asked in every order of their options."""
     every = turned.every
     if every.value is None:
         return [f"right in every order of the options: n/a ({every.reason or 'no doc was asked in every order'})"]
@@ -318,20 +321,20 @@ def turned_in_words(turned: Turned) -> list[str]:
 
 
 def not_turned(left_out: Mapping[str, int]) -> list[str]:
-    """Return, in at most one sentence, why docs were asked in one order alone, and how many."""
+    """Return at most a sentence: how many docs were asked in a single order, and why."""
     told = "; ".join(f"{count} ({why})" for why, count in sorted(left_out.items(), key=lambda item: -item[1]))
     return [f"asked in one order alone, and left out of these numbers: {told}"] if told else []
 
 
 def pointing_in_words(pointing: Estimate) -> str:
-    """Say how many questions point into the clip's own time, and how they are answered on the full clip (``Analysis.pointing``)."""
+    """Say how many questions name a moment of the clip, and what they score on the full clip (``Analysis.pointing``)."""
     score = f"; on the full clip they score {pointing.value:.3f}" if pointing.value is not None else ""
     what = f"{pointing.n} question{'s point' if pointing.n != 1 else ' points'} into the clip's own time (such as: at 00:35), which a segment changes"
     return f"{what}: left out of the index{score}"
 
 
 def subtitled_in_words(docs: int) -> str:
-    """Say what it means that the prompts of so many docs hold the subtitles of the whole clip."""
+    """Say what follows where prompts hold the subtitles of the whole clip."""
     many = f"{docs:,} prompt{'s hold' if docs != 1 else ' holds'} the subtitles of the whole clip"
     return (
         f"{many}, and every part of the clip is asked with all of them: what is said counts as known, and an index in time is a lower bound of "
@@ -340,7 +343,7 @@ def subtitled_in_words(docs: int) -> str:
 
 
 def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
-    """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs.
+    """Return what a run with views left out asked, and what a full pass would print; empty for complete runs.
 
     Args:
         analysis: the numbers.
@@ -376,7 +379,7 @@ def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
 
 
 def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal or contradicted.
+    """Return what to mind of an analysis's indices, a line each: what was left out, unchecked, marginal or contradicted.
 
     Args:
         described: what was asked (``details.Described``).
@@ -414,9 +417,9 @@ FRAMES_UNCHECKED = (
 
 
 def frames(details: Mapping[str, Any]) -> dict[str, str]:
-    """Return what to mind of the frames and sounds that an adapter read from clips, by what it is about.
+    """Return what to mind of the frames and sounds read from clips, by topic.
 
-    Empty where it read what the views hold.
+    Empty where the adapter read what the views hold.
 
     Args:
         details: of a result; ``frames_read`` is among them where clips were asked.

@@ -76,7 +76,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run of the harness.
+    """A finished run of the harness.
 
     Attributes:
         path: its results file.
@@ -105,22 +105,24 @@ class Run:
     results: tuple[Result, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        # a frozen dataclass can set its computed field only this way
         object.__setattr__(self, "results", tuple(_results(self)))
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What makes two runs runs of one model."""
+        """Checkpoint, adapter and arguments: two runs with the same three are runs of the same model."""
         return self.model, self.adapter, self.model_args
 
     @property
     def limit(self) -> Any:
         """The harness's ``--limit``: the most docs of a task, or a share of them; None where all were asked."""
         limit = self.about.get("limit")
+        # lmms-eval takes -1 for all docs
         return None if limit == -1 else limit
 
     @property
     def offset(self) -> int:
-        """The harness's ``--offset``: the number of docs of a task that were passed over."""
+        """The harness's ``--offset``: how many docs at the beginning of a task were skipped."""
         return int(self.about.get("offset") or 0)
 
     @property
@@ -130,7 +132,7 @@ class Run:
 
     @property
     def digests(self) -> tuple[str, str] | None:
-        """SHA-256 of the file with the tasks' objects, as the run wrote it and as it is now.
+        """SHA-256 of the file with the tasks' objects: as the run wrote the file, and as the file is now.
 
         None where the objects stand in the results file.
         """
@@ -139,7 +141,7 @@ class Run:
 
     @property
     def digest(self) -> tuple[str, str] | None:
-        """The digest of the results file (``digests.of_file``), as the run wrote it and as it is now.
+        """The digest of the results file (``digests.of_file``): as the run wrote the file, and as the file is now.
 
         None where the file has none, as those of earlier versions.
         """
@@ -147,12 +149,12 @@ class Run:
         return (str(told["digest"]), told["digest_found"]) if told and "digest" in told else None
 
     def counted(self, task: str) -> Counted | None:
-        """Return the harness's own count of a task's docs (``n-samples``); None where the file does not say."""
+        """Return the harness's count of a task's docs (``n-samples``); None where the file is silent."""
         counts = (self.about.get("n-samples") or {}).get(task)
         return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
-        """Return the aggregation of a native metric that a task's config names; None where it names none."""
+        """Return the aggregation of a native metric, as named by a task's config; None without a name."""
         listed = self.configs[task].get("metric_list")
         named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
         return next((one.get("aggregation") for one in named if one.get("metric") == metric), None)
@@ -179,7 +181,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """One wrapped task of a finished run. Everything that reads a finished run goes through it.
+    """A wrapped task of a finished run; every reader of finished runs works on this class.
 
     Attributes:
         run: the run.
@@ -243,12 +245,12 @@ class Result:
 
     @property
     def type(self) -> str:
-        """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty where no profile says it."""
+        """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty where no profile names a type."""
         return str(self.described["options"].get("type") or "")
 
     @property
     def size(self) -> int | None:
-        """The number of docs that the benchmark has; None where that is not known."""
+        """The number of docs of the benchmark; None where unknown."""
         if self.kind.every_order:  # nobody knows how many more docs have options that can be moved
             return None
         found = (self.run.about.get("n-samples", {}).get(self.task) or {}).get("original")
@@ -297,7 +299,7 @@ class Result:
 
     @property
     def all_docs(self) -> int | None:
-        """How many docs the benchmark has, asked or not, as the digest of the log covers it.
+        """The number of the benchmark's docs, asked or not; the log's digest covers this number.
 
         None where the file does not say.
         """
@@ -305,13 +307,13 @@ class Result:
 
     @cached_property
     def tst(self) -> TstDetails | None:
-        """The numbers of a text-only cross-validation; None of all other tasks."""
+        """The numbers of a text-only cross-validation; None for tasks of another kind."""
         stored = self.details.get("tst_details")
         return convert(stored, TstDetails) if stored else None
 
     @property
     def magic(self) -> MagicNumbers | None:
-        """The numbers of a MAGIC task; None of all other tasks."""
+        """The numbers of a MAGIC task; None for tasks of another kind."""
         return self.stored.magic if isinstance(self.stored, MagicDetails) else None
 
     def better(self, metric: str) -> bool:
@@ -335,19 +337,19 @@ class Result:
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """Everything but the model and the grids that the result depends on (see ``_fingerprint``)."""
+        """All settings, apart from model and grids, on which the result depends (``_fingerprint``)."""
         return _fingerprint(self)
 
     @property
     def origin(self) -> str:
-        """What tells it from every other result, wherever its file lies and however that is laid out: a digest of date, model and numbers."""
+        """A digest of date, model and numbers, unique to the result wherever its file lies and however the file is laid out."""
         written = json.dumps(self.run.written.get(self.task), sort_keys=True, default=str)
         return digest(
             [self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written]
         )
 
     def is_same(self, other: Result) -> bool:
-        """Return whether another result is this one: of the same file, or of a copy of it."""
+        """Return whether two results are the same: from the same file, or from a copy of the file."""
         place, theirs = ((one.run.path.resolve(), one.task, one.place) for one in (self, other))
         return place == theirs or self.origin == other.origin
 
@@ -368,7 +370,7 @@ class Result:
         return samples_file(self.run.path, self.task)
 
     def lines(self, *, lean: bool = True) -> Iterator[Line]:
-        """Yield the lines of the sample log that are of this filter pipeline (``logs.read_lines``).
+        """Yield the sample log's lines of this filter pipeline (``logs.read_lines``).
 
         Raises:
             RecordError: there is no log; it is cut, of another benchmark or of another run.
@@ -390,7 +392,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A result with the names that it is shown under, for a place that shows several results.
+    """A result and its names, for a page or table of several results.
 
     Attributes:
         result: the result.
@@ -405,7 +407,7 @@ class Labelled:
 
 
 def _shown(estimate: Estimate) -> str:
-    """Return a number with its interval and the words beside it; empty where it is not defined."""
+    """Return a number with its interval and words; empty where undefined."""
     return "" if estimate.value is None else reading.text(estimate, "{:.3f}".format)
 
 
@@ -479,7 +481,7 @@ def _results(run: Run) -> Iterator[Result]:
 
 
 def _description(config: Any) -> dict[str, Any] | None:
-    """Return what a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
+    """Return what a config says of a task of ours, wrapped or MAGIC; None for a task of the harness."""
     if not isinstance(config, dict):
         return None
     metadata = config.get("metadata")
@@ -495,7 +497,7 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 
 def _name(model: str) -> str:
-    """Return a hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
+    """Return a model's Hub id unchanged; of a local folder only the last name, without where the folder lies."""
     return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
 
 
@@ -510,7 +512,7 @@ def _system_instruction(data: Mapping[str, Any]) -> str | None:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one where something else stands."""
+    """Return a JSON object; an empty object in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -544,6 +546,7 @@ def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
     for result in results:
         count += 1
         key = (*result.run.identity, result.task, result.filter)
+        # removed first, so that the last result stands at its own place in the order and not at the place of the first
         last.pop(key, None)
         last[key] = result
     return list(last.values()), count - len(last)
@@ -570,7 +573,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
 
 
 def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "all") -> str:
-    """Return the lmms-eval command that asks a model for some tasks and leaves both files of each.
+    """Return the lmms-eval command to ask a model for some tasks, with results and sample logs written.
 
     Args:
         adapter: the model, as ``--model`` takes it.
@@ -595,7 +598,7 @@ def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "a
 
 
 def _fingerprint(result: Result) -> dict[str, Any]:
-    """Return everything but the model and the grids that a result depends on; None where the run does not say.
+    """Return every setting, apart from model and grids, on which a result depends; None where the run is silent.
 
     The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``,
     ``few-shot``, ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``,
@@ -636,7 +639,7 @@ def _fingerprint(result: Result) -> dict[str, Any]:
 
 
 def asked(run: Run, task: str) -> dict[str, Any]:
-    """Return the part of a fingerprint that a task of the harness has too, wrapped or not."""
+    """Return the part of a fingerprint known of every task of the harness, wrapped or not."""
     config, about = run.configs.get(task, {}), run.about
     version = about.get("versions", {}).get(task)
     return {
@@ -673,7 +676,7 @@ def is_hub(path: Any) -> bool:
 
 
 def split_of(config: Mapping[str, Any]) -> str | None:
-    """Return the split that the harness evaluates: test, else validation; None where the config names none."""
+    """Return the split evaluated by the harness: test, else validation, else training; None where none is named."""
     return next(
         (str(config[key]) for key in ("test_split", "validation_split", "training_split") if config.get(key)), None
     )
@@ -689,7 +692,7 @@ def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _judge(magic: Mapping[str, Any]) -> str:
-    """Return the judge of a MAGIC task and how it was asked; on which server does not matter."""
+    """Return the judge of a MAGIC task and a digest of how the judge was asked; the server does not matter."""
     asked = magic.get("judged_by") or {}
     return (
         f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}"
@@ -719,7 +722,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterab
 
 
 def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> str:
-    """Say which settings cannot be compared, since one of two fingerprints does not have them; empty where all can."""
+    """Say which settings cannot be compared because a fingerprint lacks them; empty where all can."""
     skip = set(ignore)
     unknown = [
         key
@@ -730,10 +733,10 @@ def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Itera
 
 
 def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
-    """Check that some names are keys of a fingerprint.
+    """Check names against the keys of a fingerprint.
 
     Raises:
-        RecordError: one is not; says which there are.
+        RecordError: a name is no key; the error lists the keys.
     """
     for key in keys:
         if key not in known:

@@ -55,7 +55,7 @@ _DICTIONARY = 16 * 1024 * 1024
 
 
 def table(result: Result, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the docs of a task as a table with one row per doc and view.
+    """Return the docs of a task as a table, a row for each doc and view.
 
     Args:
         result: a task of a finished run.
@@ -75,7 +75,7 @@ def table(result: Result, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def from_log(result: Result, columns: Sequence[str]) -> pa.Table:
-    """Return columns of ``table`` from the sample log, whatever lies beside it."""
+    """Return columns of ``table`` from the sample log, whatever lies beside the log."""
     schema = schema_of(result)
     return pa.Table.from_batches(
         [batch.select(columns) for batch in batches(result)], pa.schema([schema.field(name) for name in columns])
@@ -83,9 +83,10 @@ def from_log(result: Result, columns: Sequence[str]) -> pa.Table:
 
 
 def records(result: Result) -> list[Record]:
-    """Return the records of a task from the Parquet file beside its log, or from the log where that file is missing or must not be used.
+    """Return the records of a task from the Parquet file beside its log, or else from the log.
 
-    The records are only to be read: docs share the objects of equal parts. They are without the boxes of their views.
+    The log is read where the Parquet file is missing or must not be used. The records are only to be read: docs share the
+    objects of equal parts. They are without the boxes of their views.
 
     Raises:
         RecordError: as ``Result.records``.
@@ -94,15 +95,14 @@ def records(result: Result) -> list[Record]:
     if stored is not None:
         with contextlib.suppress(ValueError):  # a run whose records JSON cannot hold as we write it
             found = packed.unpack(stored)
-            if (
-                len(found) == result.docs
-            ):  # some thousand docs are left out of the columns where one of them cannot be held
+            # some thousand docs are left out of the columns where one of them cannot be held
+            if len(found) == result.docs:
                 return found
     return list(result.records())
 
 
 def checked(result: Result) -> list[Record] | None:
-    """Return the records of a task from the Parquet file beside its log, where that shows that they are those of the results file.
+    """Return the records in the Parquet file beside a task's log, if shown to be the records of the results file.
 
     When the file was written, the digest of the log's records was found to be the one in the results file; and the log
     is still the same file.
@@ -121,7 +121,7 @@ def checked(result: Result) -> list[Record] | None:
 
 
 def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the docs of a run's tasks as one table; a column that only some of the tasks have is null elsewhere.
+    """Return the docs of a run's tasks as a single table; null where a task lacks a column.
 
     Args:
         run: the run.
@@ -161,12 +161,13 @@ def write(results: Sequence[Result]) -> Path:
     """
     try:
         return _write(results, same=True)
+    # records are hashed while they are written, so a difference shows at the end: write again without the claim
     except _OtherRecordsError:
         return _write(results, same=False)
 
 
 class _OtherRecordsError(Exception):
-    """The records of a log are not those that the results file was made of."""
+    """The records of a log are not the records behind the results file."""
 
 
 def _write(results: Sequence[Result], *, same: bool) -> Path:
@@ -208,7 +209,7 @@ def _write(results: Sequence[Result], *, same: bool) -> Path:
 
 
 def _digest_in(result: Result) -> str | None:
-    """Return the digest of a result's records as its results file has it; None in older files."""
+    """Return the digest of a result's records in its results file; None in older files."""
     return result.made.log or None
 
 
@@ -237,7 +238,7 @@ def _hashed_once(path: Path, *state: int) -> tuple[str, NDArray[np.int64]]:
 
 
 def _seal(path: Path) -> None:
-    """Write the digest of a Parquet file into it, before its footer."""
+    """Write the digest of a Parquet file into the file, before its footer."""
     with open(path, "r+b") as file:
         whole = file.read()
         footer = _footer(whole)
@@ -246,10 +247,10 @@ def _seal(path: Path) -> None:
 
 
 def _check_seal(whole: memoryview) -> None:
-    """Check that no byte of a file was changed since it was written.
+    """Refuse a file with a byte changed since its writing.
 
     Raises:
-        _UnfitError: one was.
+        _UnfitError: a byte was changed, or lmms-patch did not write the file.
     """
     footer = _footer(whole)
     digest = hashlib.sha256(whole[: footer - _DIGEST])
@@ -278,7 +279,7 @@ class _UnfitError(RecordError):
 
 
 def _beside(result: Result) -> Path | None:
-    """Return the Parquet file beside a log; None where there is none, and of a log that is as quickly read itself."""
+    """Return the Parquet file beside a log; None without such a file, and where reading the log is as quick."""
     path = None if result.log is None or result.docs <= WORTH else result.log.with_suffix(".parquet")
     return path if path is not None and path.is_file() else None
 
@@ -342,12 +343,13 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
 
 
 def _is_of_log(found: pa.Table, result: Result) -> bool:
-    """Return whether the rows of some docs, chosen at random, are those that the log gives."""
+    """Return whether the rows of some docs, chosen at random, equal the rows made from the log."""
     views = found["view"].to_numpy()
     starts = np.flatnonzero(views == 0)
     ends = np.append(starts[1:], len(views))
     if len(starts) != result.docs or starts[0] != 0:
         return False
+    # not from a seed: a forger must not know which docs are compared
     chosen = sorted(secrets.SystemRandom().sample(range(len(starts)), min(HELD, len(starts))))
     own = found.take(np.concatenate([np.arange(starts[doc], ends[doc]) for doc in chosen]))
     fresh = batch_of(result, _lines(result, chosen), packed=True).select(found.column_names)
@@ -355,7 +357,7 @@ def _is_of_log(found: pa.Table, result: Result) -> bool:
 
 
 def _lines(result: Result, places: Sequence[int]) -> list[Line]:
-    """Return some of the lines that the log has for a result, by their places among these lines, from 0."""
+    """Return lines of a result from the log, by their places among the result's lines, from 0."""
     if result.pipelines > 1:  # which lines are of which filter, only the lines before tell
         wanted = set(places)
         return [line for place, line in enumerate(result.lines()) if place in wanted]

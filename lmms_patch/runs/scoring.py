@@ -99,9 +99,8 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if type(value) not in _PLAIN and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if type(value) in _PLAIN or (
-        type(value) is float and math.isfinite(value)
-    ):  # most are; the questions below cost ten times as much
+    # most are; the questions below cost ten times as much
+    if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, str):
         return str.__str__(value)  # without its subclass, which msgspec cannot encode

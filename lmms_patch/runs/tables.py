@@ -24,7 +24,7 @@ from lmms_patch.stats import chance
 from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.forms import Form, Picked, on, value_of
-from lmms_patch.stats.luck import MOST_NAMED, Habits, Ints, Measured, Scores
+from lmms_patch.stats.luck import Ints
 from lmms_patch.stats.resample import Array, cluster_numbers
 
 _ROUNDING = 1e-9
@@ -34,7 +34,7 @@ LEAST_CLASS = 20
 
 @dataclass(frozen=True)
 class Chosen:
-    """One native item of each doc, with its scalar.
+    """A native item of each doc, with its scalar.
 
     Attributes:
         items: native items.
@@ -45,7 +45,7 @@ class Chosen:
     scores: Array
 
     def where(self, mask: NDArray[np.bool_]) -> Chosen:
-        """Return these items and scores for some docs; None and nan for the others, which count for nothing."""
+        """Return the items and scores of some docs; None and nan for the rest, which then count for nothing."""
         return Chosen(
             [item if keep else None for item, keep in zip(self.items, mask, strict=True)],
             np.where(mask, self.scores, math.nan),
@@ -53,7 +53,7 @@ class Chosen:
 
 
 class Table:
-    """The docs of one task that have one metric, and an answer to their first view.
+    """The docs of a task with a given metric and an answer to their first view.
 
     Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the
     metric, and docs whose options cannot be moved are no docs of the table.
@@ -98,6 +98,7 @@ class Table:
             ]
         self.unscored = {record.doc_id for record in self.asked_records if failures.unscored(record, metric)}
         lost = {record.doc_id for record in self.asked_records if failures.unanswered(record)} | self.unscored
+        # an aggregation over whole clusters (MME's pairs) fails on half a cluster, so the rest of the cluster goes too
         halved = (
             {_label(record, cluster) for record in self.asked_records if record.doc_id in lost}
             if whole and cluster is not None
@@ -110,6 +111,7 @@ class Table:
         self._best: dict[Key, Chosen] = {}
         self.sampled = any(record.asked is not None and min(record.asked.p) < 1 for record in self.records)
         """Whether docs were left out, so that a doc's scores on the full image and its best cell are estimates (``stats.asking``)."""
+        # cells were left out by the scores of a single metric; the best cell by another metric may be among them
         other = next(
             (
                 one.metric
@@ -125,7 +127,7 @@ class Table:
         return len(self.records)
 
     def of(self, doc_ids: Iterable[int], *, in_orders: bool = False) -> Table:
-        """Return the table of some of the docs that have the metric.
+        """Return the table of chosen docs, among those with the metric.
 
         Args:
             doc_ids: ids of the docs, in the order that the table is to have.
@@ -146,7 +148,7 @@ class Table:
     # --- labels -----------------------------------------------------------------------------------
 
     def field(self, name: str) -> list[Hashable] | None:
-        """Return the values of one of the named fields, as text; None where a doc has none."""
+        """Return the values of a named field, as text; None where a doc has no value."""
         values = [record.fields.get(name) for record in self.records]
         return None if not values or None in values else [repr(value) for value in values]
 
@@ -177,9 +179,9 @@ class Table:
 
     @cached_property
     def merged(self) -> tuple[int, ...]:
-        """Of each category the number of what it counts in, as ``stats.forms.on`` takes it.
+        """For each category, the number of the group in which its docs count, as ``stats.forms.on`` takes them.
 
-        () where each counts by itself.
+        () where every category counts by itself.
         """
         into: dict[int, tuple[str, str]] = {}
         for record, number in zip(
@@ -196,7 +198,7 @@ class Table:
 
     @cached_property
     def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
-        """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
+        """Number of each doc's answer class, and the classes' names; rare answers go by their format alone."""
         labels = [record.answer.label for record in self.records]
         formats = [record.answer.format for record in self.records]
         often = {label for label, count in Counter(labels).items() if count >= LEAST_CLASS}
@@ -212,7 +214,7 @@ class Table:
 
     def at(self, places: Sequence[int | None]) -> Chosen:
         """Return the item of each doc at a view; nan and None where the view is None or has no item."""
-        return self._views.chosen(self.metric, places)
+        return self.views.chosen(self.metric, places)
 
     @cached_property
     def full(self) -> Chosen:
@@ -224,13 +226,14 @@ class Table:
 
     @cached_property
     def full_seen(self) -> Chosen:
-        """What each doc scores on the full image; nan and None where it was not asked."""
+        """What each doc scores on the full image; nan and None where the full image was not asked."""
         return self.at([0] * len(self))
 
     def how_asked(self, key: Key | None) -> Sampled:
-        """Return how each doc was asked, and what it scored on the full image and on the best cell of a set (None: of no set)."""
+        """Return how each doc was asked, and its scores on the full image and on the best cell of a set (None: of no set)."""
         asked = [record.asked or WHOLE for record in self.records]
         best = np.full(len(self), math.nan) if key is None else self.best_seen(key).scores
+        # what a doc was expected to score is of the metric that the run went by; by another metric expect 0
         own, name = (
             [
                 one if one.metric in ("", self.metric) else msgspec.structs.replace(one, full=0.0, before={}, after={})
@@ -251,11 +254,11 @@ class Table:
     @cached_property
     def signed(self) -> bool:
         """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
-        every = [one.scores for one in self._views.different] + [one.scores for one in self._baselines]
+        every = [one.scores for one in self.views.different] + [one.scores for one in self._baselines]
         return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
     def value(self, form: Form, chosen: Chosen, mask: NDArray[np.bool_] | None = None) -> float:
-        """Return M of some items by its form; nan where it is not defined.
+        """Return M of some items by its form; nan where undefined.
 
         An estimate beyond the scale is moved to the scale's end.
         """
@@ -263,10 +266,11 @@ class Table:
         return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
 
     def _estimates(self, scores: Array, used: NDArray[np.bool_]) -> Chosen:
-        """Return estimated scores, each its own item.
+        """Return estimated scores as items, each score being the item.
 
-        Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all are moved so that
-        it lies at the scale's end: draws then lie on both sides of it, and an interval is as wide as it is elsewhere.
+        Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all scores are moved by the
+        same amount, so that the mean lies at the scale's end. Draws then lie on both sides of the end, and the interval
+        keeps its width.
         """
         if used.any():
             mean = float(scores[used].mean())
@@ -274,20 +278,17 @@ class Table:
         return Chosen(scores.tolist(), scores)
 
     def fitted(self, form: Form) -> Form:
-        """Return the form of M as it fits these docs: with merged categories.
-
-        In a sampled run with estimates moved to the ends of the scale.
-        """
+        """Return the form of M for these docs: with merged categories, and in a sampled run bounded by the scale."""
         form = on(form, self.merged)
         return form.within(min(0.0, self.range_seen[0]), self.range_seen[1]) if self.sampled else form
 
     @cached_property
     def range_seen(self) -> tuple[float, float]:
-        """The least and the most that any view, uninformed answer or gold scores.
+        """The least and the highest score of any view, uninformed answer or gold.
 
-        0 and 1 where none scores anything.
+        0 and 1 where nothing is scored.
         """
-        every = [one.scores for views in (self._views, self._wrong) for one in views.different] + [
+        every = [one.scores for views in (self.views, self.wrong_views) for one in views.different] + [
             one.scores for one in self._baselines
         ]
         known = [score for scores in every if (score := scores.get(self.metric)) is not None]
@@ -299,7 +300,7 @@ class Table:
         return sum(record.is_asked for record in self.records)
 
     def stands_for(self, steps: int, used: NDArray[np.bool_]) -> float:
-        """Return how many docs a doc stands for that was asked in so many steps; 1 in a run that asked all docs."""
+        """Return how many docs are represented by a doc asked in so many steps; 1 where all docs were asked."""
         if not self.sampled:
             return 1.0
         asked = [
@@ -312,21 +313,21 @@ class Table:
 
         Nan where the doc is not used for the grid.
 
-        Of a run that left views out they are those of the docs that were asked whole to plan the rest. Others whose
-        cells were all asked do not
-        count: their cells were asked because none earned full marks.
+        In a run that left views out, only docs asked whole to plan the rest count. Further docs may have all cells asked too,
+        but only because none of their cells earned full marks.
         """
         return self._cells_of(
-            self._views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool)
+            self.views, n, np.array([record.asked is None or not record.asked.block for record in self.records], bool)
         )
 
     def wrong_cells(self, n: int) -> Array:
-        """Return the scalars of the cells of another doc's image, as ``cells``; nan for docs that were not asked so."""
-        return self._cells_of(self._wrong, n, np.ones(len(self), bool))
+        """Return the scalars of the cells of another doc's image, as ``cells`` does; nan for docs without a wrong image."""
+        return self._cells_of(self.wrong_views, n, np.ones(len(self), bool))
 
     def _cells_of(self, views: _Views, n: int, docs: NDArray[np.bool_]) -> Array:
         inside, size = views.in_set(n), self.kind.cells(n)
         used = np.array([str(n) not in record.excluded for record in self.records], bool)
+        # only docs with every cell: the reshape below needs complete rows
         whole = docs & used & (views.per_doc(inside) == size)
         out = np.full((len(self), size), math.nan)
         out[whole] = views.scores(self.metric)[inside & whole[views.docs]].reshape(-1, size)
@@ -334,12 +335,12 @@ class Table:
 
     @cached_property
     def points(self) -> dict[Key, Chosen]:
-        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is not used for it.
+        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is unused there.
 
         Empty for kinds without points.
 
-        Where the full image is asked too, a doc is used only if that has a score: then each point can be compared with
-        it, doc by doc.
+        Where the full image is asked too, a doc is used only if its full image has a score: then each point can be compared
+        with the full image, doc by doc.
         """
         out = {}
         for key in self.kind.points(sorted({n for record in self.records for n in record.grids})):
@@ -350,9 +351,9 @@ class Table:
 
     @cached_property
     def in_orders(self) -> Table:
-        """The same docs with the views in all orders of their options that they were asked in.
+        """The same docs with their views in all asked orders of the options.
 
-        The table itself where it has these already.
+        The table itself where its views stand in all orders already.
         """
         if not self.kind.every_order:
             return self
@@ -360,9 +361,9 @@ class Table:
 
     @cached_property
     def turned(self) -> list[list[int]]:
-        """The full views of each doc that is asked in every order of its options.
+        """The full views of each doc asked in every order of its options.
 
-        None where it is asked in one order, or a view has no score.
+        No views where the doc is asked in a single order, or a view has no score.
         """
         if not self.kind.turns:
             return [[] for _ in self.records]
@@ -377,7 +378,7 @@ class Table:
         return [own if scored else [] for own, scored in zip(every, known, strict=True)]
 
     def _point_places(self, key: Key) -> list[int | None]:
-        """Return the view that each doc has of a point; None where it has none."""
+        """Return each doc's view of a point; None where there is no such view."""
         if isinstance(key, str):
             return [next(iter(places), None) for places in self.set_places(key)]
         of_docs = (
@@ -397,7 +398,7 @@ class Table:
         return np.array([math.nan if share is None else share for share in shares], float)
 
     def set_places(self, key: Key) -> list[list[int]]:
-        """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
+        """Return the places of each doc's views of a set, in their order; empty where the doc is not used for the set."""
         return [
             [] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)]
             for record in self.records
@@ -405,7 +406,7 @@ class Table:
 
     @property
     def pointing(self) -> NDArray[np.bool_]:
-        """Whether each doc is left out since its question points into the clip's own time, shape (docs,)."""
+        """Whether each doc is left out because its question names a moment of the clip, shape (docs,)."""
         return np.array(
             [any(why.startswith(POINTS) for why in record.excluded.values()) for record in self.records], bool
         )
@@ -432,11 +433,11 @@ class Table:
         return self._best[key]
 
     def best_places(self, key: Key) -> list[int | None]:
-        """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's.
+        """Return the place of each doc's best view of a set, by this metric's scalar, else by the record's choice.
 
-        None where it is not used.
+        None where the doc is not used.
         """
-        name, views = str(key), self._views
+        name, views = str(key), self.views
         used = np.array([name not in record.excluded for record in self.records], bool)
         best, kept = views.best(self.metric, views.in_set(key) & used[views.docs], self.higher), views.has(self.metric)
         out: list[int | None] = [None] * len(self)
@@ -444,6 +445,7 @@ class Table:
             if used[doc]:
                 found = record.best.get(name) if place < 0 else place
                 out[doc] = found if found is not None and kept[views.starts[doc] + found] else None
+        # a missing best view leaves out the whole cluster, which the aggregation needs complete
         if self.whole and self.clusters is not None:
             halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
             out = [
@@ -455,9 +457,9 @@ class Table:
 
     @cached_property
     def wrong_full(self) -> Chosen:
-        """Each doc's item on the whole of another doc's image; nan and None where it was not asked so."""
+        """Each doc's item on the whole of another doc's image; nan and None for docs without a wrong image."""
         return self._of_wrong(
-            [0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))]
+            [0 if there else None for there in self.wrong_views.per_doc(np.ones(len(self.wrong_views.docs), bool))]
         )
 
     def wrong_best(self, key: Key) -> Chosen:
@@ -465,9 +467,10 @@ class Table:
 
         Nan and None where the doc was not asked so, or is not used.
         """
-        name, views = str(key), self._wrong
+        name, views = str(key), self.wrong_views
         used = np.array([name not in record.excluded for record in self.records], bool)
         inside = views.in_set(key) & used[views.docs]
+        # a set with an unscored view has no best view: the unscored view might have been the best
         scored = views.per_doc(inside & np.isnan(views.scores(self.metric))) == 0
         best = np.where(scored, views.best(self.metric, inside, self.higher), -1)
         places: list[int | None] = [None if place < 0 else place for place in best.tolist()]
@@ -480,7 +483,7 @@ class Table:
         return self._of_wrong(places)
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
-        found = self._wrong.chosen(self.metric, places)
+        found = self.wrong_views.chosen(self.metric, places)
         return found.where(np.isfinite(found.scores))
 
     def picked(self, chosen: Chosen, scores: Array | None = None) -> Picked:
@@ -494,7 +497,7 @@ class Table:
 
     @cached_property
     def asked(self) -> list[chance.Asked]:
-        """The uninformed answers of each doc; docs that have the same share one object."""
+        """The uninformed answers of each doc; docs with the same answers share an object."""
         of_one = {
             id(one): Uninformed(
                 one.answer,
@@ -507,6 +510,7 @@ class Table:
         known: dict[Any, chance.Asked] = {}
         out = []
         for record in self.records:
+            # by identity: equal answers that were read from a log are a single object
             answer, ids = record.answer, tuple(map(id, record.baselines))
             about = (answer.format or "open", answer.options, answer.gold)
             if (asked := known.get((about, ids))) is None:
@@ -520,11 +524,11 @@ class Table:
         return different(one for record in self.records for one in record.baselines)
 
     @cached_property
-    def _views(self) -> _Views:
+    def views(self) -> _Views:
         return _Views([record.views for record in self.records])
 
     @cached_property
-    def _wrong(self) -> _Views:
+    def wrong_views(self) -> _Views:
         return _Views([record.wrong_views for record in self.records])
 
     @cached_property
@@ -540,190 +544,13 @@ class Table:
         return Chosen([one.item for one in golds if one], np.asarray([one.score for one in golds if one], float))
 
     def scored(self, key: Key) -> Ints:
-        """Return how many views of a set each doc has that were asked and have a score."""
-        return self._views.per_doc(self._views.in_set(key) & np.isfinite(self._views.scores(self.metric)))
+        """Return for each doc how many views of a set were asked and have a score."""
+        return self.views.per_doc(self.views.in_set(key) & np.isfinite(self.views.scores(self.metric)))
 
     @cached_property
     def marks(self) -> Array:
         """What the gold of each doc scores (``record.full_marks``)."""
         return np.array([full_marks(record, self.metric) for record in self.records], float)
-
-    def luck_scores(self, key: Key, form: Form, used: NDArray[np.bool_]) -> Scores | None:
-        """Return the rows of the used docs and of their donors' answers under their own golds.
-
-        None where there are none.
-
-        Args:
-            key: a grid, or a set of boxes.
-            form: the aggregation, linear or over whole clusters.
-            used: shape (docs,), the docs that are used for it.
-        """
-        if self.ceiling is None:
-            return None
-        best = self.best(key)
-        donors, full, cells = self._donated(key)
-        if not donors.shape[1]:
-            return None
-        keep = np.flatnonzero(used)
-        new = np.full(len(self) + 1, -1)
-        new[keep] = np.arange(len(keep))
-        full[donors < 0], cells[donors < 0] = math.nan, math.nan
-        donors = np.where(np.isfinite(cells), new[donors], -1)[keep]
-
-        def rows(scores: Array) -> Array:
-            found = form.rows(self.picked(Chosen([None] * len(self), scores)))[keep]
-            found[~np.isfinite(found).all(axis=1)] = 0
-            return found
-
-        classes, labels = self.answer_classes
-        return Scores(
-            rows(self.full.scores),
-            rows(best.scores),
-            rows(self.ceiling.scores),
-            np.stack([rows(full[:, p]) for p in range(full.shape[1])]),
-            np.stack([rows(cells[:, p]) for p in range(full.shape[1])]),
-            donors,
-            classes[keep],
-            labels,
-        )
-
-    def measured_scores(
-        self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False
-    ) -> Measured | None:
-        """Return the rows of the used docs, and of those among them that were asked on a wrong image.
-
-        None where none was, or a gold has no score.
-
-        Args:
-            key: a grid, or a set of boxes.
-            form: the aggregation.
-            used: shape (docs,), the docs that are used for it.
-            with_full: whether the full image is one of the views of which the best counts; of forms that go by scores
-                alone.
-        """
-        best, wrong = self.best(key), self.wrong_best(key)
-        if with_full:
-            best, wrong = (
-                Chosen([None] * len(self), np.maximum(one.scores, whole.scores))
-                for one, whole in ((best, self.full), (wrong, self.wrong_full))
-            )
-        asked = used & np.isfinite(wrong.scores) & np.isfinite(self.wrong_full.scores)
-        if self.ceiling is None or not asked.any():
-            return None
-
-        def rows(chosen: Chosen, mask: NDArray[np.bool_]) -> Array:
-            found = form.rows(self.picked(chosen.where(mask)))[used]
-            found[~np.isfinite(found).all(axis=1)] = 0
-            return found
-
-        classes, labels = self.answer_classes
-        corners = form.rows(Picked(np.array([0.0, float(self.ceiling.scores.max())]))) if form.plain else None
-        return Measured(
-            rows(self.full, used),
-            rows(best, used),
-            rows(self.ceiling, used),
-            rows(self.wrong_full, asked),
-            rows(wrong, asked),
-            asked[used],
-            classes[used],
-            labels,
-            corners,
-            self.stands_for(2, used),
-            self._habits(key, used, asked, with_full)
-            if form.plain and self.higher and not self.sampled and not self.kind.every_order
-            else None,
-        )
-
-    @cached_property
-    def misread(self) -> float:
-        """The share of answers with full marks that are not read as the gold, 0..1: wrong answers may be misread as often."""
-        right = [
-            view.misread
-            for record in self.records
-            for view in record.every_view
-            if view.names and view.names == record.answer.gold_at
-        ]
-        return float(np.mean(right)) if right else 0.0
-
-    def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
-        """Return which options the used docs name, and what the answers of the others earn elsewhere.
-
-        A doc counts as one without options where a view of it was not read.
-
-        Args:
-            key: a grid, or a set of boxes.
-            used: shape (docs,), the docs that are used for it.
-            asked: shape (docs,), those of them that were asked on a wrong image.
-            with_full: as in ``measured_scores``.
-        """
-        gold: Ints = np.array([record.answer.gold_at or 0 for record in self.records], np.intp)
-        options = np.array([record.answer.options for record in self.records], np.intp)
-        own, null = (
-            views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full)
-            for views in (self._views, self._wrong)
-        )
-        known = own.known & (null.known | ~asked) & (options <= MOST_NAMED)
-        options, gold = np.where(known & (options > 1) & (gold > 0), options, 0), gold - 1
-        varied = np.array([len({view.said for view in record.wrong_views}) > 1 for record in self.records], bool)
-        return Habits(
-            options[used],
-            gold[used],
-            own.cells[used],
-            own.full[used],
-            own.tries[used],
-            null.cells[used],
-            null.full[used],
-            self._elsewhere(key, with_full)[used],
-            varied[used],
-            self.misread,
-        )
-
-    def _elsewhere(self, key: Key, with_full: bool) -> Array:
-        """Return the mean loss of each doc's answers over its own gold and those of docs that are asked alike (``Habits.elsewhere``)."""
-        assert self.ceiling is not None
-        out = np.full((len(self), 4), math.nan)
-        marks = np.maximum(self.ceiling.scores, 1e-300)
-        scored = [self.full.scores, self.best(key).scores, self.wrong_full.scores, self.wrong_best(key).scores]
-        others = {
-            d: other
-            for d, record in enumerate(self.records)
-            if (other := record.exchanged) is not None and str(key) in other.best
-        }
-        ends = np.cumsum([0, *(len(other.to) for other in others.values())])
-        places = np.split(self._places_of(_flat(other.to for other in others.values())), ends[1:-1])
-        for (doc, other), place in zip(others.items(), places, strict=False):
-            earned = np.array([other.full, other.best[str(key)], other.wrong_full, other.wrong_best[str(key)]], float)
-            earned = np.column_stack([earned, [scores[doc] for scores in scored]]) / np.append(marks[place], marks[doc])
-            if with_full:
-                earned[1::2] = np.maximum(earned[::2], earned[1::2])
-            out[doc] = (1 - earned[:, np.append(place >= 0, True)]).clip(min=0).mean(axis=1)
-        return out
-
-    def _donated(self, key: Key) -> tuple[Ints, Array, Array]:
-        """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
-        lenders = [
-            (d, record.lent)
-            for d, record in enumerate(self.records)
-            if record.lent is not None and str(key) in record.lent.best
-        ]
-        loans = [lent for _, lent in lenders]
-        place = self._places_of(_flat(lent.to for lent in loans))
-        known = place >= 0
-        number = _flat(lent.p for lent in loans)[known]
-        at = place[known], number
-        shape = len(self), int(number.max(initial=-1)) + 1
-        donors, full, cells = np.full(shape, -1, np.intp), np.full(shape, math.nan), np.full(shape, math.nan)
-        donors[at] = np.repeat([d for d, _ in lenders], [len(lent.to) for lent in loans])[known]
-        full[at] = _flat((lent.full for lent in loans), float)[known]
-        cells[at] = _flat((lent.best[str(key)] for lent in loans), float)[known]
-        return donors, full, cells
-
-    def _places_of(self, ids: Ints) -> Ints:
-        """Return the places of docs by their ids; -1 where there is no such doc."""
-        own = np.array(list(self.place), np.int64)
-        order = np.argsort(own, kind="stable")
-        found = np.searchsorted(own, ids, sorter=order).clip(max=len(own) - 1)
-        return np.where(own[order[found]] == ids, order[found], -1)
 
 
 @dataclass(frozen=True)
@@ -744,7 +571,7 @@ class _Named:
 
 
 class _Views:
-    """The views of docs as arrays, one entry per view.
+    """The views of docs as arrays, an entry per view.
 
     Docs that are read from a log share the objects of equal views: each is looked at once.
 
@@ -768,7 +595,7 @@ class _Views:
         self._scores: dict[str, Array] = {}
 
     def scores(self, metric: str) -> Array:
-        """Return the score of each view; nan where it has none."""
+        """Return the score of each view; nan where there is none."""
         if metric not in self._scores:
             self._scores[metric] = np.array([_nan(view.scores.get(metric)) for view in self.different], float)[
                 self._codes
@@ -776,11 +603,11 @@ class _Views:
         return self._scores[metric]
 
     def has(self, metric: str) -> NDArray[np.bool_]:
-        """Return, for each view, whether it has a native item of a metric."""
+        """Mark the views with a native item of a metric, shape (views,)."""
         return np.array([metric in view.items for view in self.different], bool)[self._codes]
 
     def in_set(self, key: Key) -> NDArray[np.bool_]:
-        """Return, for each view, whether it is of a set."""
+        """Mark the views of a set, shape (views,)."""
         return np.array([in_set(view, key) for view in self.different], bool)[self._codes]
 
     def per_doc(self, of_views: NDArray[np.bool_]) -> Ints:
@@ -792,6 +619,7 @@ class _Views:
         out = np.full(len(self.starts), -1, np.intp)
         known = np.flatnonzero(of & np.isfinite(scores := self.scores(metric)))
         docs = self.docs[known]
+        # ``lexsort`` sorts by its last key first: doc, then score, then place, so that ties go to the first view
         order = np.lexsort((known, -scores[known] if higher else scores[known], docs))
         first = order[np.flatnonzero(np.diff(docs[order], prepend=-1))]
         out[docs[first]] = known[first] - self.starts[docs[first]]
@@ -809,6 +637,7 @@ class _Views:
         inside, count = self.in_set(key), len(self.starts)
         cells = np.zeros((count, most + 1), np.intp)
         np.add.at(cells, (self.docs[inside], names[inside].clip(0, most)), 1)
+        # a doc without views takes the appended -1 at the end
         first = np.append(names, -1)[np.where(self.per_doc(np.ones(len(names), bool)) > 0, self.starts, -1)]
         known = (first >= 0) & (self.per_doc(inside & (names < 0)) == 0)
         if with_full:
@@ -816,26 +645,20 @@ class _Views:
         return _Named(cells[:, 1:], first - 1, self.per_doc(inside) + with_full, known)
 
     def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
-        """Return item and score of one view of each doc, by its place among the doc's views.
+        """Return item and score of a view of each doc, by the view's place in the doc.
 
         None and nan where there is no place.
         """
         place = np.fromiter((-1 if one is None else one for one in places), np.intp, len(places))
-        codes = np.append(self._codes, -1)[
-            np.where(place < 0, -1, self.starts + place)
-        ]  # -1: the entry for nothing, which is last
+        # -1: the entry for nothing, which is last
+        codes = np.append(self._codes, -1)[np.where(place < 0, -1, self.starts + place)]
         items = [*(view.items.get(metric) for view in self.different), None]
         scores = np.append(np.array([_nan(view.scores.get(metric)) for view in self.different], float), math.nan)
         return Chosen([items[code] for code in codes.tolist()], scores[codes])
 
 
-def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
-    """Return the values of many lists as one array; None becomes nan."""
-    return np.array(list(itertools.chain.from_iterable(values)), kind)
-
-
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
-    """Return whether each item's label under a key is the positive one, "yes"; False where there is no item.
+    """Return whether each item's label under a key is "yes"; False where there is no item.
 
     None where an item lacks the key.
     """
@@ -851,7 +674,7 @@ WHOLE = Asked(metric="", block=0, steps=2)
 
 
 def _has(record: Record, metric: str) -> bool:
-    """Return whether a doc has a metric; one whose every call failed, or that was not asked, may have it."""
+    """Return whether a doc has a metric, or may have the metric: none of its calls succeeded, or none was made."""
     if not record.is_asked:
         return True
     if any(metric in view.items for view in record.views):
@@ -860,7 +683,7 @@ def _has(record: Record, metric: str) -> bool:
 
 
 def _label(record: Record, cluster: str | None) -> str:
-    """Return the label of a doc's cluster; that of a doc without one is its own."""
+    """Return the label of a doc's cluster; a doc without a label is labelled by its number."""
     label = record.fields.get(cluster or "")
     return f"doc {record.doc_id}" if label is None else repr(label)
 
@@ -870,7 +693,7 @@ def _nan(score: float | None) -> float:
 
 
 def only(records: Sequence[Record], category: str) -> list[Record]:
-    """Return the records of one category.
+    """Return the records of a category.
 
     Raises:
         RecordError: no record has it; says which there are.

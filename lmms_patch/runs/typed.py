@@ -50,7 +50,7 @@ _PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`$")
 
 
 class Open(msgspec.Struct):
-    """A part of a file that may hold keys that are not named here.
+    """A part of a file; may hold more keys than named here.
 
     Attributes:
         MORE: JSON schema of their values.
@@ -63,7 +63,7 @@ class Open(msgspec.Struct):
 
 
 def fault(value: Any, kind: Any, where: str = "") -> str:
-    """Say what is wrong with a value as a type, and where in it; empty where nothing is.
+    """Say what is wrong with a value as a type, and where; empty where nothing is wrong.
 
     Args:
         value: in plain JSON types.
@@ -82,7 +82,7 @@ def fault(value: Any, kind: Any, where: str = "") -> str:
 
 
 def read_as(value: Any, kind: type[T], where: str = "") -> T:
-    """Return plain JSON types as a type; ``where`` is the value's own place.
+    """Return plain JSON types as a type; ``where`` is the value's place in the file.
 
     Raises:
         RecordError: the value is not of this type; the message says what is wrong, and where.
@@ -104,13 +104,14 @@ def convert(value: Any, kind: type[T]) -> T:
     Raises:
         msgspec.ValidationError: the value is not of this type.
     """
+    # keys in JSON are always texts, and types of ours have numbers as keys
     return msgspec.convert(value, kind, str_keys=True, dec_hook=_other)
 
 
 def _other(kind: Any, value: Any) -> Any:
-    """Return a value of a type that msgspec does not know: options, or a list of numbers as an array.
+    """Return a value of a type unknown to msgspec: options, or a list of numbers as an array.
 
-    Errors name the value, not a place in it.
+    Errors name the value, not a place inside.
     """
     if kind is Options:
         try:
@@ -119,14 +120,13 @@ def _other(kind: Any, value: Any) -> Any:
             raise ValueError(_OPTIONS) from None
     try:
         return np.asarray(msgspec.convert(value, list[Number]), float)
-    except (
-        msgspec.ValidationError
-    ):  # its place is within the list; msgspec names the place of the list for another error
+    except msgspec.ValidationError:
+        # the place in this error is within the list; msgspec adds the place of the list to an error of another type
         raise ValueError(_NUMBERS) from None
 
 
 def _told(error: str, value: Any, kind: Any, where: str) -> str:
-    """Return an error of msgspec in one line: the place, what is allowed there, and what is there."""
+    """Return an error of msgspec as a single line: the place, what is allowed there, and what is there."""
     matched = _PLACE.search(error)
     said, steps = (error[: matched.start()], _steps(value, kind, matched["path"], error)) if matched else (error, [])
     place = (where + "".join(map(_step, steps))).removeprefix(".") or "it"
@@ -172,7 +172,7 @@ def _step(step: str | int) -> str:
 
 
 def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
-    """Return the way from a value to what is wrong in it.
+    """Return the way from a value to the fault inside.
 
     Msgspec does not name the keys of a mapping, so they are looked for.
     """
@@ -185,6 +185,7 @@ def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
             wrong = _wrong_key(value, out, inner, kind, error)
             if wrong is None:
                 break
+            # drop the sound keys, so that the rest of the search sees this fault alone
             value = _only(value, out, wrong)
             out.append(wrong)
         else:
@@ -193,7 +194,7 @@ def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
 
 
 def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error: str) -> str | None:
-    """Return the first key of a mapping that an error of msgspec is about; None where there is none.
+    """Return the first key of a mapping behind an error of msgspec; None where there is none.
 
     Args:
         value: the whole value.
@@ -211,7 +212,7 @@ def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error:
 
 
 def _only(value: Any, steps: list[str | int], key: str) -> Any:
-    """Return a value in which the mapping at a place has one key only."""
+    """Return a copy of a value in which the mapping at a place keeps a single key."""
     if not steps:
         return {key: value[key]}
     out = value.copy()
@@ -220,7 +221,7 @@ def _only(value: Any, steps: list[str | int], key: str) -> Any:
 
 
 def _error(value: Any, kind: Any) -> str:
-    """Return what msgspec says of a value as a type; empty where it has nothing to say."""
+    """Return what msgspec says of a value as a type; empty where nothing is wrong."""
     try:
         convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
@@ -229,7 +230,7 @@ def _error(value: Any, kind: Any) -> str:
 
 
 def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
-    """Return the values that an enumeration allows, by its place in a value."""
+    """Return the values allowed by an enumeration, by its place in a value."""
     top = msgspec.json.schema(kind, schema_hook=_of_other)
     nodes = list(_choices([top], top))
     for step in steps:
@@ -243,7 +244,7 @@ def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
 
 
 def _choices(nodes: list[Any], top: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the schemas that one of some may be, without references."""
+    """Yield the possible schemas behind some nodes, with references and ``anyOf`` resolved."""
     for node in nodes:
         if "$ref" in node:
             yield from _choices([top["$defs"][node["$ref"].rpartition("/")[2]]], top)
@@ -283,15 +284,16 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
 
 
 def _of_other(kind: Any) -> dict[str, Any]:
-    """Return the schema of a type that msgspec does not know; empty for an array, whose constraint has it."""
+    """Return the schema of a type unknown to msgspec; empty for an array, whose constraint has the schema."""
     return {"$ref": "#/$defs/Options"} if kind is Options else {}
 
 
 def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
-    """Give an object's schema its keys' descriptions, and say which keys it must have."""
+    """Give the keys in an object's schema their descriptions, and list the required keys."""
     first, _, rest = found.get("description", "").partition("Attributes:")
     if first:
         found["description"] = " ".join(first.split())
+    # a line at the left edge of the list names keys; deeper lines continue the description
     for names, said in re.findall(r"^ {4,8}(\w[\w, ]*): (.*(?:\n {9,}.*)*)", rest, re.M):
         for one in names.split(", "):
             if one.rstrip("_") in found.get("properties", {}):
@@ -301,7 +303,7 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
         return
     if ours:
         omits = getattr(getattr(kind, "__struct_config__", None), "omit_defaults", False)
-        late = getattr(kind, "LATE", ())
+        late = (*getattr(kind, "LATE", ()), *getattr(kind, "LEFT_OUT", ()))
         found["required"] = [
             key
             for key, one in found["properties"].items()
@@ -322,7 +324,7 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
 
 
 def _plain(node: Any) -> Any:
-    """Return a schema without the bounds that every number has, and without the names that classes are given as titles."""
+    """Shorten a schema: nullable types as a list, no bounds common to all numbers, None written as null."""
     if isinstance(node, list):
         return [_plain(one) for one in node]
     if not isinstance(node, dict):
@@ -345,7 +347,7 @@ def _plain(node: Any) -> Any:
 
 
 def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
-    """Yield every class that a type is made of."""
+    """Yield every class inside a type."""
     if isinstance(kind, type) and (
         kind is Options or issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
     ):

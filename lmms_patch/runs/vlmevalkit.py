@@ -91,7 +91,7 @@ def rows_of(path: Path, trust_pickle: bool = False) -> list[dict[str, Any]]:
 
 
 def _check_names(path: Path, names: Sequence[Any]) -> None:
-    """Refuse columns whose names are one, but for capitals and spaces: nobody says which of them is meant.
+    """Refuse columns with the same name but for capitals and spaces: nobody says which of them is meant.
 
     Raises:
         RecordError: there are such columns.
@@ -125,6 +125,7 @@ def _cell(value: Any) -> Any:
 def _xlsx(path: Path) -> list[dict[str, Any]]:
     from openpyxl import load_workbook
 
+    # a small file can unpack to more than the memory holds
     with zipfile.ZipFile(path) as parts:
         if sum(part.file_size for part in parts.infolist()) > _MAX_BYTES:
             raise RecordError(f"{path}: larger than 1 GiB when it is unpacked, so no table of results")
@@ -147,6 +148,7 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
         raise RecordError(f"{path}: {told}; one is needed")
     title, (head, *rows) = next(iter(tables.items()))
     _check_names(path, head)
+    # ``data_only`` gives None for a formula that no spreadsheet program has computed
     if any(None in row for row in rows):
         rows = _with_formulas(path, title, rows)
     named = [(place, name) for place, name in enumerate(head) if name is not None]
@@ -154,15 +156,18 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
 
 
 def _filled(sheet: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of a sheet that have cells, each up to its last cell: one cell at the sheet's far end makes no billions of empty ones."""
+    """Return the rows of a sheet with cells, each cut after its last cell.
+
+    A lone cell at the sheet's far end would otherwise make billions of empty cells.
+    """
     sheet.reset_dimensions()  # else each row is as long as the file says that the sheet is wide
     return [row for row in sheet.iter_rows(values_only=True) if row]
 
 
 def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Return rows with the text of each formula that has no value in the file.
+    """Return rows with the text of each formula in place of its missing value.
 
-    What a model wrote is stored as a formula where it begins with ``=``. A score that is one is refused as no number.
+    An answer that begins with ``=`` is stored as a formula. A score that is a formula is refused as no number.
     """
     from openpyxl import load_workbook
 
@@ -179,6 +184,7 @@ def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> lis
 
 def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
     csv.field_size_limit(2**31 - 1)  # a column may hold an image
+    # Excel begins a CSV file with a byte-order mark
     text = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
     table = csv.DictReader(text, delimiter=mark)
     _check_names(path, table.fieldnames or ())
@@ -191,7 +197,7 @@ def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
 
 
 def _typed(text: str) -> Any:
-    """Return a number that is written as Python and pandas write it as a number, and any other text as it is."""
+    """Return a text as truth value, None or number if Python and pandas would have written these so; else unchanged."""
     if text in ("True", "False"):
         return text == "True"
     if text.lower() == "nan":
@@ -205,9 +211,8 @@ def _json(path: Path) -> list[dict[str, Any]]:
     data = files.parse_json(path.read_text(encoding="utf-8"))
     if isinstance(data, dict) and data and all(isinstance(values, dict) for values in data.values()):
         keys = dict.fromkeys(key for values in data.values() for key in values)
-        return [
-            {name: values.get(key) for name, values in data.items()} for key in keys
-        ]  # pandas' own form: column -> row -> value
+        # pandas' own form: column -> row -> value
+        return [{name: values.get(key) for name, values in data.items()} for key in keys]
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise RecordError(f"{path}: no list of rows")
     return data
@@ -276,7 +281,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scored:
-    """A dataset as one model answered it.
+    """The answers of a model to a dataset, with scores.
 
     Attributes:
         path: the table with scores.
@@ -291,7 +296,7 @@ class Scored:
 
 @dataclass
 class Benchmark:
-    """A benchmark as one model answered it.
+    """The answers of a model to a benchmark, on full images and on the cells of grids.
 
     Attributes:
         model, dataset: names.
@@ -329,7 +334,7 @@ def find(paths: Sequence[Path], asked: Asked) -> list[Benchmark]:
 
 
 def _tables(paths: Sequence[Path]) -> list[Path]:
-    """Return the tables that may hold results; of files, all. A file that links lead to is there once."""
+    """Return the given files, and the files in given folders which may hold results. A file behind several links comes once."""
     out: dict[Path, None] = {}
     for path in paths:
         if path.is_file():
@@ -356,7 +361,7 @@ def _tables(paths: Sequence[Path]) -> list[Path]:
 
 
 def _model(path: Path, stem: str, given: str | None) -> str:
-    """Return the model's name: as given, or that of a folder above, with which the file's name begins."""
+    """Return the model's name, with which the file's name begins: as given, or the name of a folder above."""
     names = [given] if given is not None else [folder.name for folder in path.absolute().parents]
     model = next((name for name in names if name and stem.startswith(f"{name}_")), None)
     if model is None:
@@ -392,6 +397,7 @@ def _pattern(text: str) -> re.Pattern[str]:
         if place % 2 == 0:
             out += re.escape(part)
         elif part in seen:
+            # a place named twice must hold the same text both times
             out += f"(?P={part})"
         else:
             seen.add(part)
@@ -400,7 +406,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _place(name: str, patterns: Iterable[re.Pattern[str]]) -> tuple[str, Cell | None]:
-    """Return the dataset and the cell that a dataset's name says; None: the full image."""
+    """Return the dataset and the cell named by a dataset's name; None: the full image."""
     for pattern in patterns:
         if match := pattern.fullmatch(name):
             given = {
@@ -463,7 +469,7 @@ def _grids(where: str, cells: Sequence[Cell]) -> dict[int, dict[int, Cell]]:
 
 
 def _number(cell: Cell, n: int, start: int) -> int | None:
-    """Return the number of a cell from 1, where names count from ``start``; None where it lies outside."""
+    """Return the number of a cell from 1, where names count from ``start``; None for a cell outside the grid."""
     if cell.cell is not None:
         number = cell.cell - start + 1
         return number if 1 <= number <= n * n else None
@@ -478,7 +484,7 @@ def _named(cell: Cell) -> str:
 
 
 def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scored:
-    """Return the table with scores among those of one dataset.
+    """Return the table with scores among the tables of a dataset.
 
     Raises:
         RecordError: none has scores, or several have.
@@ -530,7 +536,7 @@ def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scor
 
 
 def _by_index(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return rows by their index: 7, 7.0 and "7" are one.
+    """Return rows by their index; 7, 7.0 and "7" are the same index.
 
     Raises:
         RecordError: columns or indices are missing, or an index stands twice.
@@ -552,10 +558,10 @@ def _by_index(path: Path, rows: Sequence[Mapping[str, Any]]) -> dict[str, Mappin
 
 
 def _check_docs(where: str, done: Benchmark) -> None:
-    """Refuse cells whose docs are not those of the full image, or are other questions.
+    """Refuse cells whose docs are not among the docs of the full image, or are different questions.
 
     Raises:
-        RecordError: says which.
+        RecordError: a doc or its question differs; says which.
     """
     known = done.full.rows
     if not known:
@@ -590,10 +596,10 @@ def letters(row: Mapping[str, Any]) -> str:
 
 
 def open_golds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the golds of open questions that stand in a judged table as a choice between the gold and other answers.
+    """Return the golds of open questions shown by a judged table as a choice, with the gold as option A.
 
-    Before it evaluates MMMU, VLMEvalKit fills the options of each open question so, and its versions leave the gold in
-    ``answer`` or write A there. Where "Other Answers" is the gold of some question, it is an option that was asked.
+    Before evaluating MMMU, VLMEvalKit gives each open question the options gold and "Other Answers". Some versions leave the gold in
+    ``answer``, some write A there. Where "Other Answers" is the gold of a question, the option was asked.
     """
     filled = {key: row for key, row in rows.items() if row.get("B") == OTHER and letters(row) == "AB"}
     golds = {key: str(row["A"]) for key, row in filled.items()}
@@ -618,5 +624,6 @@ def turned(rows: Mapping[str, Mapping[str, Any]]) -> tuple[str, dict[str, str]]:
     for key, row in rows.items():
         asked[of_rows[key]].add((str(row.get("question")), *sorted(str(row[letter]) for letter in letters(row))))
     several = {question for question, count in Counter(of_rows.values()).items() if count > 1}
+    # only turned options repeat a question with the same set of options, at least two
     alike = all(len(asked[question]) == 1 and len(min(asked[question])) > 2 for question in several)
     return (f"index % {TURN}", of_rows) if several and alike else ("", {})

@@ -35,7 +35,7 @@ MOST_DRAWS = 100_000
 """More draws change no digit that is shown, but cost time and memory."""
 UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
 """How many unseen docs are added. One unseen doc makes the interval of a share exact. An index or a gap is made of two numbers of the same
-docs, and the worst doc is worst for both at once: half a doc is enough (docs/statistics.md, *What was measured*)."""
+docs, and the worst doc is worst for both at once: half a doc is enough (docs/statistics-appendix.md)."""
 NEAR_END = 10
 """A share is near an end of its scale when fewer than this many docs separate it from that end. There ``at_level`` uses the exact interval too."""
 NO_SPREAD = "no draw differs, so nothing says how sure this is"

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lmms_patch.stats import intervals
+from lmms_patch.stats.bounds import Count, Share
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.intervals import Sample, few_clusters, is_few, normal_quantile, quantile, shortfall, tails
 from lmms_patch.stats.resample import LEVEL, Array, Estimate, Seed, totals
@@ -53,13 +54,14 @@ class McNemar:
     """Docs on which exactly one of two runs is right.
 
     Attributes:
-        only_first, only_second: how many.
-        p: two-sided exact binomial p-value; docs taken as independent.
+        only_first: docs that only A has right
+        only_second: docs that only B has right
+        p: exact, two-sided; docs taken as independent
     """
 
-    only_first: int
-    only_second: int
-    p: float
+    only_first: Count
+    only_second: Count
+    p: Share
 
 
 def itself(value: Any) -> Any:

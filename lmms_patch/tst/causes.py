@@ -28,7 +28,7 @@ MOST_ROWS, LAST_ROWS = 30, 5
 
 @dataclass(frozen=True)
 class Cause:
-    """One row of the table: docs of one category whose questions have the same words in a slot.
+    """A row of the table: docs of a category with the same words in a slot.
 
     Attributes:
         rank: by ``s_minus_chance``, from 1.
@@ -58,7 +58,7 @@ class Cause:
 
 
 def causes(items: Sequence[Item], s: Array, chance: Array) -> list[Cause]:
-    """Return the root-cause table: the most exploitable rows first, then the least exploitable ones.
+    """Return the root-cause table: the most exploitable rows first, then the least exploitable rows.
 
     Args:
         items: n items.

@@ -18,15 +18,15 @@ from lmms_patch.tst.items import Item, Places
 
 
 class Featured(Protocol):
-    """A prepared diagnostic that shows the features on which its models are fitted."""
+    """A prepared diagnostic with access to its models' features."""
 
     def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
-        """Return the features of each kind of item, for models that are trained on the items at ``train``."""
+        """Return the features of each kind of item, for models trained on the items at ``train``."""
         ...
 
 
 def other_golds(items: Sequence[Item], held: Places) -> list[Item]:
-    """Return the items with the golds of held-out items rotated among those of one format and one set of answers."""
+    """Return the items with held-out golds rotated among items of the same format and answers."""
     kinds: dict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for i in held:
         if items[i].golds:
@@ -39,7 +39,7 @@ def other_golds(items: Sequence[Item], held: Places) -> list[Item]:
 
 
 def other_texts(items: Sequence[Item], train: Places, held: Places) -> list[Item]:
-    """Return the items with other texts for the held-out ones.
+    """Return the items with new texts for the held-out items.
 
     Their questions become, in turn, a new text and the text of a training item. Their options are reversed, and one is
     replaced.
@@ -64,7 +64,7 @@ def leaks(
     seed: int,
     groups: Places,
 ) -> list[str]:
-    """Find features that peek: compare features as they are with those under other held-out golds, and under other held-out texts, bit by bit.
+    """Find features with knowledge of held-out golds or texts: compare features bit by bit after changing these.
 
     Args:
         items: all items.

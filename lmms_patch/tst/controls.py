@@ -41,7 +41,7 @@ World = Callable[[int], tuple[Places, Diagnose]]
 
 @dataclass(frozen=True)
 class Control:
-    """The comparison with one kind of random removal.
+    """The comparison with a kind of random removal.
 
     Attributes:
         match: what the random removals keep (``group_keys``).
@@ -112,7 +112,7 @@ def group_keys(items: Sequence[Item], match: str = "category") -> list[Hashable]
 
 
 def matched_part(group: tuple[str, str], match: str) -> Hashable:
-    """Return the part of (format, category) that a matching looks at."""
+    """Return the part of (format, category) used by a matching."""
     return {"category": group, "format": group[0], "none": ""}[match]
 
 
@@ -175,17 +175,20 @@ def judge(
     if controls < 1:
         raise PruneError("at least one matched-random removal is needed to compare with (--controls 5)")
     gone = hashlib.sha256("/".join(sorted(items[int(i)].key for i in removed)).encode()).hexdigest()[:16]
+    # The removed set is part of the fingerprint: the state of another pruning must not continue this one.
     known = _Known(state, f"{fingerprint}/{gone}/{match}/{seed}", tell)
     groups = {
         name: group_keys(items, name) for name in dict.fromkeys([match if match != "none" else "category", "none"])
     }
-    if len(set(next(iter(groups.values())))) == 1:  # one category of one format: matched or not is the same
+    # With a single category and format, matching changes nothing.
+    if len(set(next(iter(groups.values())))) == 1:
         groups = {"none": groups["none"]}
     everyone = np.arange(len(items))
     kept = np.setdiff1d(everyone, removed)
+    # Far from the seeds of the selection (``prune``), so that the judge deals other folds.
     seeds = [900_000 + 1000 * seed + i for i in range(3)]
     whole = known.number("original", lambda: judged_by(everyone, seeds).accuracy)
-    left = known.values("kept", lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
+    left = known.values("kept", 4, lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
 
     def after(name: str, c: int) -> float:
         return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
@@ -195,13 +198,16 @@ def judge(
     }
     falls = [
         known.values(
-            f"shuffle {s}", partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1])
+            f"shuffle {s}",
+            len(groups),
+            partial(_shuffled_falls, world, list(groups.values()), everyone, seed, s, seeds[:1]),
         )
         for s in range(shuffles)
     ]
     compared = []
     for at, name in enumerate(groups):
         fall, shuffled = float(np.mean(random[name]) - left[0]), tuple(float(one[at]) for one in falls)
+        # The observed fall counts as one of its own shuffles, so p is never 0.
         p = (1 + sum(other >= fall for other in shuffled)) / (1 + shuffles) if shuffled else None
         compared.append(Control(name, tuple(random[name]), fall, shuffled, p))
     return _verdict(whole, left, tuple(compared))
@@ -215,7 +221,7 @@ def _of_kept(found: Diagnosis, clusters: Places | None, kept: Places) -> list[fl
 def _shuffled_falls(
     world: World, groups: Sequence[Sequence[Hashable]], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]
 ) -> list[float]:
-    """Return the fall under one shuffle of the golds against each kind of random removal."""
+    """Return the fall under a shuffle of the golds against each kind of random removal."""
     removed, judged_by = world(seed * 104_729 + shuffle)
     kept = judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
     random = [np.setdiff1d(everyone, matched_random(own, removed, seed * 7919 + 1000 + shuffle)) for own in groups]
@@ -287,24 +293,29 @@ class _Numbers(Saved):
 
 
 class _Known:
-    """Finished numbers by name, saved to a file one by one."""
+    """Finished numbers by name, saved to a file as each is computed."""
 
     def __init__(self, path: Path | None, fingerprint: str, tell: Callable[[str], None]) -> None:
         self.path, self.fingerprint, self.tell = path, fingerprint, tell
         saved = None if path is None else load(path, _Numbers, fingerprint, "another pruning")
         self.found: dict[str, Any] = saved.found if saved else {}
 
-    def values(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return the value of a name; compute and save it at the first call."""
-        if name not in self.found:
+    def values(self, name: str, count: int, make: Callable[[], list[Any]]) -> list[Any]:
+        """Return the numbers of a name; compute and save them at the first call, or where the file was changed."""
+        saved = self.found.get(name)
+        fits = isinstance(saved, list) and len(saved) == count and None not in saved[:2]  # p-values may be missing
+        return list(self._saved(name, fits, make))
+
+    def number(self, name: str, make: Callable[[], float]) -> float:
+        return float(self._saved(name, isinstance(self.found.get(name), (int, float)), make))
+
+    def _saved(self, name: str, fits: bool, make: Callable[[], Any]) -> Any:
+        if not fits:
             self.found[name] = make()
             if self.path is not None:
                 save_json(self.path, {"schema": SCHEMA, "fingerprint": self.fingerprint, "found": self.found})
             self.tell(f"{name}: {_short(self.found[name])}")
         return self.found[name]
-
-    def number(self, name: str, make: Callable[[], float]) -> float:
-        return float(self.values(name, make))
 
 
 def _short(value: Any) -> str:

@@ -70,7 +70,7 @@ def normal(text: str) -> str:
 
 
 def _by_value(number: str) -> str:
-    """Return a number as copies compare it: without thousands commas, a plus, or zeros at the end."""
+    """Return a number normalised for comparing copies: no thousands commas, plus signs or trailing zeros."""
     value = Decimal(number.replace(",", "").replace("\N{MINUS SIGN}", "-")).normalize()
     return f"{value + 0:f}"
 
@@ -83,11 +83,12 @@ def text_of(item: Item) -> str:
     item.
     """
     options = sorted(normal(option) for option in item.options)
+    # Words of the prompt are sorted: options in another order are still the same question.
     return "\n".join((normal(item.question), *options, " ".join(sorted(normal(item.prompt).split()))))
 
 
 def near_texts(items: Sequence[Item]) -> list[int]:
-    """Return a number for each item that copies and near copies share: those that a chain of near copies connects have the same."""
+    """Return a number for each item, equal for items in the same chain of near copies."""
     keys = [text_of(item) for item in items]
     first = {key: item for item, key in zip(reversed(items), reversed(keys), strict=True)}
     asked = [
@@ -110,16 +111,20 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
         weights = TfidfVectorizer(
             analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32
         ).fit_transform(q for q, _ in asked)
+    # scikit-learn raises where no text has any n-gram: then nothing is a copy.
     except ValueError:  # every text is empty
         return list(range(count))
+    # Candidates by rare n-grams alone: frequent ones would make nearly every pair a candidate.
     rare = weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]
     rare = (diags(1 / np.sqrt(np.maximum(rare.multiply(rare).sum(axis=1).A1, 1e-12))) @ rare).tocsr()
     pairs = []
+    # In blocks of rows, since all pairs at once would not fit memory.
     for start in range(0, count, _ROWS):
         alike = (rare[start : start + _ROWS] @ rare.T).tocoo()
         pairs.append(np.array([alike.row + start, alike.col])[:, alike.data >= NEAR])
     a, b = np.concatenate(pairs, axis=1)
     near = weights[a].multiply(weights[b]).sum(axis=1).A1 >= NEAR
+    # The same question beside another context is another question.
     near &= np.array([asked[i][1] == asked[j][1] for i, j in zip(a, b, strict=True)], bool)
     return list(
         connected_components(
@@ -129,12 +134,13 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
 
 
 def unnamed_copies(items: Sequence[Item]) -> list[int | None]:
-    """Return a number for each item without a source or cluster that its copies and near copies share; None without these."""
+    """Return a number shared by copies for each item without source and cluster; None for items without copies."""
     unnamed = [i for i, item in enumerate(items) if item.source is None and item.cluster is None]
     out: list[int | None] = [None] * len(items)
     texts = near_texts([items[i] for i in unnamed])
     times = Counter(texts)
     for i, text in zip(unnamed, texts, strict=True):
+        # A text shared by many docs is a template, not copies.
         if 1 < times[text] <= len(items) / FEW_COPIES:
             out[i] = text
     return out
@@ -157,7 +163,7 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
 
 
 def gold_of(item: Item) -> str | None:
-    """Return the gold as copies are compared by it: of choices the option's text, of numbers the value, else the text.
+    """Return the gold for comparing copies: of choices the option's text, of numbers the value, else the text.
 
     None without a gold.
     """
@@ -167,6 +173,7 @@ def gold_of(item: Item) -> str | None:
     if item.is_choice and item.right is not None:
         gold = item.options[item.right]
     value = as_number(gold)
+    # ``+ 0.0`` turns -0.0 into 0.0, which is the same gold.
     return normal(gold) if value is None else repr(value + 0.0)
 
 
@@ -182,12 +189,12 @@ class Copies:
 
     @cached_property
     def texts(self) -> list[int]:
-        """A number for every item that its copies and near copies share."""
+        """A number for every item, equal for copies and near copies."""
         return near_texts(self.items)
 
     @cached_property
     def golds(self) -> list[str | None]:
-        """The gold of every item, as copies are compared by it."""
+        """The gold of every item for comparing copies."""
         return [gold_of(item) for item in self.items]
 
     def repeats(self) -> Repeats:
@@ -209,7 +216,7 @@ class Copies:
         return len(set(known)) > len({text for text, _ in known})
 
     def classes(self, places: Places, rewards: AnswerScores, full_marks: float = 1.0) -> list[CopyClass]:
-        """Return the class of each item among some items, without looking at the item's own gold to find out what its copies suggest.
+        """Return each item's class of copies; an item's gold does not decide what the item's copies suggest.
 
         Copies suggest the gold that most of them have; for numbers the value that the native scorer rewards most on
         their golds. A suggestion is right where it is the item's gold, or for numbers where it earns at least half of
@@ -233,7 +240,7 @@ class Copies:
         return out
 
     def _suggested(self, own: Sequence[int], rewards: AnswerScores, full_marks: float) -> list[CopyClass]:
-        """Return the class of each of the copies of one text."""
+        """Return the class of each copy of a text."""
         if self._are_numbers(own):
             values = values_of(rewards, np.array(own, np.intp))
             gains = values.reward @ np.bincount(values.place, minlength=len(values.texts))
@@ -249,6 +256,7 @@ class Copies:
         (first, most), (_, second) = [*counts.most_common(2), (None, 0)][:2]
         out: list[CopyClass] = []
         for gold in (self.golds[i] for i in own):
+            # Without the item's own gold: the question is what its copies suggest.
             same, other = counts[gold] - 1, second if gold == first else most
             out.append("agreeing" if same > other else "single" if same == other else "conflicting")
         return out
@@ -257,7 +265,7 @@ class Copies:
         return all(self.items[i].format == "number" and as_number(self.items[i].golds[0]) is not None for i in own)
 
     def prior(self, rewards: AnswerScores, full_marks: float = 1.0) -> tuple[float, float] | None:
-        """Return how often two copies have the same answer, and two docs of one category, where copies do so more often; else None.
+        """Return how often two copies agree and how often two docs of a category agree; None unless copies agree more.
 
         Both are means over the docs that have copies, of the share of the others that agree with the doc: so coins
         agree alike in both, however many copies there are. More often: by more than 1.645 standard errors over texts,
@@ -265,6 +273,7 @@ class Copies:
         other.
         """
         kinds = [f"{item.category}\n{item.format}\n{len(item.answers)}" for item in self.items]
+        # Options differ between docs of a category, so golds compare by letter there.
         places = [
             str(item.right) if item.is_choice and item.right is not None else gold
             for item, gold in zip(self.items, self.golds, strict=True)
@@ -284,7 +293,7 @@ class Copies:
     def _agreement(
         self, keys: Sequence[Hashable], golds: Sequence[str | None], rewards: AnswerScores, full_marks: float
     ) -> NDArray[np.float64]:
-        """Return the share of the other items of the same key that agree with each item, shape (n,).
+        """Return for each item the share of agreeing items among the rest of its key's items, shape (n,).
 
         Nan where there is no other.
         """
@@ -300,6 +309,7 @@ class Copies:
             else:
                 counts = Counter(golds[i] for i in own)
                 alike = np.array([counts[golds[i]] for i in own])
+            # Less one for the doc itself.
             out[own] = (alike - 1) / (len(own) - 1)
         return out
 

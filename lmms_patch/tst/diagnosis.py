@@ -33,7 +33,7 @@ def fold_seeds(docs: int) -> int:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The result of one or more cross-validations (R fold seeds) of the same n items.
+    """The scores of some items under cross-validation over R fold seeds.
 
     Attributes:
         s: shape (n,), the bias score: held-out credit for the gold, averaged over the seeds. It is the probability of
@@ -62,7 +62,7 @@ class Diagnosis:
 
     @property
     def floor(self) -> Array:
-        """What an uninformed guess earns, shape (n,), on the metric's own scale."""
+        """The score of an uninformed guess on the metric's own scale, shape (n,)."""
         return self.chance if self.uninformed is None else self.uninformed
 
     @property
@@ -83,7 +83,7 @@ Runner = Callable[[Prepared, Sequence[Job], Places], list[list[Prediction]]]
 
 
 def in_threads(workers: int = 1, what: str = "") -> Runner:
-    """Return a runner that does several jobs at the same time, in threads.
+    """Return a runner for several jobs at a time in threads.
 
     Args:
         workers: how many jobs.
@@ -91,7 +91,8 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
     """
 
     def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
-        from threadpoolctl import threadpool_limits  # of the extra ``tst``, which a plain RCI run does not need
+        # threadpoolctl comes with the extra ``tst``, which a plain RCI run does not need.
+        from threadpoolctl import threadpool_limits
 
         def one(job: Job) -> list[Prediction]:
             train, test, seed = job
@@ -106,12 +107,12 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
 
 
 def model_seed(*parts: int) -> int:
-    """Return a seed that depends on all parts, in the range that scikit-learn and LightGBM accept."""
+    """Return a seed from all parts, within the range of scikit-learn and LightGBM."""
     return int(np.random.SeedSequence([abs(part) for part in parts]).generate_state(1)[0] >> 1)
 
 
 def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
-    """Return the folds of one cross-validation as jobs.
+    """Return the folds of a cross-validation as jobs.
 
     Args:
         places: the items that take part, shape (n,).
@@ -123,7 +124,7 @@ def jobs_of(places: Places, fold: Places, k: int, seed: int) -> list[Job]:
 
 
 def deal(items: Sequence[Item], places: Places, grouping: Grouping, k: int, fold_seed: int) -> Places:
-    """Return the fold of each of ``places``; checks that no group is in two folds."""
+    """Return the fold of each of ``places``; refuse folds with a split group."""
     _, groups = np.unique(grouping.groups[places], return_inverse=True)
     fold = folds([items[i] for i in places], k, groups, fold_seed)
     check_folds(fold, groups)
@@ -143,7 +144,7 @@ def diagnose(
     runner: Runner | None = None,
     deals: int = 0,
 ) -> Diagnosis:
-    """Cross-validate over fold seeds, then score: every item is predicted by a model that was trained on the other folds.
+    """Cross-validate over fold seeds and score each item by a model trained on the remaining folds.
 
     Args:
         prepared: the diagnostic.
@@ -157,6 +158,7 @@ def diagnose(
         runner: runs the folds; default: one after the other.
         deals: how often golds are dealt anew against the same held-out predictions (``Diagnosis.dealt``).
     """
+    # Seeded by all fold seeds, so that a diagnosis with other seeds deals anew.
     lenders, weights = deal_golds(items, places, deals, model_seed(seed, *seeds))
     borrowed = np.zeros((deals, len(places)))
     dealt = [deal(items, places, grouping, k, fold_seed) for fold_seed in seeds]
@@ -181,6 +183,7 @@ def diagnose(
             own += [credit(items, rewards, int(j), p) / len(seeds) for j, p in zip(theirs, predictions, strict=True)]
     uninformed = _mean(floor)
     options = np.array([items[place].chance if items[place].is_choice else np.nan for place in places])
+    # Chance is on the scale of ``s`` (full marks 1), the uninformed guess on the metric's own.
     chance = np.where(np.isfinite(options), options, uninformed / rewards.scale)
     return Diagnosis(
         _mean(s),
@@ -195,7 +198,7 @@ def diagnose(
 
 
 def deal_golds(items: Sequence[Item], places: Places, deals: int, seed: int) -> tuple[Places, Array]:
-    """Draw items whose golds each item gets in place of its own, and weights that make up for never drawing a gold like its own.
+    """Draw foreign golds for each item, with weights to make up for never drawing an equal gold.
 
     Where the text says nothing of the gold but what its category says, a score under the own gold and a weighted score
     under a dealt one have the same mean. Why never the own gold: a prediction that knows the gold is to lend none of
@@ -247,12 +250,12 @@ def scored(
 
 
 def _mean(values: Array) -> Array:
-    """Return the mean over the seeds; nan where an item is unscored in one of them."""
+    """Return the mean over the seeds; nan for an item unscored under any seed."""
     return np.asarray(values.mean(axis=0))
 
 
 def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Prediction) -> float:
-    """Return s(x) of one prediction; nan without a gold.
+    """Return s(x) of a prediction; nan without a gold.
 
     It is the probability of the gold option, or the expected native score of a draw from the prediction with full marks
     as 1.
@@ -268,7 +271,7 @@ def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Pred
 def frequency_baseline(
     items: Sequence[Item], rewards: Rewards, places: Places, fold: Places, k: int
 ) -> tuple[list[str | None], Array]:
-    """Return the answer that uses only a question's category, and what a guess earns.
+    """Return the most frequent gold by category as a baseline answer, and the score of a guess.
 
     For choices it is the most frequent gold (a letter) of the training items of the category with as many options; for
     numbers the training gold of the category that the native score rewards most; else the most frequent training gold
@@ -290,6 +293,7 @@ def frequency_baseline(
         own = np.array(members)
         for number in range(k):
             train = [int(places[at]) for at in own[fold[own] != number] if items[places[at]].golds]
+            # A category may lie in a single fold: items of the same format stand in.
             train = train or [
                 int(i) for i in places[fold != number] if items[i].golds and _alike(items[i], items[places[own[0]]])
             ]
@@ -308,7 +312,7 @@ def _alike(item: Item, other: Item) -> bool:
 def _typical(
     items: Sequence[Item], rewards: Rewards, train: Sequence[int], test: Sequence[int]
 ) -> list[tuple[int, str | None, float]]:
-    """Return, for each item of one fold and kind, its place in ``test``, its baseline answer, and what a guess earns."""
+    """Return for each item of a fold and kind: place in ``test``, baseline answer, score of a guess."""
     if not test:
         return []
     if items[test[0]].is_choice:

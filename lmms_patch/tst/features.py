@@ -60,17 +60,17 @@ class Features:
 
     @property
     def share(self) -> int | None:
-        """The place of the linear model's probability of each option; None where it was left out."""
+        """The column with the linear model's probabilities of the options; None where the model was left out."""
         return self.names.index(SHARE) if SHARE in self.names else None
 
 
 def asked_of(item: Item) -> str:
-    """Return what an item asks, as it is embedded: its question, after what the prompt says beside it."""
+    """Return the text of an item for embedding: the context beside the question, then the question."""
     return f"{item.context}\n{item.question}" if item.context else item.question
 
 
 def option_name(text: str) -> str:
-    """Return the text of an option without what is no difference."""
+    """Return the text of an option in lower case, without outer white space and final periods."""
     return text.strip().lower().rstrip(".")
 
 
@@ -81,7 +81,7 @@ def numbered(values: Iterable[Any]) -> Places:
 
 
 def _segments(text: str) -> list[str]:
-    """Split an option that lists several things into its parts: "cup, door" -> cup, door."""
+    """Split the text of a list into parts: "cup, door" -> cup, door; at most ``MOST_SEGMENTS``."""
     return [part.strip() for part in _SEGMENT.split(text) if part.strip()][:MOST_SEGMENTS] or [text]
 
 
@@ -105,7 +105,7 @@ def _extras(items: Sequence[Item]) -> dict[str, Array]:
 
 
 def _item_features(items: Sequence[Item], texts: Texts) -> dict[str, Array]:
-    """Return features of whole questions that need no golds."""
+    """Return the features of whole questions, without use of golds."""
     marks = np.array([name[0].isdigit() for name in texts.names] or [False])
     numbers: Array = np.bincount(texts.owner[marks[texts.words]], minlength=len(items)).astype(float)
     return {
@@ -117,7 +117,7 @@ def _item_features(items: Sequence[Item], texts: Texts) -> dict[str, Array]:
 
 
 class OptionTable:
-    """The rows (item, option) of items that have options.
+    """The table of options: a row for each option of each item.
 
     Args:
         items: n items.
@@ -213,12 +213,12 @@ class OptionTable:
         return questions.components(train, seed), options.components(self._shown(train), seed)
 
     def _shown(self, train: Places) -> Places:
-        """Return the distinct options that training items show, in the order in which they show them."""
+        """Return the distinct options of the training items, in order of first appearance."""
         return _first_seen(self.text[np.isin(self.owner, train)])
 
     @cached_property
     def _static(self) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Features without golds: of rows (also taken relative to the item's other rows), and of items."""
+        """The features without golds: of rows (with a version less the item's mean), and of items."""
         names = self.names
         of_text = {
             "option.characters": [len(name) for name in names],
@@ -245,7 +245,7 @@ class OptionTable:
         return rows, _item_features(self.items, self.questions)
 
     def _in_context(self) -> Array:
-        """Return the share of each option's words that its item's context has."""
+        """Return for each option the share of its words in the item's context."""
         vocabulary = [frozenset(words(name)) for name in self.names]
         read = [frozenset(words(context)) for context in self._contexts]
         return np.array(
@@ -291,13 +291,14 @@ class OptionTable:
 
     @cached_property
     def _fixed_families(self) -> list[Family]:
-        """Keys that do not depend on the training folds."""
+        """The keys of rows, equal for every split into folds."""
         every = np.arange(self.rows)
         category = self.category[self.owner].astype(np.uint64)
         row, place, part = self._parts
         few = np.flatnonzero(self.place < MOST_RIVALS)
         entry, rival = self._spread(self.owner[few])
         entry = few[entry]
+        # An option is no rival of itself.
         other = entry != rival
         out = [
             Family("option", every, mix(1, category, self.hashes), single=True),
@@ -336,7 +337,7 @@ class OptionTable:
         return out
 
     def _words_and_options(self, name: str, salt: int, texts: Texts, own: NDArray[np.uint64]) -> Family:
-        """Return the pairs of each of the first words of an item's text with what each of its options is, ``own``, shape (rows,)."""
+        """Return pairs of each early word of an item's text with each option's value, shape (rows,)."""
         within = np.arange(len(texts.owner)) - np.searchsorted(texts.owner, texts.owner)
         kept = within < MOST_WORDS
         entry, row = self._spread(texts.owner[kept])
@@ -344,7 +345,7 @@ class OptionTable:
 
     @cached_property
     def _usual_places(self) -> tuple[Family, Array]:
-        """The segments of options that list several things, and the position of each: -1/2 first, 1/2 last."""
+        """The segments of options, with the position of each from -1/2 (first) to 1/2 (last)."""
         row, place, part = self._parts
         last = (np.bincount(row, minlength=self.rows) - 1)[row]
         return Family(
@@ -361,7 +362,7 @@ class OptionTable:
         return Family(name, row[at], mix(salt, self.category[self.owner[row[at]]], part[at], part[after]))
 
     def _slot_families(self, slots: Slots) -> list[Family]:
-        """Return keys that depend on the templates found in the training texts."""
+        """Return keys of rows from templates found in the training texts."""
         entry, row = self._spread(slots.owner)
         category = self.category[self.owner[row]]
         every = np.arange(self.rows)
@@ -406,7 +407,7 @@ class OptionTable:
     def features(
         self, train: Places, groups: Places, seed: int, *, trees: bool = True, linear_model: bool = True
     ) -> Features:
-        """Return the features of all rows, for a model that is trained on the items at ``train``.
+        """Return the features of all rows, for a model trained on the items at ``train``.
 
         Args:
             train: places of the training items.
@@ -432,7 +433,7 @@ class OptionTable:
         return Features(_table(columns, self.rows), tuple(columns), inner)
 
     def _for_trees(self, train: Places, inner: Places, seed: int) -> dict[str, Array]:
-        """Return the features that trees read, by name; arguments as in ``features``, ``inner`` of each row."""
+        """Return the features for trees by name; arguments as in ``features``, with ``inner`` of each row."""
         count = len(self.items)
         slots = find_slots(self.questions, self.category, train)
         residual = self.target - 1 / np.maximum(self.sizes, 1)[self.owner]
@@ -443,7 +444,8 @@ class OptionTable:
             for family in [*self._fixed_families, *self._slot_families(slots)]
         ]
         for family, statistics in [*learned, (usual.name, agreement(usual, place, self.target, inner))]:
-            for name, values in statistics.items():  # an option competes only with the options of its own item
+            # An option competes only with the options of its own item.
+            for name, values in statistics.items():
                 columns[f"{family}: {name}"] = values if name == "count" else _less_mean(values, self.owner, count)
         rows, items = self._static
         for name, values in rows.items():
@@ -471,6 +473,7 @@ class OptionTable:
         in_train[train] = True
         kinds, code = next(family for family in self._fixed_families if family.name == "option").coded
         return np.asarray(
+            # A training item does not count itself, as a held-out item is not counted either.
             np.log1p(np.bincount(code[in_train[self.owner]], minlength=kinds)[code] - in_train[self.owner])
         )
 
@@ -490,7 +493,7 @@ def _table(columns: dict[str, Array], rows: int) -> NDArray[np.float32]:
 
 
 def _known(values: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> Places:
-    """Return the place of each value among ``kinds``; -1 where it is none of them.
+    """Return the place of each value among ``kinds``; -1 for a value of no kind.
 
     No held-out row adds a kind: kinds are those of training rows.
     """
@@ -539,7 +542,7 @@ def _first_seen(values: Places) -> Places:
 def _alike(
     texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str]], parts: Sequence[Sequence[str]]
 ) -> tuple[float, float]:
-    """Return how much one option has in common with the other options of its item: words, and segments (``OptionTable._overlaps``).
+    """Return the words and the segments shared by an option and its rivals in the item, each from 0 to 1.
 
     Args:
         texts: the options, by their number among all texts.
@@ -567,7 +570,7 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], Places]:
 
 
 class NumberTable:
-    """The rows of items whose answer is a number, one per item.
+    """The table of number questions: a row for each item whose answer is a number.
 
     Args:
         items: n items.
@@ -598,7 +601,7 @@ class NumberTable:
         return {**_item_features(self.items, self.questions), "question.first number": first}
 
     def standardised(self, train: Places) -> tuple[Array, NDArray[np.bool_]]:
-        """Standardise golds to mean 0 and SD 1 over the training items of each category, on the scale that fits.
+        """Standardise golds to mean 0 and SD 1 within each category, by the training items, on a fitting scale.
 
         The scale is the logarithm where all training golds of the category are above 0 and it makes them less skewed.
 
@@ -647,6 +650,7 @@ class NumberTable:
     ) -> Features:
         """Return the features of all items; arguments as in ``OptionTable.features``."""
         inner = inner_folds(train, groups, len(self.items), seed)
+        # Without a gold there is nothing to learn from, so such items are in no inner fold.
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
         components = (
@@ -672,7 +676,7 @@ class NumberTable:
         ).tocsr()
 
     def _for_trees(self, train: Places, target: Array, inner: Places, seed: int) -> dict[str, Array]:
-        """Return the features that trees read, by name; ``target`` and ``inner`` as in ``target_encoding.moments``."""
+        """Return the features for trees by name; ``target``, ``inner`` as in ``target_encoding.moments``."""
         slots = find_slots(self.questions, self.category, train)
         columns: dict[str, Array] = {}
         for family in self._families(slots):

@@ -39,7 +39,7 @@ _BINS = 10
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups of items that must stay in one fold.
+    """Groups of items to keep in a fold together.
 
     Attributes:
         name: one of ``ALLOWED``.
@@ -71,6 +71,7 @@ def grouping(items: Sequence[Item], name: str) -> Grouping:
     if name == "joined":
         return _joined(items)
     keys: Sequence[Hashable] = [item.source for item in items] if name == "source" else near_texts(items)
+    # A doc without a key is a group alone; ``repr`` keeps 1 and "1" apart.
     own = [("own", i) if key is None else ("shared", repr(key)) for i, key in enumerate(keys)]
     numbers = {key: i for i, key in enumerate(dict.fromkeys(own))}
     groups = np.array([numbers[key] for key in own], np.intp)
@@ -79,7 +80,7 @@ def grouping(items: Sequence[Item], name: str) -> Grouping:
 
 
 def _one_item(items: Sequence[Item]) -> Places:
-    """Return a number that copies share which are taken for one item: without a source, and with the same gold.
+    """Return a number shared by copies that count as the same item: no source, and the same gold.
 
     Where more than one in ten of the docs with copies have a copy with another gold, copies are other items that ask
     the same, and all stay apart.
@@ -87,6 +88,7 @@ def _one_item(items: Sequence[Item]) -> Places:
     texts, golds = [text_of(item) for item in items], defaultdict(set)
     times = Counter(texts)
     for item, text in zip(items, texts, strict=True):
+        # A doc with a source is never joined with a copy: its image may be another.
         golds[text].add(None if item.source is not None else gold_of(item))
     twice = [text for text in texts if times[text] > 1]
     same = {
@@ -110,6 +112,7 @@ def _joined(items: Sequence[Item]) -> Grouping:
     if not items:
         return Grouping("joined", parts[0], False, "no grouping: there are no docs")
     count = len(items)
+    # Sources and texts are the nodes, docs the edges: docs in a chain of either end in the same component.
     sources, texts = parts[0], parts[1] + parts[0].max() + 1
     nodes = int(texts.max()) + 1
     _, component = connected_components(
@@ -124,7 +127,7 @@ def _joined(items: Sequence[Item]) -> Grouping:
 def headline(
     copies: Copies, rewards: AnswerScores, full_marks: float, k: int, wanted: str = "auto"
 ) -> tuple[Grouping, dict[str, str]]:
-    """Choose what stays in one fold for the headline number.
+    """Choose the grouping for the headline number.
 
     Source, where one is known. Where copies have different golds, source and text together, or the text alone where no
     source groups anything: else a training copy gives a held-out answer away, often in reverse (``copies``). There are
@@ -167,7 +170,7 @@ def headline(
 
 
 def _too_large(together: Grouping, k: int) -> str:
-    """Say why groups cannot be dealt to k folds of about one size; empty where they can."""
+    """Say why groups cannot be dealt to k folds of similar size; empty where dealing works."""
     sizes, count = np.bincount(together.groups), len(together.groups)
     why = "copies with different golds cannot be kept in one fold"
     if sizes.max() > LARGEST_FOLD * count / k:
@@ -215,6 +218,7 @@ def folds(items: Sequence[Item], k: int, groups: Places, seed: int) -> Places:
     order = np.argsort(groups, kind="stable")
     members = np.split(classes[order], np.cumsum(groups_of_size)[:-1])
     shuffled = stream.permutation(count)
+    # Large groups first, while every fold has room; equal sizes in random order.
     dealt = shuffled[np.argsort(-groups_of_size[shuffled], kind="stable")]
     return _deal(members, dealt, np.bincount(classes), k, stream)[groups]
 
@@ -226,6 +230,7 @@ def classes_of(items: Sequence[Item]) -> Places:
         value = as_number(item.golds[0]) if item.format == "number" and item.golds else None
         if value is not None:
             numbers.setdefault(item.category, []).append(value)
+    # Numbers are stratified by quantile bins within their category.
     edges = {category: np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]) for category, values in numbers.items()}
     codes: dict[Any, int] = {}
     out = np.empty(len(items), np.intp)
@@ -234,13 +239,14 @@ def classes_of(items: Sequence[Item]) -> Places:
         if item.format == "number" and gold is not None and (value := as_number(gold)) is not None:
             gold = int(np.searchsorted(edges[item.category], value))
         elif gold is not None:
+            # Spellings of an answer count as the same class.
             gold = same_answer(gold)
         out[i] = codes.setdefault((item.category, item.format, gold), len(codes))
     return out
 
 
 def _deal(members: Sequence[Places], order: Places, sizes: Places, k: int, stream: np.random.Generator) -> Places:
-    """Return the fold of each group; among equally good folds the one with the fewest items, then a random one."""
+    """Return the fold of each group; among equally good folds the fold with the fewest items, then a random choice."""
     counts = np.zeros((k, len(sizes)))
     totals = np.zeros(k)
     out = np.zeros(len(members), np.intp)
@@ -256,7 +262,7 @@ def _deal(members: Sequence[Places], order: Places, sizes: Places, k: int, strea
 
 
 def check_folds(fold: Places, groups: Places) -> None:
-    """Check that no group is in two folds.
+    """Check whether every group lies in a single fold.
 
     Raises:
         AssertionError: a group is; a defect of this program, never a user's mistake.

@@ -25,7 +25,7 @@ CHOICE = ("mc", "yesno")
 
 @dataclass(frozen=True)
 class Item:
-    """One doc as far as a text-only model may know it, and its gold.
+    """The parts of a doc shown to a text-only model, and the gold.
 
     Attributes:
         doc_id: its row in the base task's eval split.
@@ -62,7 +62,7 @@ class Item:
 
     @property
     def is_choice(self) -> bool:
-        """Whether the answer is one of the options."""
+        """Whether the item has options to choose the answer from."""
         return self.format in CHOICE and len(self.answers) > 0
 
     @property
@@ -81,18 +81,18 @@ class Item:
 
     @property
     def chance(self) -> float:
-        """The probability that a uniform guess among the options is right (fraction); 0 where there are no options."""
+        """The probability of guessing right among the options (fraction); 0 without options."""
         return max(1, len(self.rights)) / len(self.answers) if self.is_choice else 0.0
 
     @property
     def rights(self) -> list[int]:
-        """The places of all answers of a choice format that equal the gold: several where options are spelled alike."""
+        """The places of all answers equal to the gold of a choice item; several where options are spelled alike."""
         return [place for place, answer in enumerate(self.answers) if answer == self.golds[0]] if self.golds else []
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction of a diagnostic for one held-out item.
+    """A diagnostic's prediction for a held-out item.
 
     Attributes:
         answer: the answer that goes to the native scorer.
@@ -116,7 +116,7 @@ class AnswerScores(Protocol):
         ...
 
     def of(self, place: int, answer: str) -> float:
-        """Return the score of an answer on the item at a place; nan where it cannot be scored."""
+        """Return the score of an answer on the item at a place; nan for an unscorable answer."""
         ...
 
     def vector(self, place: int, answers: tuple[str, ...]) -> NDArray[np.float64]:
@@ -125,10 +125,10 @@ class AnswerScores(Protocol):
 
 
 class Prepared(Protocol):
-    """A diagnostic that has read all items once."""
+    """A diagnostic after reading all items."""
 
     def predict(self, train: Places, test: Places, *, seed: int, groups: Places) -> list[Prediction]:
-        """Fit on the items at ``train`` and predict those at ``test``; one prediction each, in the order of ``test``.
+        """Fit on the items at ``train`` and return predictions for the items at ``test``, in their order.
 
         Args:
             train: places of the training items.
@@ -140,7 +140,7 @@ class Prepared(Protocol):
 
 
 class Diagnostic(Protocol):
-    """A text-only model class that can be trained on a test set."""
+    """A class of text-only models for training on a test set."""
 
     @property
     def name(self) -> str:

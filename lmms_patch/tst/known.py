@@ -71,7 +71,7 @@ def guess_rates(
     alike: Sequence[Hashable],
     options: Sequence[int],
 ) -> Array:
-    """Return how probable it is that a model that does not know a doc is right about it.
+    """Return the probability of a right answer by a model without knowledge of the doc.
 
     Args:
         answers: the model's answer to each of n docs; None: none.
@@ -94,10 +94,12 @@ def guess_rates(
     out = np.empty(len(answers))
     for at, kind in enumerate(alike):
         here = said.get(kind, {})
+        # Without the doc's own answer: it must not vouch for itself.
         hits = sum(here.get(answer, 0) for answer in set(right[at])) - (
             answers[at] is not None and answers[at] in right[at]
         )
         others = len(members.get(kind, ())) - (answers[at] is not None)
+        # One hit is added, so that no rate is 0.
         out[at] = (hits + 1) / (others + options[at])
     return out
 
@@ -111,25 +113,27 @@ def known(right: Array, guess: Array, clusters: Places | None = None) -> Known:
         clusters: labels of the docs, shape (n,); None: each doc alone.
     """
     p = tuple(_p(row - rate, clusters) for row, rate in zip(right, guess, strict=True))
+    # Bonferroni over the models.
     counts = np.array(p) < ALPHA / len(p)
     nothing = np.zeros(right.shape[1])
     if not counts.any():
         return Known(nothing, p, tuple(counts.tolist()), 0.0, 0.0, None, 0.0)
     right, guess = right[counts], guess[counts]
     dependence, p_dependent = dependence_of(right, guess, clusters) if len(right) > 1 else (0.0, None)
+    # Models that err together count as fewer: ``as_one`` of them say as much as one.
     as_one = 1 + (len(right) - 1) * dependence
     posterior, share = _fitted(right, guess, as_one)
     return Known(posterior, p, tuple(counts.tolist()), share, dependence, p_dependent, len(right) / as_one)
 
 
 def _p(differences: Array, clusters: Places | None) -> float:
-    """Return the one-sided p-value of a mean above 0; nan is left out."""
+    """Return the one-sided p-value of a mean above 0, with nan left out."""
     used = np.isfinite(differences)
     return sign_flip_p(differences[used], None if clusters is None else clusters[used]) if used.any() else 1.0
 
 
 def dependence_of(right: Array, guess: Array, clusters: Places | None = None) -> tuple[float, float]:
-    """Return how far models err together, 0..1, and the one-sided p-value of that.
+    """Return how far models err together, 0..1, and the one-sided p-value.
 
     Looked at are docs that a model gets wrong: there a second model that errs independently is right at its guess rate
     at least.

@@ -37,7 +37,7 @@ _PENALTY, _STEPS, _RIDGE = 1.0, 15, 3.0
 
 @dataclass(frozen=True)
 class Block:
-    """Terms that some rows of a table have. Many rows share a text, so each text stands once.
+    """Terms of some rows of a table; a text shared by many rows is stored once.
 
     Attributes:
         terms: shape (texts, terms), sparse or dense, float64.
@@ -63,11 +63,11 @@ class Block:
         return self.terms.T
 
     def times(self, weights: Array) -> Array:
-        """Return what the rows that have terms get from weights of shape (width,)."""
+        """Return the sum of weights (shape (width,)) times terms for each row with terms."""
         return np.asarray(self.terms @ weights.reshape(-1, self.kinds))[self.text, self.kind]
 
     def turned_times(self, values: Array) -> Array:
-        """Return what the weights get from values of the rows that have terms, shape (width,)."""
+        """Return for each weight the sum of its terms times the values of rows with terms, shape (width,)."""
         cells = np.bincount(self.text * self.kinds + self.kind, values, self.terms.shape[0] * self.kinds)
         return np.asarray(self._turned @ cells.reshape(-1, self.kinds)).ravel()
 
@@ -80,7 +80,7 @@ class Block:
         return Block(self.terms[texts[order]], at[kept], np.argsort(order)[place], self.kind[kept], self.kinds)
 
     def used(self, rows: Places) -> Block:
-        """Return the block without the terms that some rows lack: their weights would be 0, and cost time."""
+        """Return the block without terms absent from the given rows, whose weights would be 0 and cost time."""
         terms = self.of(rows).terms
         columns = np.flatnonzero(np.asarray(abs(terms).sum(axis=0)).ravel())
         return Block(self.terms[:, columns], self.row, self.text, self.kind, self.kinds)
@@ -118,7 +118,7 @@ class Terms:
         return np.concatenate([block.turned_times(values[block.row]) for block in self.blocks] or [np.zeros(0)])
 
     def used(self, rows: Places) -> Terms:
-        """Return the terms that some rows have."""
+        """Return the terms present in some of the given rows."""
         return Terms(self.rows, [block.used(rows) for block in self.blocks])
 
 
@@ -143,7 +143,7 @@ def option_scores(terms: Terms, owner: Places, target: Array, inner: Places) -> 
 
 
 def number_scores(terms: Any, target: Array, inner: Places) -> Array:
-    """Return the standardised number that a ridge regression expects of each item, shape (n,).
+    """Return each item's standardised number as expected by a ridge regression, shape (n,).
 
     Args:
         terms: sparse, shape (n, terms), float64.
@@ -179,7 +179,7 @@ def _out_of_fold(terms: Any, inner: Places, fit: Callable[[Any, Places], Array])
 
 
 def _used(terms: Any, train: Places) -> Any:
-    """Return the columns that training rows have, in their order: the others would have a weight of 0, and cost time."""
+    """Return the columns present in training rows, in order; further columns would get weight 0, and cost time."""
     from scipy.sparse import csr_matrix
 
     columns = np.flatnonzero(np.bincount(terms[train].indices, minlength=terms.shape[1]))
@@ -196,7 +196,8 @@ def _conditional_logit(terms: Terms, owner: Places, target: Array) -> Array:
 
     starts, item = items_of(owner)
     share = target / np.maximum(np.add.reduceat(target, starts), 1)[item]
-    known = np.add.reduceat(share, starts) > 0  # candidates may lack the gold: such an item tells nothing
+    # An item whose candidates lack the gold teaches nothing.
+    known = np.add.reduceat(share, starts) > 0
 
     def loss(weights: Array) -> tuple[float, Array]:
         scores = terms @ weights

@@ -27,7 +27,7 @@ from lmms_patch.runs.record import Record
 
 @dataclass(frozen=True)
 class Locality:
-    """The locality of every doc at one grid.
+    """The locality of every doc at a grid.
 
     Attributes:
         grid: n.
@@ -114,7 +114,7 @@ def _best(records: Sequence[Record], n: int, metric: str) -> dict[int, float]:
 
 
 def _luck(records: Sequence[Record], n: int) -> dict[int, float]:
-    """Return, for each doc that has donors, the mean score of the donors' best cell answers under the doc's gold, by doc id."""
+    """Return by doc id the mean score of donors' best cell answers under the doc's gold, for docs with donors."""
     lent: dict[int, list[float]] = {}
     for record in records:
         lent_best = [] if record.lent is None else zip(record.lent.to, record.lent.best.get(str(n), ()), strict=False)

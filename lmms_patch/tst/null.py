@@ -37,7 +37,7 @@ def has_many_categories(items: Sequence[Item]) -> bool:
 
 
 def p_beyond_kinds(found: Diagnosis, clusters: Places | None, many: bool, null: Callable[[], Null]) -> float | None:
-    """Return the p-value of text-only answers that know more than the category of a question says.
+    """Return the p-value of text-only answers that know more than a question's category.
 
     None where nothing is scored.
 
@@ -110,7 +110,7 @@ def shuffled_null(
 
 
 def p_above(own: float, shuffled: Sequence[float]) -> float:
-    """Return the two-sided p-value of an accuracy above shuffled ones, by Student's t.
+    """Return the two-sided p-value of an accuracy above shuffled accuracies, by Student's t.
 
     Where one of these is as high, at least its rank says.
     """

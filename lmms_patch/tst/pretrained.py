@@ -16,7 +16,7 @@ from lmms_patch.errors import OptionError
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A model that transformers loads.
+    """A model for transformers to load.
 
     Attributes:
         name: what the user gave.
@@ -32,12 +32,12 @@ class Pretrained:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the name is that of a folder that is there."""
+        """Whether the name is an existing folder."""
         return Path(self.name).expanduser().is_dir()
 
     @property
     def source(self) -> str:
-        """The folder or hub id that transformers is asked for.
+        """The folder or hub id for transformers to load.
 
         Raises:
             OptionError: a name that can only be a folder, and the folder is missing.
@@ -52,12 +52,13 @@ class Pretrained:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn whatever transformers raises when it loads into one line; ``memory_errors`` handles a lack of memory."""
+        """Turn any loading error of transformers into a short error; ``memory_errors`` handles a lack of memory."""
         try:
             yield
         except OptionError:
             raise
-        except Exception as error:  # its loaders raise anything, and pass on what files and networks raise
+        except Exception as error:
+            # The loaders raise anything, and pass on errors of files and networks.
             if _is_memory(error):
                 raise
             raise OptionError(f"{self.option}={self.name}: {self._said(error)}") from error
@@ -76,7 +77,7 @@ class Pretrained:
 
 @contextmanager
 def memory_errors(doing: str, remedy: str) -> Iterator[None]:
-    """Turn running out of memory into one line that says what to do."""
+    """Turn a lack of memory into a short error with advice."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

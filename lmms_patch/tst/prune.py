@@ -47,7 +47,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Round:
-    """One round of pruning.
+    """A round of pruning.
 
     Attributes:
         number: from 1.
@@ -73,7 +73,7 @@ class Round:
 
 
 class Saved(Struct, kw_only=True):
-    """A file that an interrupted call continues from.
+    """A file from which an interrupted call continues.
 
     Attributes:
         fingerprint: what it belongs to.
@@ -157,6 +157,8 @@ def prune(
         raise PruneError(f"{len(given)} scores for {len(items)} docs")
     print_ = fingerprint(items, settings, about, given)
     history = [] if state is None or fresh else load_state(state, print_)
+    if strange := {key for done in history for key in done.removed} - set(keys):
+        raise PruneError(f"{state}: {min(strange)!r} is no doc of this task; type --fresh to begin anew")
     return _Pruning(items, settings, diagnose, given, copies, history, state, print_, tell).run()
 
 
@@ -198,6 +200,7 @@ class _Pruning:
         while not stopped and len(gone) < budget:
             this_round, known, luck = self._round(gone)
             stopped = self._why_stop(this_round, known) or self._reversed
+            # Over-pruned before choosing: the last removal went too far, so it is undone.
             if stopped == OVER_PRUNED:
                 return self._taken_back()
             chosen = (
@@ -208,9 +211,11 @@ class _Pruning:
             if not stopped and not chosen:
                 stopped = "no scored item may go any more (floors, budgets by category, or unscored docs)"
             innocent = sum(luck.get(self.place[key], 0.0) for key in chosen) if luck else None
+            # A round that luck explains mostly would remove honest items.
             if not stopped and innocent is not None and innocent >= EVEN * len(chosen):
                 stopped = f"the next round would remove {len(chosen)} items, and {innocent:.0f} of them are expected to be there by luck"
                 chosen, innocent = {}, None
+            # Also a round without removals is kept: the report shows where and why pruning stopped.
             self.rounds.append(replace(this_round, removed=chosen, innocent=innocent))
             gone += chosen
             self._save()
@@ -222,7 +227,7 @@ class _Pruning:
         return list(range(start, start + self.settings.fold_seeds))
 
     def _round(self, gone: Sequence[str]) -> tuple[Round, dict[int, float], dict[int, float]]:
-        """Diagnose the items that are left.
+        """Diagnose the remaining items.
 
         Returns:
             The next round without its removal; by place the score of every scored item, and of those with options the
@@ -244,13 +249,14 @@ class _Pruning:
             if self.settings.near_chance and diagnosis.dealt is not None:
                 dealt, weights = diagnosis.dealt
                 own = np.array([self.items[i].is_choice for i in kept])
+                # The dealt scores are moved as the items' scores were (``_score``), so that both heights compare.
                 guessed = by_luck(scores[own], (dealt - (diagnosis.s - scores))[:, own], weights[:, own])
                 luck = dict(zip(map(int, kept[own]), guessed.tolist(), strict=True))
         known = {int(i): float(v) for i, v in zip(kept, scores, strict=True) if np.isfinite(v)}
         return replace(told, highest=max(known.values(), default=None)), known, luck
 
     def _above_dealt(self, found: Diagnosis, kept: Places) -> float | None:
-        """Return the one-sided p-value of the scores above those under golds dealt anew."""
+        """Return the one-sided p-value of scores above the mean score under newly dealt golds."""
         if found.dealt is None:
             return None
         more = found.s - np.prod(found.dealt, axis=0).mean(axis=0)
@@ -261,7 +267,7 @@ class _Pruning:
         return None if self.clusters is None else self.clusters[kept]
 
     def _check_copies(self, found: Diagnosis, kept: Places) -> None:
-        """Note whether copies are answered in reverse among the docs that are left.
+        """Note whether the remaining copies are answered in reverse.
 
         Refuse the pruning where they are from the start.
         """
@@ -279,6 +285,7 @@ class _Pruning:
         s = self.settings
         if not known:
             return "no item has a score"
+        # Not in the first round: nothing was removed yet that could have gone too far.
         if s.over_pruned and done.p_below is not None and done.p_below < ALPHA and self.rounds:
             return OVER_PRUNED
         if s.tau is not None and done.highest is not None and done.highest < s.tau:
@@ -288,8 +295,9 @@ class _Pruning:
         return ""
 
     def _taken_back(self) -> Pruned:
-        """Return the result without the last round that removed items."""
+        """Return the result with the last removal undone."""
         last = self.rounds.pop()
+        # Rounds without removals are diagnoses only; the last removing round is what went too far.
         while self.rounds and not last.removed:
             last = self.rounds.pop()
         self.rounds.append(replace(last, removed={}, innocent=None))
@@ -297,7 +305,8 @@ class _Pruning:
         return self._result(OVER_PRUNED, over_pruned=True)
 
     def _checked(self, stopped: str) -> Pruned:
-        """Return the result, after one more diagnosis where the last round removed items."""
+        """Return the result, with a last diagnosis where the final round removed items."""
+        # The accuracy after the last removal is not known yet: it may be over-pruned.
         if self.diagnose is not None and self.rounds and self.rounds[-1].removed:
             last_round, known, _ = self._round([key for done in self.rounds for key in done.removed])
             if self._why_stop(last_round, known) == OVER_PRUNED:
@@ -329,7 +338,7 @@ OVER_PRUNED = (
 
 
 def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
-    """Return for each score the probability that luck gave it: how many scores of its height luck gives, among how many there are.
+    """Return for each score the probability of luck: the expected number of lucky scores at this height, over all.
 
     This is the local false discovery rate: the ratio of both counts at each height, smoothed so that it only rises as
     scores fall (isotonic regression). It is too high rather than too low, since it takes every item for one that luck
@@ -343,9 +352,10 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     Returns:
         Shape (n,), 0..1; 1 for unscored items.
     """
+    # scikit-learn comes with the extra ``tst``, which a pruning by given scores does not need.
     from sklearn.isotonic import (
         isotonic_regression,
-    )  # of the extra ``tst``, which a pruning by given scores does not need
+    )
 
     known = np.isfinite(scores)
     if not known.any():
@@ -353,6 +363,7 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
     heights, counts = np.unique(-scores[known], return_counts=True)
     lucky = np.isfinite(dealt)
     order = np.argsort(-dealt[lucky])
+    # For each dealt score the expected number of lucky scores at least as high.
     above = np.append(0, np.cumsum(weights[lucky][order])) / len(dealt)
     by_height = np.diff(above[np.searchsorted(-dealt[lucky][order], heights, side="right")], prepend=0)
     shares = isotonic_regression(by_height / counts, sample_weight=counts.astype(float), y_max=1)
@@ -362,7 +373,7 @@ def by_luck(scores: Array, dealt: Array, weights: Array) -> Array:
 
 
 def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None) -> str:
-    """Say why a gain over the majority answer is not a shortcut that pruning could remove.
+    """Say why a gain over the majority answer is no shortcut for pruning to remove; else empty.
 
     Empty where it may be one.
     """
@@ -371,7 +382,7 @@ def reversed_copies(above: Array, copies: Sequence[str], clusters: Places | None
 
 
 def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float | None, float | None, float | None]:
-    """Return the frequency baseline, the p-value of the accuracy above it, and the p-value of the accuracy below an uninformed answer.
+    """Return the frequency baseline, and p-values of accuracy above baseline and below an uninformed answer.
 
     Folds are stratified by gold, so the majority of the training folds is that of the held-out fold too: the baseline
     knows the test set a little. With golds that mean nothing it lies above chance, and honest answers lie below it. So
@@ -389,6 +400,7 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
 
 def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, given: Array | None = None) -> str:
     """Return a digest of what a history belongs to: items, settings, diagnostic and given scores."""
+    # Sorted, so that another order of the docs continues the same run.
     rows = sorted(
         (
             item.key,
@@ -403,9 +415,8 @@ def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, give
         for item in items
     )
     scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
-    text = json.dumps(
-        [rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str
-    )  # None: as earlier versions wrote it
+    # The None keeps the text as earlier versions wrote it, so their files still fit.
+    text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

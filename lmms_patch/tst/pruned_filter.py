@@ -28,11 +28,11 @@ DIGITS = 16
 
 
 class KeysError(ValueError):
-    """Docs that cannot be told apart as asked; one line."""
+    """Docs without distinct ids, as a short error."""
 
 
 class PrunedTaskError(SystemExit):
-    """A task folder that does not fit the dataset, or its own files; one line.
+    """A task folder in conflict with the dataset or with files in the folder, as a short error.
 
     Why ``SystemExit``: lmms-eval retries the loading of data five times and then hides an ordinary exception.
     """
@@ -152,7 +152,7 @@ def _columns(rows: Any) -> list[str]:
 
 
 def _text_columns(rows: Any) -> list[str]:
-    """Return the fields that hold no media in any doc: by feature type where there are features, else by the values."""
+    """Return the fields without media in any doc: by feature type where known, else by the values."""
     features = getattr(rows, "features", None)
     if features:
         return [name for name, feature in features.items() if not is_media_feature(feature)]
@@ -161,7 +161,7 @@ def _text_columns(rows: Any) -> list[str]:
 
 
 def is_media_feature(feature: Any) -> bool:
-    """Return whether a feature of a ``datasets.Dataset`` is, or contains, an image, audio, video, other file, or bytes."""
+    """Return whether a feature of a ``datasets.Dataset`` is or contains image, audio, video, file, or bytes."""
     if isinstance(feature, Mapping):
         return any(map(is_media_feature, feature.values()))
     if isinstance(feature, (list, tuple)):
@@ -203,12 +203,12 @@ def _rows(rows: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def digest(keys: Iterable[str]) -> str:
-    """Return the SHA-256 of the sorted ids, one a line."""
+    """Return the SHA-256 of the sorted ids, each on a line."""
     return hashlib.sha256("".join(f"{key}\n" for key in sorted(keys)).encode()).hexdigest()
 
 
 def process_docs(rows: Any) -> Any:
-    """Apply the base task's own ``process_docs``, then keep only the kept docs of the evaluated split. lmms-eval calls this for every split.
+    """Apply the base task's ``process_docs``, then keep the kept docs of the evaluated split.
 
     Raises:
         PrunedTaskError: the dataset or the folder has changed since the benchmark was pruned.
@@ -297,7 +297,7 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
 
 
 def _function(reference: str) -> Callable[[Any], Any]:
-    """Return a function by the text of a ``!function``, found as lmms-eval finds it: in a file of this folder, else in an installed module."""
+    """Return a function by the text of a ``!function``, found as in lmms-eval: in this folder, else in a module."""
     module, _, name = reference.rpartition(".")
     path = os.path.join(FOLDER, f"{module}.py")
     if not os.path.exists(path):

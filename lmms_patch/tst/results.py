@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_patch.errors import RecordError
 from lmms_patch.runs.numbers import ALPHA, APART, Category, Copied, Grouped, Stress
 from lmms_patch.runs.record import CopyClass, Record
 from lmms_patch.stats import intervals
@@ -36,9 +37,8 @@ def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95,
     Returns:
         None where no record has a text-only cross-validation.
     """
-    records = sorted(
-        (r for r in records if r.tst is not None), key=lambda r: r.doc_id
-    )  # ranks hand them on in another order
+    # Ranks hand records on in another order than a single process.
+    records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)
     if not records:
         return None
     return _Records(records, draws, level, seed).stress()
@@ -54,8 +54,10 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
         flips: number of flips; the smallest p-value is 1 / (flips + 1).
     """
     stream = generator(seed)
+    # A cluster flips as a whole, since its docs rise and fall together.
     totals = differences if clusters is None else np.bincount(np.unique(clusters, return_inverse=True)[1], differences)
     observed = totals.sum()
+    # In steps of 4 million signs, so that memory stays small for large sets.
     step = max(1, 4_000_000 // max(1, len(totals)))
     at_least = 0
     for start in range(0, flips, step):
@@ -65,7 +67,7 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
 
 
 def withheld(above: Array, copies: Sequence[str], clusters: NDArray[np.intp] | None, seed: Seed = 0) -> Withheld | None:
-    """Return why a gain over the majority answer is no shortcut of the language; None where nothing speaks against it.
+    """Return why a gain over the majority answer is no shortcut of the language; None where nothing contradicts.
 
     A prior of the text ("a car" is mostly wrong) answers the docs whose copies have the same gold. If these fall below
     the majority answer while the others, or all docs, rise above it, the training copies are answered in reverse:
@@ -103,6 +105,7 @@ class _Records:
         self.tested = [record.tst for record in records if record.tst is not None]
         self.headline = self.tested[0].grouping
         self.names = list(self.tested[0].scores)
+        self._check()
         self.copies = ["single" if tested.copies is None else tested.copies for tested in self.tested]
         labels = [record.tested_with for record in records]
         self.clusters = (
@@ -116,6 +119,16 @@ class _Records:
             np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())])
         )
 
+    def _check(self) -> None:
+        """Raise RecordError where docs differ in their cross-validations or fold seeds: no mean over them exists."""
+        wanted = dict.fromkeys(self.names, len(self.tested[0].scores.get(self.headline, ())))
+        for record in self.records:
+            for given in (record.tst.scores, record.tst.baseline) if record.tst else ():
+                if {name: len(scores) for name, scores in given.items()} != wanted:
+                    raise RecordError(
+                        f"doc {record.doc_id}: its cross-validations or fold seeds are not those of the other docs"
+                    )
+
     @staticmethod
     def _by_seed(scores: Sequence[Sequence[float | None]]) -> Array:
         """Return the scores of docs with shape (seeds, docs)."""
@@ -125,13 +138,14 @@ class _Records:
         """Return the mean of some docs' values: of scores, or of differences of two scores."""
         used = np.isfinite(values) if known is None else known & np.isfinite(values)
         low, high = self.ends
+        # A difference of scores reaches from low - high to high - low.
         ends = (low - high, high - low) if difference else (low, high)
         return intervals.mean(
             values[used], None if self.clusters is None else self.clusters[used], ends=ends, **self._options
         )
 
     def grouped(self, name: str) -> Grouped:
-        """Return the numbers of one cross-validation."""
+        """Return the numbers of a cross-validation."""
         scores, baseline = self.scores[name], self.baseline[name]
         per_seed = np.array([np.nanmean(row) if np.isfinite(row).any() else np.nan for row in scores])
         above = scores.mean(axis=0) - baseline.mean(axis=0)

@@ -42,12 +42,12 @@ class Rewards:
         self._vectors: dict[tuple[object, ...], tuple[tuple[str, ...], Array]] = {}
 
     def _kind(self, place: int) -> tuple[object, ...]:
-        """Return a key that all items with the same shared scores have."""
+        """Return a key shared by all items with the same scores."""
         item = self.items[place]
         return _like(item) if len(item.golds) < 2 and (item.is_choice or item.format == "number") else (place,)
 
     def of(self, place: int, answer: str) -> float:
-        """Return the shared score of an answer on the item at a place; nan where it cannot be scored."""
+        """Return the shared score of an answer on the item at a place; nan for an unscorable answer."""
         return self._scored(self._known[self._kind(place)], place, answer)
 
     def exact(self, place: int, answer: str) -> float:
@@ -55,6 +55,7 @@ class Rewards:
 
         Nan where it cannot be scored.
         """
+        # Each call of a costly scorer counts, so spellings share a score.
         if self._costly:
             return self.of(place, answer)
         key = place, answer
@@ -65,7 +66,7 @@ class Rewards:
 
     @cached_property
     def scale(self) -> float:
-        """Full marks on the metric's own scale: the highest score of the golds of about 200 items.
+        """The full marks in native scores: the highest score of the golds of about 200 items.
 
         1 where that is not above 0.
         """
@@ -87,6 +88,7 @@ class Rewards:
         kind = self._kind(place)
         key = *kind, id(answers)
         kept = self._vectors.get(key)
+        # ``id`` may be reused after a tuple is gone, so the kept tuple itself is compared.
         if kept is None or kept[0] is not answers:
             known = self._known[kind]
             kept = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
@@ -95,7 +97,7 @@ class Rewards:
         return kept[1]
 
     def regold(self, items: Sequence[Item]) -> Rewards:
-        """Return rewards of the same items with other golds.
+        """Return rewards of the same items with different golds.
 
         An answer is scored on an item of the same category, format and answers that really has the new golds. Where
         there is none, it earns full marks if it is one of the new golds in any spelling, else 0. A judge is not asked
@@ -124,7 +126,7 @@ def _shifted(rewards: Rewards, like: dict[tuple[object, ...], int], item: Item, 
 
 @dataclass(frozen=True)
 class Values:
-    """The distinct values that stand for the training golds of a category.
+    """The distinct values in the training golds of a category.
 
     Attributes:
         texts: their spellings, as in the golds; ascending.
@@ -138,7 +140,7 @@ class Values:
 
 
 def rewards_nearness(rewards: AnswerScores, places: Sequence[int]) -> bool:
-    """Return whether the scorer gives numbers that are near the gold more than none, asked of some items of a category.
+    """Return whether the scorer gives credit to numbers near the gold, tried on some items of a category.
 
     Args:
         rewards: the native scores.
@@ -155,7 +157,7 @@ def rewards_nearness(rewards: AnswerScores, places: Sequence[int]) -> bool:
 
 
 def values_of(rewards: AnswerScores, places: Places) -> Values:
-    """Summarise the golds of training items of one category: by themselves, or by ``MOST_VALUES`` quantiles.
+    """Summarise the training golds of a category by their distinct values, or by ``MOST_VALUES`` quantiles.
 
     Args:
         rewards: the native scores.
@@ -166,6 +168,7 @@ def values_of(rewards: AnswerScores, places: Places) -> Values:
     order = np.argsort(numbers, kind="stable")
     distinct = np.unique(numbers)
     if len(distinct) > MOST_VALUES:
+        # Quantiles, so that frequent regions keep more values.
         picks = np.unique(np.round(np.linspace(0, len(order) - 1, MOST_VALUES)).astype(int))
         distinct = np.unique(numbers[order[picks]])
     chosen = order[np.searchsorted(numbers[order], distinct)]

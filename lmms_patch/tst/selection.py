@@ -98,7 +98,7 @@ def amount(value: float, total: int) -> int:
 
 
 def hashed(seed: int, *parts: object) -> float:
-    """Return a number in [0, 1) that depends only on seed and parts, the same in every process."""
+    """Return a number in [0, 1) from seed and parts alone, the same in every process."""
     digest = hashlib.sha256("/".join(map(str, (seed, *parts))).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -135,7 +135,7 @@ class Selector:
         return self.items[place].format if self.settings.allocation == "format" else self.items[place].category
 
     def _quotas(self) -> dict[str, int] | None:
-        """Return the budget of each group; None: one budget for all."""
+        """Return the budget of each group; None for a single budget."""
         allocation = self.settings.allocation
         if allocation == "global":
             return None
@@ -157,7 +157,7 @@ class Selector:
         }
 
     def choose(self, scores: Mapping[int, float], gone: Sequence[str], count: int, number: int) -> dict[str, float]:
-        """Choose the items that one round removes.
+        """Choose the items to remove in a round.
 
         Args:
             scores: scores of the remaining scored items, by place.
@@ -179,7 +179,9 @@ class Selector:
             None
             if self.quotas is None
             else {
-                name: max(0, min(q - spent[name], self._may_go(name, scores, left))) for name, q in self.quotas.items()
+                # A group may run out of items that can go; its share then passes to the others.
+                name: max(0, min(q - spent[name], self._may_go(name, scores, left)))
+                for name, q in self.quotas.items()
             }
         )
         now = None if rooms is None else shares({name: float(room) for name, room in rooms.items()}, count)
@@ -210,12 +212,14 @@ class Selector:
 
     def _order(self, scores: Mapping[int, float], number: int) -> list[int]:
         """Return places in the order of removal; ties by a hash of seed and key."""
+        # By a hash of the key, so that ties do not depend on the order of the docs.
         tie = {place: hashed(self.settings.seed, self.items[place].key) for place in scores}
         if self.settings.strategy == "weighted":
             lowest = min(scores.values())
             # Efraimidis and Spirakis (2006): items with the largest u^(1/w) are a draw without replacement in
             # proportion to w
             draws = {
+                # 1e-300 and 1e-9 keep the logarithm and the division finite.
                 p: math.log(max(hashed(self.settings.seed, number, self.items[p].key), 1e-300)) / (s - lowest + 1e-9)
                 for p, s in scores.items()
             }
@@ -224,11 +228,12 @@ class Selector:
         return highest if self.settings.strategy == "top" else self._balanced(highest)
 
     def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """Order places so that the next is always of the gold most frequent in its category among what is left.
+        """Order places by the gold most frequent among the remaining items of its category, highest scores first.
 
         Its highest score first.
         """
         waiting: dict[int, list[int]] = defaultdict(list)
+        # Lists end with the highest score, since ``pop`` takes from the end.
         for place in reversed(highest):
             waiting[int(self.golds[place])].append(place)
         rank = {place: at for at, place in enumerate(highest)}
@@ -255,6 +260,7 @@ def shares(weights: Mapping[str, float], total: int) -> dict[str, int]:
         return dict.fromkeys(weights, 0)
     exact = {name: min(total, whole) * weight / whole for name, weight in weights.items()}
     out = {name: int(part) for name, part in exact.items()}
+    # Largest remainders get what rounding down left, ties by name.
     missing = round(min(total, whole)) - sum(out.values())
     for name in sorted(exact, key=lambda n: (out[n] - exact[n], n))[: max(0, missing)]:
         out[name] += 1

@@ -65,7 +65,7 @@ def permute_golds(items: Sequence[Item], seed: Seed) -> list[Item]:
 
 
 def _units(items: Sequence[Item]) -> list[Unit]:
-    """Return the units of the items that have a gold, in the order of their first items."""
+    """Return the units of the items with golds, in the order of their first items."""
     units: dict[Hashable, Unit] = defaultdict(list)
     for i, (item, copies) in enumerate(zip(items, unnamed_copies(items), strict=True)):
         if item.golds and (not item.is_choice or item.right is not None):
@@ -83,7 +83,7 @@ def _permute(
     stream: np.random.Generator,
     drawn: list[tuple[str, ...]],
 ) -> None:
-    """Permute the golds of units that are alike, into ``drawn``.
+    """Permute the golds of similar units, into ``drawn``.
 
     Units with one gold are alike whatever their size, the others where they have as many items. The place of a gold is
     that among the options of the unit's first item, so that copies whose options stand in other orders keep one gold.
@@ -122,7 +122,7 @@ def _share_texts(items: Sequence[Item]) -> bool:
 
 
 def _same_option(item: Item, place: int, other: Item) -> int:
-    """Return the place at which another item shows an option of an item; the same place where it does not show it."""
+    """Return the place of an item's option in another item; the same place where the option is missing there."""
     if item is other:
         return place
     text, texts = normal(item.options[place]), [normal(option) for option in other.options]

@@ -31,7 +31,7 @@ PRIOR = 3.0
 
 @dataclass(frozen=True)
 class Family:
-    """Keys of one kind: entry e says that row ``row[e]`` has the key ``key[e]``; rows ascend.
+    """Keys of a kind: entry e says that row ``row[e]`` has the key ``key[e]``; rows ascend.
 
     Attributes:
         name: what the keys are, for importances.
@@ -53,7 +53,7 @@ class Family:
 
 
 def inner_folds(train: Places, groups: Places, count: int, seed: int) -> Places:
-    """Return the inner fold of each item, shape (n,); -1 for an item that is not in ``train``. Groups stay whole."""
+    """Return the inner fold of each item, shape (n,); -1 for items outside ``train``. Groups stay whole."""
     out = np.full(count, -1)
     _, own = np.unique(groups[train], return_inverse=True)
     order = generator(seed).permutation(int(own.max()) + 1 if len(own) else 0)
@@ -63,7 +63,7 @@ def inner_folds(train: Places, groups: Places, count: int, seed: int) -> Places:
 
 @dataclass(frozen=True)
 class _Sums:
-    """Number, sum and sum of squares of the targets with an entry's key, over the rows that the entry may see.
+    """Number, sum and sum of squares of targets with an entry's key, over the rows visible to the entry.
 
     Shape (E,) each.
     """
@@ -74,7 +74,7 @@ class _Sums:
 
 
 def _others(family: Family, inner: Places) -> Callable[[Array], Array]:
-    """Return a function that sums entries' weights by key, over the rows that each entry may see: shape (E,) -> shape (E,)."""
+    """Return a function for summing weights by key over the rows visible to each entry: shape (E,) -> shape (E,)."""
     seen = inner[family.row] >= 0
     kinds, code = family.coded
     cell = code * INNER_FOLDS + np.maximum(inner[family.row], 0)
@@ -119,6 +119,7 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
     sums = _sums(family, residual, inner, squares=False)
     count = np.bincount(family.row, sums.n, rows)
     out = {"rate": np.bincount(family.row, sums.total, rows) / (count + PRIOR), "count": np.log1p(count)}
+    # With a single key per row, mean and maximum would repeat the rate.
     if not family.single:
         shrunk = sums.total / (sums.n + PRIOR)
         out["mean"] = np.bincount(family.row, shrunk, rows) / np.maximum(np.bincount(family.row, minlength=rows), 1)
@@ -127,7 +128,7 @@ def rates(family: Family, residual: Array, inner: Places) -> dict[str, Array]:
 
 
 def agreement(family: Family, value: Array, right: Array, inner: Places) -> dict[str, Array]:
-    """Return how well a row's values of its keys agree with the values that right rows give them.
+    """Return the agreement of a row's values for its keys with the values in right rows.
 
     Args:
         family: keys of the rows.
@@ -168,6 +169,7 @@ def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:
     mean = sums.total / (sums.n + PRIOR)
     known = np.maximum(sums.n, 1)
     variance = np.maximum(0, sums.squares / known - (sums.total / known) ** 2)
+    # The spread is shrunk towards 1, the SD of standardised golds.
     spread = np.sqrt((variance * sums.n + PRIOR) / (sums.n + PRIOR))
     out = {
         "mean": np.bincount(family.row, mean, rows) / keys,

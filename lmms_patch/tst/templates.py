@@ -29,7 +29,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def words(text: str) -> list[str]:
-    """Split a text into words and marks in lower case. In languages without spaces a run of letters is one word.
+    """Split a text into words and marks in lower case; in languages without spaces a run of letters is a word.
 
     >>> words("Is the tv left?")
     ['is', 'the', 'tv', 'left', '?']
@@ -43,7 +43,7 @@ def hash_of(text: str) -> int:
 
 
 def mix(*parts: Hashes | Places | int) -> Hashes:
-    """Combine several values into one hash by splitmix64's finaliser; their order matters and shapes broadcast.
+    """Combine several values into a hash by splitmix64's finaliser; their order matters and shapes broadcast.
 
     Overflow wraps silently.
     """
@@ -120,6 +120,7 @@ def find_slots(texts: Texts, category: Places, train: Places, share: float = TEM
     """
     in_train = np.zeros(texts.count, bool)
     in_train[train] = True
+    # A word counts for a category, so the code has both.
     code = category[texts.owner] * len(texts.names) + texts.words
     distinct = (
         np.unique(np.stack([texts.owner, code])[:, in_train[texts.owner]], axis=1)
@@ -130,13 +131,14 @@ def find_slots(texts: Texts, category: Places, train: Places, share: float = TEM
     sizes = np.bincount(category[train], minlength=int(category.max()) + 1 if len(category) else 1)
     place = np.minimum(np.searchsorted(kinds, code), max(0, len(kinds) - 1))
     known = kinds[place] == code if len(kinds) else np.zeros(len(code), bool)
+    # Only training texts decide which words stay the same.
     frequent = known & (frequency[place] >= share * sizes[category[texts.owner]]) if len(kinds) else known
     mark = np.array([not name[0].isalnum() for name in texts.names], bool)[texts.words] if len(code) else known
     return _slots(texts, ~frequent & ~mark)
 
 
 def _slots(texts: Texts, filling: NDArray[np.bool_]) -> Slots:
-    """Return the slots: runs of filling words within one text."""
+    """Return the slots: runs of filling words within a text."""
     if not len(filling):
         empty = np.empty(0, np.intp)
         return Slots(empty, empty, np.empty(0, np.uint64), empty, empty, np.zeros(texts.count, np.uint64))

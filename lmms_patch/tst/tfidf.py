@@ -65,9 +65,8 @@ class TextSpace:
         from sklearn.utils.extmath import randomized_svd
 
         shown, first, times = np.unique(self.place[train], return_index=True, return_counts=True)
-        order = np.argsort(
-            first
-        )  # in the order of the training texts: held-out texts must not decide how rows are sorted
+        # In the order of the training texts: held-out texts must not decide how rows are sorted.
+        order = np.argsort(first)
         shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
             return np.empty((0, len(self.place)), np.float32)

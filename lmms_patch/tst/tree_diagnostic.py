@@ -84,7 +84,7 @@ class Importance:
 
 @dataclass(frozen=True)
 class Ready:
-    """A model fitted on one kind of item.
+    """A model fitted on a kind of item.
 
     Attributes:
         kind: the kind of items.
@@ -108,6 +108,7 @@ class PreparedRf:
         self.items, self._rewards, self._settings = items, rewards, settings
         usable = [i for i, item in enumerate(items) if item.golds]
         self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
+        # Where the scorer gives nothing for being near, a number is an open answer like any other.
         near = {category for category, places in _numbers_of(items).items() if rewards_nearness(rewards, places)}
         self._number = np.array(
             [i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp
@@ -123,8 +124,10 @@ class PreparedRf:
             raise OptionError(
                 f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting"
             )
-        if settings.embed is not None:  # all texts at once, while all cores are free: each fold has one
+        # All texts are embedded now, while all cores are free: later each fold has a single core.
+        if settings.embed is not None:
             settings.embed([text for item in items for text in (asked_of(item), *map(option_name, item.options))])
+        # Each fold holds a table of all rows, so large tasks run fewer folds at a time.
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
     @cached_property
@@ -162,6 +165,7 @@ class PreparedRf:
             return None
         features = table.features(train, groups, seed, **settings.parts)
         value, spans, count = np.zeros(len(table.items), np.intp), {}, 0
+        # Values of all categories share one numbering; a category's part of it is its span.
         for category in np.unique(table.category[train]):
             own = train[table.category[train] == category]
             values = values_of(self._rewards, self._number[own])
@@ -205,7 +209,7 @@ class PreparedRf:
     def _fits(
         self, train: Places, test: Places, seed: int, groups: Places, settings: ModelSettings | None = None
     ) -> Iterator[tuple[Places, Places, Ready | None]]:
-        """Yield, for each kind of item among ``test``: all items of the kind, the asked ones (places among them), and the fit.
+        """Yield for each kind of item in ``test``: all its items, the asked items (places among all), and the fit.
 
         ``settings``: others than its own.
         """
@@ -236,7 +240,7 @@ class PreparedRf:
         return [predictions[int(place)] for place in test]
 
     def features(self, train: Places, seed: int, groups: Places) -> list[Features]:
-        """Return the features on which the models are fitted, one table for each kind of item: for the leak checks (``checks``)."""
+        """Return the models' features, a table for each kind of item, for the leak checks (``checks``)."""
         return [
             ready.features
             for _, _, ready in self._fits(train, np.arange(len(self.items)), seed, groups)
@@ -244,7 +248,7 @@ class PreparedRf:
         ]
 
     def explain(self, jobs: Sequence[tuple[Places, Places, int]], groups: Places) -> list[Importance]:
-        """Return which features the diagnostic relies on, over the folds of one cross-validation.
+        """Return the features behind the diagnostic's answers, over the folds of a cross-validation.
 
         Trees are asked without the linear model beside them, which reads the same words and could not say which.
 
@@ -258,6 +262,7 @@ class PreparedRf:
         gain: Counter[tuple[str, str]] = Counter()
         lost: dict[tuple[str, str], list[float]] = defaultdict(list)
         items: Counter[str] = Counter()
+        # Trees alone: the linear model reads the same words and could not say which of them counts.
         alone = dataclasses.replace(self._settings, beside=False)
         for train, test, seed in jobs:
             for places, asked, ready in self._fits(train, test, seed, groups, alone):
@@ -281,7 +286,7 @@ class PreparedRf:
         return sorted(rows, key=lambda row: (row.kind, -row.gain, row.feature))
 
     def _permuted(self, places: Places, asked: Places, ready: Ready, seed: int) -> dict[str, float]:
-        """Return the accuracy that is lost when one group of features is shuffled among the held-out rows, for the most important groups."""
+        """Return the accuracy lost by shuffling each of the most important groups of features among held-out rows."""
         groups: Counter[str] = Counter()
         for name, share in zip(ready.features.names, ready.importance, strict=True):
             groups[group_of(name)] += share
@@ -293,6 +298,7 @@ class PreparedRf:
                 break
             columns = [j for j, name in enumerate(ready.features.names) if group_of(name) == group]
             values = ready.features.values.copy()
+            # Whole rows of a group of columns are shuffled together, which keeps how the columns belong together.
             values[rows[:, None], columns] = values[stream.permutation(rows)[:, None], columns]
             out[group] = whole - self._accuracy(ready.predict(values, asked))
         return out
@@ -324,7 +330,7 @@ def _spread_over(
 
 
 def _rewarded(density: Array, span: tuple[int, Values] | None) -> Prediction:
-    """Return the answer that the native scorer rewards most under a distribution over the values of a category."""
+    """Return the answer with the highest expected native score under a distribution over a category's values."""
     if span is None:
         return _nothing()
     start, values = span

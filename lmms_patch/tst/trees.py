@@ -117,14 +117,14 @@ class Right:
 
 
 def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float]) -> Array:
-    """Return the logarithmic opinion pool of two members within each item (Genest and Zidek 1986), with the sum that the trees give the item."""
+    """Return the logarithmic pool of two members within each item (Genest and Zidek 1986), with the trees' sum kept."""
     starts, item = items_of(owner)
     logs = pool[0] * np.log(np.maximum(trees, 1e-9)) + pool[1] * np.log(np.maximum(linear, 1e-9))
     return np.asarray(shares(logs, owner) * np.add.reduceat(trees, starts)[item])
 
 
 def _shared(probability: Array, owner: Places, whole: bool) -> Array:
-    """Divide the probabilities of an item's rows by their sum: always, or only where it is above 1."""
+    """Divide the probabilities of an item's rows by their sum: always, or only for sums above 1."""
     probability = np.maximum(probability, 1e-9) if whole else probability
     starts, item = items_of(owner)
     total = np.add.reduceat(probability, starts)
@@ -132,7 +132,7 @@ def _shared(probability: Array, owner: Places, whole: bool) -> Array:
 
 
 def fit_right(features: Features, target: Array, owner: Places, settings: ModelSettings, seed: int) -> Right:
-    """Fit "is this option right?" on the rows that are not held out.
+    """Fit "is this option right?" on the training rows.
 
     How much the linear model counts is decided on one inner fold: by trees that were fitted without it, and by the
     linear model's scores, which are out-of-fold already.
@@ -149,9 +149,11 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
     if settings.model == "linear":
         none = np.zeros(len(features.names))
         if share is not None:
+            # Without trees the linear model's share is the only feature that counts.
             none[share] = 1.0
         return Right(None, share, (0.0, 1.0), none)
     model, importance = _fitted(features, target, rows, settings, seed)
+    # The linear model's scores are out-of-fold, so one inner fold can judge it; the trees must not have seen that fold.
     judged = features.inner[rows] == _JUDGED
     if share is None or judged.all() or not judged.any():
         return Right(model, share, (1.0, 0.0), importance)
@@ -164,7 +166,7 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
 
 
 def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tuple[float, float]:
-    """Return the weights of two members that serve items which neither has seen.
+    """Return the weights of two members for items seen by neither.
 
     One fold says little. So of the pools whose likelihood is within one standard error of the best one's (paired by
     item), the one that is nearest to the usual mixture is taken: two members that err differently are better together,
@@ -185,6 +187,7 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
     )
     sums = likely.sum(axis=1)
     less = likely[sums.argmax()] - likely
+    # Paired by item: the standard error of the difference of likelihoods, not of each.
     error = np.sqrt(((less - less.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     far = [abs(np.arctan2(beside, own) - np.arctan(_USUAL)) for own, beside in _POOLS]
     return min((round(far[i], 9), -sums[i], pool) for i, pool in enumerate(_POOLS) if less[i].sum() <= error[i])[2]
@@ -195,6 +198,7 @@ def _fitted(
 ) -> tuple[Callable[[NDArray[np.float32]], Array], Array]:
     """Return trees fitted on some rows, as a function from values to probabilities, and the importance of each feature."""
     y = target[rows]
+    # Nothing to separate: the classifiers would raise on a single class.
     if not len(y) or y.min() == y.max():
         constant = float(y.mean()) if len(y) else 0.0
         return (lambda values: np.full(len(values), constant)), np.zeros(len(features.names))
@@ -202,7 +206,8 @@ def _fitted(
     if settings.model == "forest":
         filled = _filler(known)
         model.fit(filled(known), y.astype(int))
-        model.n_jobs = 1  # several threads add up trees in the order in which they finish, which changes the last bits
+        # Several threads would sum trees in the order of finishing, which changes the last bits.
+        model.n_jobs = 1
         return (lambda values: np.asarray(model.predict_proba(filled(values))[:, 1])), _importance(model, settings)
     model.fit(known, y.astype(int))
     return (lambda values: np.asarray(model.booster_.predict(values, num_threads=settings.threads))), _importance(
@@ -228,7 +233,7 @@ class Density:
 def fit_number(
     features: Features, target: Array, value: Places, count: int, settings: ModelSettings, seed: int
 ) -> Density:
-    """Fit the distribution of numbers on the items that are not held out.
+    """Fit the distribution of numbers on the training items.
 
     Trees: the training golds in an item's leaves, averaged over the trees. Boosted leaves form no distribution, so in
     place of boosting there are extremely randomised trees here. The linear model: the training golds whose own
@@ -272,9 +277,8 @@ def _leaf_weights(
     def of(values: NDArray[np.float32]) -> Array:
         asked = filled(values)
         out = np.zeros((len(asked), count))
-        for tree in (
-            forest.estimators_
-        ):  # one tree at a time: the leaves of all trees would need nodes x values x trees of memory
+        # One tree at a time: the leaves of all trees would need nodes x values x trees of memory.
+        for tree in forest.estimators_:
             nodes = tree.tree_.node_count
             share = np.bincount(tree.apply(seen) * count + value, minlength=nodes * count).reshape(nodes, count)
             out += (share / np.maximum(share.sum(axis=1, keepdims=True), 1))[tree.apply(asked)]
@@ -288,6 +292,7 @@ def _kernel_weights(own: Array, value: Places, count: int) -> Density:
 
     ``own``: shape (training items,), their out-of-fold predictions.
     """
+    # Golds are held by bins of the prediction, so that memory does not grow with items × items.
     edges = np.unique(np.quantile(own, np.linspace(0, 1, _BINS + 1)))
     bins = max(1, len(edges) - 1)
     place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, bins - 1)
@@ -300,30 +305,27 @@ def _kernel_weights(own: Array, value: Places, count: int) -> Density:
     return Density(of, np.ones(1))
 
 
-def _boosting(settings: ModelSettings, seed: int) -> dict[str, Any]:
-    return {
-        "n_estimators": settings.size,
-        "learning_rate": 0.04,
-        "num_leaves": 7,
-        "max_depth": settings.depth,
-        "min_child_samples": 20,
-        "colsample_bytree": 0.5,
-        "subsample": 0.8,
-        "subsample_freq": 1,
-        "reg_lambda": 1.0,
-        "random_state": seed,
-        "n_jobs": settings.threads,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbose": -1,
-    }
-
-
 def _classifier(settings: ModelSettings, seed: int) -> Any:
     if settings.model == "boosting":
         from lightgbm import LGBMClassifier
 
-        return LGBMClassifier(**_boosting(settings, seed))
+        return LGBMClassifier(
+            n_estimators=settings.size,
+            learning_rate=0.04,
+            num_leaves=7,
+            max_depth=settings.depth,
+            min_child_samples=20,
+            colsample_bytree=0.5,
+            subsample=0.8,
+            subsample_freq=1,
+            reg_lambda=1.0,
+            random_state=seed,
+            n_jobs=settings.threads,
+            deterministic=True,
+            # LightGBM sums in a fixed order only with both of these.
+            force_row_wise=True,
+            verbose=-1,
+        )
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(
@@ -343,7 +345,7 @@ def _importance(model: Any, settings: ModelSettings) -> Array:
 
 
 def _filler(known: NDArray[np.float32]) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    """Return a function that replaces nan, which scikit-learn's trees with random cuts do not read, by a number below all known ones of the feature.
+    """Return a function to replace nan by a number below each feature's known values, as random-cut trees refuse nan.
 
     The number is not far below: a random cut between the lowest and the highest value would else nearly never fall
     among the others.

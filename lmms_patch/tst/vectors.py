@@ -49,9 +49,8 @@ class VectorSpace:
         count = min(COMPONENTS, self.vectors.shape[1])
         if len(shown) <= count:
             return np.empty((len(self.place), 0), np.float32)
-        known = self.vectors[
-            shown[np.argsort(first)]
-        ]  # in the order of the training texts: held-out texts must not decide how rows are sorted
+        # In the order of the training texts: held-out texts must not decide how rows are sorted.
+        known = self.vectors[shown[np.argsort(first)]]
         mean = known.mean(axis=0)
         _, _, axes = randomized_svd(known - mean, count, n_iter=2, random_state=seed)
         # not by BLAS, where the number of held-out texts would move the last bits of training texts

@@ -199,6 +199,6 @@ def test_two_runs_compared_judged_and_put_on_a_board(tmp_path):
         name: json.loads(next((tmp_path / name).glob("*_results.json")).read_text())["results"]["toy_rci2"]["acc,none"]
         for name in "ab"
     }
-    assert number.difference.first == pytest.approx(records["a"])
-    assert number.difference.second == pytest.approx(records["b"])
+    assert number.first == pytest.approx(records["a"])
+    assert number.second == pytest.approx(records["b"])
     assert judged.verdicts[0].value.value == pytest.approx(records["b"])

@@ -122,6 +122,7 @@ def explored(command, folder, environment):
 
 @pytest.mark.cli
 @pytest.mark.skipif(not DEEP, reason="the runs of all guides take five minutes; make test-deep has this test")
+@pytest.mark.timeout(1800)
 def test_all_commands_run_in_order_from_an_empty_folder(tmp_path):
     """What a page shows has the exit status that its first line says, and files that commands name are there.
 

@@ -42,10 +42,6 @@ def shown_of(found):
     return show_compare.text(found)
 
 
-def by_name(task):
-    return {number.name: number for number in task.numbers}
-
-
 def model(name):
     return {"model_name": name, "config": {"model": "adapter", "model_args": f"pretrained={name}"}}
 
@@ -83,11 +79,11 @@ def test_holm_by_hand(tmp_path):
     assert [[number.name for number in task.numbers if number.primary] for task in found.tasks] == [["fip"]] * 3
     for primary, count in ((True, 3), (False, 9)):
         own = [number for task in found.tasks for number in task.numbers if number.primary is primary]
-        assert [one.p_holm for one in own] == pytest.approx(by_holm([one.difference.p for one in own]))
+        assert [one.p_holm for one in own] == pytest.approx(by_holm([one.p for one in own]))
         assert ({one.tests for one in own}, len(own)) == ({count}, count)
         for one in own:  # Bonferroni: the level at which Holm's first step decides
             if one.detectable is not None:
-                assert one.detectable == pytest.approx(detectable(one.difference.estimate.se, level=1 - 0.05 / count))
+                assert one.detectable == pytest.approx(detectable(one.difference.se, level=1 - 0.05 / count))
 
 
 def test_the_primary_number_of_a_single_task_keeps_its_p(tmp_path):
@@ -95,7 +91,7 @@ def test_the_primary_number_of_a_single_task_keeps_its_p(tmp_path):
         finish(tmp_path / side, docs(right, grids=(2, 3)), name="t0")
     numbers = compare(tmp_path / "a", tmp_path / "b", draws=FEW).tasks[0].numbers
     assert (numbers[0].name, numbers[0].primary, numbers[0].tests) == ("fip", True, 1)
-    assert numbers[0].p_holm == numbers[0].difference.p
+    assert numbers[0].p_holm == numbers[0].p
     assert {(one.primary, one.tests) for one in numbers[1:]} == {(False, 6)}
 
 
@@ -128,8 +124,8 @@ def test_a_handful_of_docs_is_not_called_a_difference(tmp_path):
     finish(tmp_path / "a", one)
     finish(tmp_path / "b", two)
     found = compare(tmp_path / "a", tmp_path / "b")
-    fip = by_name(found.tasks[0])["fip"]
-    assert (fip.difference.p, fip.detectable) == (0.125, None)
+    fip = found.tasks[0].by_name["fip"]
+    assert (fip.p, fip.detectable) == (0.125, None)
     text = shown_of(found)
     assert "Too little differs to show one: the runs differ in only 4 docs" in text
     assert "right in A only: 0 docs, in B only: 4; McNemar's exact p 0.125" in text
@@ -156,7 +152,7 @@ def test_one_run_twice(tmp_path):
     path = write_run(tmp_path / "a", {"toy_rci2": mc_run(n=100)})
     found = compare(path, tmp_path / "a", draws=FEW)
     assert found.same_run
-    assert {number.difference.p for number in found.tasks[0].numbers} == {1.0}
+    assert {number.p for number in found.tasks[0].numbers} == {1.0}
     text = shown_of(found)
     assert "A and B are the same run: every difference is 0." in text
     assert "is better" not in text
@@ -241,7 +237,7 @@ def test_the_newest_of_each_task(tmp_path):
     finish(tmp_path / "b", docs(0.5))
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
     assert (found.first.older, found.second.older) == (1, 0)
-    assert found.tasks[0].compared.identical
+    assert found.tasks[0].identical
     assert "1 older result of the same tasks left aside" in shown_of(found)
 
 
@@ -267,7 +263,7 @@ def test_tasks_of_other_names_with_a_grid_in_common(tmp_path):
     finish(tmp_path / "a", docs(0.5, grids=(3,)))
     finish(tmp_path / "b", docs(0.7, grids=(2, 3)), kind="pcri")
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert set(by_name(found.tasks[0])) == {"fip", "mpp3", "pcri3", "gap3"}
+    assert set(found.tasks[0].by_name) == {"fip", "mpp3", "pcri3", "gap3"}
     assert "toy_rci3 (A) and toy_pcri (B)" in shown_of(found)
 
 
@@ -319,10 +315,10 @@ def test_the_sheet_has_every_number(tmp_path):
     assert [(row["task"], row["number"]) for row in rows] == [
         (task.second, number.name) for task in found.tasks for number in task.numbers
     ]
-    fip = by_name(found.tasks[0])["fip"].difference
-    assert float(rows[0]["difference_low"]) == fip.estimate.low
-    assert float(rows[0]["p_holm"]) == by_name(found.tasks[0])["fip"].p_holm
-    assert (rows[0]["only_a_right"], rows[0]["docs"]) == (str(found.tasks[0].compared.mcnemar.only_first), "200")
+    fip = found.tasks[0].by_name["fip"]
+    assert float(rows[0]["difference_low"]) == fip.difference.low
+    assert float(rows[0]["p_holm"]) == found.tasks[0].by_name["fip"].p_holm
+    assert (rows[0]["only_a_right"], rows[0]["docs"]) == (str(found.tasks[0].mcnemar.only_first), "200")
     assert rows[1]["p_mcnemar"] == ""
 
 
@@ -354,7 +350,7 @@ def test_tasks_without_a_p_value_are_not_counted(tmp_path):
         "The first number of each task is primary (Holm over 2 tasks). All other numbers are corrected together: Holm over 6."
         in shown_of(found)
     )
-    assert by_name(found.tasks[2])["fip"].p_holm is None
+    assert found.tasks[2].by_name["fip"].p_holm is None
 
 
 # --- two models of one name ------------------------------------------------------------------------
@@ -430,16 +426,16 @@ def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measur
     """Their difference is that of the runs' own numbers."""
     first, second = guesser_and_knower
     (task,) = compare(first, second).tasks
-    number = by_name(task)["rci3_adj"].difference
+    number = task.by_name["rci3_adj"]
     own = [
         json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"]
         for folder in (first, second)
     ]
     assert [number.first, number.second] == own
-    assert any("compared as if on other docs" in line for line in task.compared.warnings)
+    assert any("compared as if on other docs" in line for line in task.warnings)
     before = planted(tmp_path / "before", one_cell_knows, null=False)
     (task,) = compare(first, before).tasks
-    assert "rci3_adj" not in by_name(task)
+    assert "rci3_adj" not in task.by_name
 
 
 def test_rci_and_pcri_are_one_number_in_sentences_too(tmp_path):
@@ -472,14 +468,12 @@ def _with_images(path, change):
 
 def test_what_one_run_does_not_record_is_told(tmp_path):
     first, second = (write_run(tmp_path / name, {"toy_rci2": mc_run(n=60, answers=k)}) for k, name in enumerate("ab"))
-    assert not [line for line in compare(first, second, draws=FEW).tasks[0].compared.warnings if "not recorded" in line]
+    assert not [line for line in compare(first, second, draws=FEW).tasks[0].warnings if "not recorded" in line]
     data = json.loads(second.read_text())
     del data["system_instruction_sha"], data["n-shot"]
     second.write_text(json.dumps(data))
     found = compare(first, second, draws=FEW)
-    assert (
-        "not recorded in both runs, so not compared: few-shot, system instruction" in found.tasks[0].compared.warnings
-    )
+    assert "not recorded in both runs, so not compared: few-shot, system instruction" in found.tasks[0].warnings
     assert "not recorded in both runs" in show_compare.text(found)
 
 
@@ -487,11 +481,9 @@ def test_other_images_of_the_docs_that_both_asked_are_told_where_one_asked_more(
     spec, records, made = mc_run(n=60)
     first = write_run(tmp_path / "a", {"toy_rci2": (spec, records, made)})
     second = write_run(tmp_path / "b", {"toy_rci2": (spec, records[:50], made)})
-    assert not [
-        line for line in compare(first, second, draws=FEW).tasks[0].compared.settings if line.startswith("images")
-    ]
+    assert not [line for line in compare(first, second, draws=FEW).tasks[0].settings if line.startswith("images")]
     _with_images(second, lambda doc_id, images: "f" * 16 if doc_id % 10 == 0 else images)
-    assert "images (of 5 of the docs)" in compare(first, second, draws=FEW).tasks[0].compared.settings
+    assert "images (of 5 of the docs)" in compare(first, second, draws=FEW).tasks[0].settings
 
 
 def test_a_copy_is_known_to_be_the_same_run(tmp_path):

@@ -54,7 +54,7 @@ def test_rules_are_read_and_every_key_is_explained():
     example = BLOCKS[0]
     assert [rule.name for rule in rules.parse(example).rules] == ["the score does not drop", "the index can be read"]
     jsonschema.validate(example, schemas.load("gate-config"))
-    table = PAGE.partition("| key | type |")[2].partition("\n\n")[0]
+    table = PAGE.partition("| key | default |")[2].partition("\n\n")[0]
     for key in rules.Rule.model_fields:
         assert f"`{key}`" in table
     for name in rules.shipped():

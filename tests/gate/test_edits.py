@@ -244,7 +244,7 @@ def shown(folder, tmp_path):
         "report": lambda: (api.report([folder], report), (report / "index.html").read_text())[1],
         "leaderboard": lambda: (api.leaderboard([folder], board), (board / "leaderboard.md").read_text())[1],
         "explore": lambda: explored(folder),
-        "compare": lambda: api.compare(folder, folder).tasks[0].compared.warnings,
+        "compare": lambda: api.compare(folder, folder).tasks[0].warnings,
     }
 
 

@@ -271,3 +271,13 @@ def test_names_of_datasets_that_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(DatasetError) as caught:
             open_source(name, "test")
         assert not {"\n", "\0"} & set(str(caught.value))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("decode", [False, True])
+def test_an_upright_size_is_that_of_the_turned_image(orientation, decode):
+    """Pillow turns the image, which is the truth; the header alone must say the same."""
+    exif, held = Image.Exif(), io.BytesIO()
+    exif[0x0112] = orientation
+    Image.new("RGB", SIZE).save(held, "JPEG", exif=exif)
+    assert upright_size(held.getvalue(), decode) == (SIZE if orientation < 5 else SIZE[::-1])

@@ -318,6 +318,10 @@ SITUATIONS = {
             "relevant one in b (-0.200 [-0.300, -0.100]); neither relevant nor adversarial boxes are clearly worth more in c (0.000 [-0.100, +0.100])."
         ],
     ),
+    "boxes of a run without their numbers": (
+        [plain("a", "regions", (0.8, 0.7, 0.9))],
+        ["No result for a (only full images were asked)."],
+    ),
     "boxes hidden": (
         [
             plain("a", "hidden", (0.8, 0.7, 0.9), drop_relevant=(0.5, 0.4, 0.6), drop_extra=(0.4, 0.3, 0.5)),

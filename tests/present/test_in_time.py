@@ -206,9 +206,9 @@ def test_the_board_ranks_segments_apart(mixed, tmp_path):
 def test_two_runs_are_compared_segment_by_segment(mixed):
     found = compare(mixed / "a", mixed / "b")
     by_task = {task.second: task for task in found.tasks}
-    assert by_task["film_trci4"].compared.kind == "trci"
-    assert {"mpp4", "trci4", "gap4"} <= set(by_task["film_trci4"].compared.differences)
-    assert [name for name in by_task["film_frames"].compared.differences if name != "score"] == [
+    assert by_task["film_trci4"].kind == "trci"
+    assert {"mpp4", "trci4", "gap4"} <= set(by_task["film_trci4"].by_name)
+    assert [name for name in by_task["film_frames"].by_name if name != "score"] == [
         "frames1",
         "frames2",
         "frames4",

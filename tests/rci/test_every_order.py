@@ -295,11 +295,9 @@ def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path, monkeypatch):
 
 def test_two_models_are_compared(runs):
     one, two = (of(runs / name, "sheet_crci3") for name in "ab")
-    (found,) = (
-        one.compared.differences for one in compare(runs / "a", runs / "b").tasks if "crci3" in one.compared.differences
-    )
+    (found,) = (one.by_name for one in compare(runs / "a", runs / "b").tasks if "crci3" in one.by_name)
     for name in ("fip", "mpp3", "crci3", "rotate_every"):
-        assert found[name].estimate.value == pytest.approx(
+        assert found[name].difference.value == pytest.approx(
             two.measures[name].value - one.measures[name].value, abs=0.01
         )
 

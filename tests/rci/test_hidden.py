@@ -209,7 +209,7 @@ def test_what_is_printed_first_and_in_the_tables(runs):
 
 def test_two_models_are_compared_on_the_same_docs(runs):
     (task,) = compare(runs / "a", runs / "b").tasks
-    changes = {name: one.estimate.value for name, one in task.compared.differences.items()}
+    changes = {name: one.difference.value for name, one in task.by_name.items()}
     assert changes["hidden_relevant"] == pytest.approx(0.45)
     assert changes["drop_relevant"] == pytest.approx(-0.45)
     assert changes["drop_adversarial"] == pytest.approx(0)

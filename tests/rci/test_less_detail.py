@@ -220,10 +220,10 @@ def test_a_refused_score_is_refused_where_people_look_and_in_comparisons(tmp_pat
     one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")
     (task,) = compare(one, two).tasks
     for name in ("lowres8", "drop8"):
-        change = task.compared.differences[name]
-        assert (change.first is None, change.second, change.estimate.value) == (False, None, None)
-        assert change.estimate.reason.startswith("in the second run: 30 of 80 calls for the image at 1/8 failed")
-    assert task.compared.differences["lowres4"].estimate.value is not None
+        change = task.by_name[name]
+        assert (change.first is None, change.second, change.difference.value) == (False, None, None)
+        assert change.difference.reason.startswith("in the second run: 30 of 80 calls for the image at 1/8 failed")
+    assert task.by_name["lowres4"].difference.value is not None
 
 
 def test_scores_on_frames_name_their_docs_where_these_are_fewer(tmp_path):
@@ -239,6 +239,6 @@ def test_scores_on_frames_name_their_docs_where_these_are_fewer(tmp_path):
 def test_two_models_are_compared_at_each_reduction(runs):
     one, two = (read(next((runs / name).glob("*_results.json"))) for name in "ab")
     (task,) = compare(one.path, two.path).tasks
-    assert task.compared.differences["lowres4"].estimate.value == pytest.approx(-0.3)
-    assert task.compared.differences["drop4"].estimate.value == pytest.approx(0.3)
-    assert task.compared.differences["lowres2"].estimate.value == pytest.approx(0)
+    assert task.by_name["lowres4"].difference.value == pytest.approx(-0.3)
+    assert task.by_name["drop4"].difference.value == pytest.approx(0.3)
+    assert task.by_name["lowres2"].difference.value == pytest.approx(0)

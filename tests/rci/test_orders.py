@@ -239,9 +239,11 @@ def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_pat
     assert set(row[4:]) == set(by_place[3:]) == {"N/A"}
     one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")
     (task,) = compare(one, two).tasks
-    changes = [change for name, change in task.compared.differences.items() if name.startswith("rotate")]
+    changes = [change for name, change in task.by_name.items() if name.startswith("rotate")]
     assert len(changes) == 8
-    assert {(change.first is None, change.second, change.estimate.value) for change in changes} == {(False, None, None)}
+    assert {(change.first is None, change.second, change.difference.value) for change in changes} == {
+        (False, None, None)
+    }
 
 
 def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_made():
@@ -417,6 +419,6 @@ def test_the_orders_of_a_doc_are_rows_with_their_turn(runs):
 def test_two_models_are_compared(runs):
     one, two = (read(next((runs / name).glob("*_results.json"))) for name in "ab")
     (task,) = compare(one.path, two.path).tasks
-    found, every = task.compared.differences, [one.results[0].measures["rotate_every"].value for one in (one, two)]
-    assert found["rotate_every"].estimate.value == pytest.approx(every[1] - every[0])
+    found, every = task.by_name, [one.results[0].measures["rotate_every"].value for one in (one, two)]
+    assert found["rotate_every"].difference.value == pytest.approx(every[1] - every[0])
     assert {"rotate_mean", "rotate_once", "rotate_lost"} <= set(found)

@@ -103,6 +103,15 @@ def test_clusters(tmp_path):
         numbers(tmp_path, cluster="scene")
 
 
+def test_a_cluster_field_that_some_docs_lack_is_refused(tmp_path):
+    spec, records, made = mc_run(n=20)
+    records[7] = {**records[7], "fields": {"category": "a"}}
+    write_run(tmp_path, {"toy_rci2": (spec, records, made)})
+    with pytest.raises(RecordError, match="no cluster field 'image' in the log"):
+        numbers(tmp_path, cluster="image")
+    assert numbers(tmp_path, cluster="none")["rci2"] is not None
+
+
 def test_a_metric_that_is_not_there(run_folder):
     with pytest.raises(RecordError, match=r"no metric 'f1' in the log; allowed: acc"):
         numbers(run_folder, metric="f1")

@@ -16,7 +16,7 @@ from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
-from lmms_patch.runs import failures
+from lmms_patch.runs import failures, luck_rows
 from lmms_patch.runs.run import find, newest
 from lmms_patch.runs.tables import Table
 from tests.making.files import described, lines_of, write_files
@@ -177,9 +177,9 @@ def test_donors_lend_no_failed_answers(made):
     """A doc whose call failed lends nothing that it has not; luck comes from the others."""
     records = disturbed(made[1], FEW)
     table, whole = Table(as_records(records), "acc"), Table(as_records(made[1]), "acc")
-    donors = {table.records[d].doc_id for row in table._donated(2)[0] for d in row if d >= 0}
+    donors = {table.records[d].doc_id for row in luck_rows._donated(table, 2)[0] for d in row if d >= 0}
     assert donors <= {r.doc_id for r in table.records}
-    assert {3, 10} <= {whole.records[d].doc_id for row in whole._donated(2)[0] for d in row if d >= 0}
+    assert {3, 10} <= {whole.records[d].doc_id for row in luck_rows._donated(whole, 2)[0] for d in row if d >= 0}
 
 
 # --- readers --------------------------------------------------------------------------------------

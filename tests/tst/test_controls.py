@@ -1,5 +1,6 @@
 """Reduction or selection noise: simulated worlds whose truth is known."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -185,6 +186,17 @@ def test_an_interrupted_judgement_goes_on(tmp_path):
     again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
     assert len(calls) - before == 8
     assert again == found
+    true = json.loads(state.read_text())
+    for odd in (
+        {"original": [0.5]},
+        {"kept": [0.5, 0.5]},
+        {"kept": [None] * 4},
+        {"shuffle 0": 0.5},
+        {"shuffle 1": [0.1]},
+    ):
+        state.write_text(json.dumps({**true, "found": {**true["found"], **odd}}))
+        again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
+        assert again == found
     for other in (
         {"removed": np.arange(100), "fingerprint": "other"},
         {"removed": np.arange(1, 101), "fingerprint": "f"},

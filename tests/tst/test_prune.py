@@ -338,6 +338,11 @@ def test_a_state_of_other_settings_is_refused(tmp_path):
             given=scores,
             state=state,
         )
+    true = json.loads(state.read_text())
+    true["rounds"][0]["removed"]["nobody"] = 0.5
+    state.write_text(json.dumps(true))
+    with pytest.raises(PruneError, match="'nobody' is no doc of this task; type --fresh"):
+        prune(items, PruneSettings(budget=6), None, given=scores, state=state)
     state.write_text("{")
     with pytest.raises(PruneError, match="cannot be read"):
         prune(items, PruneSettings(budget=6), None, given=scores, state=state)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from lmms_patch.errors import RecordError
 from lmms_patch.runs.scoring import plain
 from lmms_patch.tst import results
 from lmms_patch.tst.results import flat, sign_flip_p
@@ -44,6 +45,20 @@ def test_no_cross_validation_is_none():
     assert stress([]) is None
     assert stress([{}, {"tst": None}]) is None
     assert flat(None) == {}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        record({"source": [1]}, {"source": [0, 0]}),
+        record({"none": [1, 1]}),
+        record({"source": [1, 1]}, {"none": [0, 0]}),
+        record({"source": [1, 1], "none": [1, 1]}, {"source": [0, 0]}),
+    ],
+)
+def test_docs_that_differ_in_their_cross_validations_are_refused(odd):
+    with pytest.raises(RecordError, match="doc 1: its cross-validations or fold seeds"):
+        stress([record({"source": [1, 0]}), {**odd, "doc_id": 1}])
 
 
 def test_by_hand():

@@ -37,6 +37,12 @@ def test_choices_and_numbers_are_asked_once_for_each_answer_and_gold():
     assert len(asked) == 4 + 9
 
 
+@pytest.mark.parametrize(("earned", "scale"), [(4.0, 4.0), (0.0, 1.0), (-2.0, 1.0), (float("nan"), 1.0)])
+def test_the_scale_is_what_golds_earn_and_1_where_that_says_nothing(earned, scale):
+    rewards, _ = counting([yesno(i, f"q{i}", "yes") for i in range(5)], lambda place, answer: earned)
+    assert rewards.scale == scale
+
+
 def test_open_answers_are_asked_item_by_item():
     items = [free(i, "q", "a") for i in range(5)]
     rewards, asked = counting(items)

@@ -108,7 +108,7 @@ def _magic(file: Path) -> list[str]:
 
 
 def _floor(text: str | None) -> float | str | None:
-    """Return a number as such; what else a floor may be is checked where it is used."""
+    """Return a number as a float; other texts unchanged, to be checked by their reader."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -144,13 +144,14 @@ def text(recomputed: api.Recomputed, cells: bool = False, most: int | None = Non
 def blocks(
     run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None, of_category: bool
 ) -> list[str]:
-    """Lay out what one run says, its tables, its notes and warnings (see ``text``)."""
+    """Lay out a run's findings, tables, notes and warnings (see ``text``)."""
     from lmms_patch.present.findings import case, findings
     from lmms_patch.present.terminal import necessity, rci
 
     shown = rci.recomputed(run)
     cases = [case(a.result) for a in run]
-    if of_category:  # how many docs a benchmark has says nothing of how many a category has
+    # The size of the benchmark says nothing about the size of a category.
+    if of_category:
         cases = [dataclasses.replace(one, size=None) for one in cases]
     out = [folded((one.text for one in findings(cases)), most), rci.table(shown, most), rci.gates(shown, most)]
     out.append(necessity.table(shown, most))

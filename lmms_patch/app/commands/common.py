@@ -33,7 +33,7 @@ Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image th
 
 
 def examples(*lines: str) -> Callable[[F], F]:
-    """Say in a command's help how it is typed.
+    """Add examples to the help of a command.
 
     Args:
         lines: commands that can be pasted, ``# what it does`` on the line before each.
@@ -47,12 +47,12 @@ def examples(*lines: str) -> Callable[[F], F]:
 
 
 def decorated() -> bool:
-    """Return whether stdout is a terminal that shows colours and boxes, and nobody has switched them off (``NO_COLOR``)."""
+    """Return whether stdout is a terminal with colours and boxes not switched off (``NO_COLOR``)."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
 def say(text: str) -> None:
-    """Print a result on stdout, made harmless for terminals and build servers; in colours where a person reads it."""
+    """Print a result on stdout, safe for terminals and build servers, coloured on a terminal."""
     shown = printed(text, sys.stdout.encoding or "utf-8")
     if not decorated():
         print(shown)
@@ -114,7 +114,7 @@ def tell(line: str, quiet: bool = False) -> None:
 
 
 def told(taken: Iterable[Taken], quiet: bool = False) -> None:
-    """Say of every folder with several runs which one was taken, on stderr."""
+    """Say on stderr which run was taken from each folder with several runs."""
     for one in taken:
         if one.said:
             tell(one.said, quiet)
@@ -133,6 +133,7 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
         label: stands before the bar.
         quiet: no bar. There is none either where stderr is not a terminal, or one item is all there is.
     """
+    # Where stderr is a file, a bar would fill it with control characters.
     if quiet or len(items) < 2 or not sys.stderr.isatty():
         yield from items
         return
@@ -144,7 +145,7 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 
 @contextlib.contextmanager
 def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
-    """Show on one line of stderr how far a run of lmms-eval is.
+    """Show the progress of an lmms-eval run on a line of stderr.
 
     Where stderr is not a terminal, say only that it starts.
 
@@ -181,7 +182,7 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
 
 @contextlib.contextmanager
 def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a bar on stderr for work that tells how far it is.
+    """Show a bar of progress on stderr.
 
     Args:
         label: stands before the bar.
@@ -204,7 +205,7 @@ def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | N
 
 @contextlib.contextmanager
 def looking(label: str, quiet: bool = False) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]:
-    """Show on stderr that something is read, and then a bar for what is looked at one by one.
+    """Show a line on stderr while reading, then a bar while items are looked at.
 
     Nothing where stderr is not a terminal.
 

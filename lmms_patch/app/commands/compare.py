@@ -12,7 +12,7 @@ from lmms_patch.app.commands.common import Quiet, Wide, examples, folded, progre
 from lmms_patch.app.commands.outputs import JsonFile, SheetFile
 
 if TYPE_CHECKING:
-    from lmms_patch.compare.tasks import Comparison
+    from lmms_patch.compare.formats import Comparison
 
 
 @examples(
@@ -78,7 +78,7 @@ def command(
 
 
 def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> list[str]:
-    """Lay out what each of the two shows by itself, of the tasks that are compared."""
+    """Lay out the findings of both sides, limited to the compared tasks."""
     from lmms_patch.present.findings import case, findings
     from lmms_patch.runs.run import find, newest
 

@@ -50,7 +50,7 @@ def command(
 
 
 def listing() -> str:
-    """Return one line per file: its name, and its first line; and a line for the schemas, which are made when they are asked for."""
+    """Return a line per file with name and first line, and a line for the schemas."""
     first = {name: text.splitlines()[0].removeprefix("#").strip() for name, text in api.config().items()}
     return _lines(
         {**first, SCHEMAS: f"JSON schemas of the files that lmms-patch reads and writes; 'config {SCHEMAS}' lists them"}
@@ -58,7 +58,7 @@ def listing() -> str:
 
 
 def schemas() -> str:
-    """Return one line per schema: its name and description."""
+    """Return a line per schema with name and description."""
     return _lines({f"{SCHEMAS}/{name}": one["description"] for name, one in api.schema().items()})
 
 
@@ -68,7 +68,7 @@ def _lines(told: Mapping[str, str]) -> str:
 
 
 def copy(name: str, output: Path) -> None:
-    """Write a shipped file to a new one.
+    """Write a shipped file to a new file.
 
     Raises:
         OptionError: the file is there already, or cannot be written.

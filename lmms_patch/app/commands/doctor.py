@@ -57,7 +57,7 @@ def command(
 
 
 def text(found: Sequence[Line]) -> str:
-    """Lay out the lines: what is wrong stands last, where it is seen."""
+    """Lay out the lines, wrong lines last, where people see them."""
     out = []
     for one in found:
         out.append(f"{one.state:<7}  {one.about}: {one.said}")

@@ -82,11 +82,13 @@ def command(
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     summary_file = summary or (Path(given) if given else None)
     told = os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations
+    # Before the gate: a build must not read the verdicts of an earlier gate where this one is killed.
     forget(json_file, junit)
     mistake: BaseException | None = None
     try:
         judgement = gate(out, config, baseline=baseline)
-    except BaseException as error:  # whatever it is, the files say that nothing was judged
+    except BaseException as error:
+        # Whatever went wrong, the files must say that nothing was judged.
         mistake = error
         said = (
             str(error)
@@ -97,7 +99,8 @@ def command(
     if mistake is None:
         outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     else:
-        with contextlib.suppress(PatchError):  # the first mistake is the one to tell
+        # A second error, from writing, must not hide the first.
+        with contextlib.suppress(PatchError):
             outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
     _print(judgement, every, told, summary_file is not None)
     if mistake is not None:
@@ -107,7 +110,7 @@ def command(
 
 
 def forget(*files: Path | None) -> None:
-    """Remove the verdicts of an earlier gate, so that none passes for this one's where this one is killed.
+    """Remove an earlier gate's verdicts, which would pass for this gate's if this gate were killed.
 
     No other file is touched.
     """
@@ -117,6 +120,7 @@ def forget(*files: Path | None) -> None:
         with contextlib.suppress(OSError):
             with open(path, "rb") as start:
                 head = start.read(200)
+            # Only files that a gate wrote are removed, by their first bytes.
             if head.startswith(b'{\n  "schema": 1,\n  "status":') or b'<testsuites name="lmms-patch gate"' in head:
                 os.unlink(path)
 
@@ -150,6 +154,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
         lines = [outputs.text(judgement, every=every, width=width)]
     shown = [] if judgement.error else [_coloured(printed(line, encoding)) for line in lines]
     if told and (annotation := outputs.annotation(judgement, "the job summary" if summarised else "the log")):
+        # A character that the encoding lacks must not end the gate.
         shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))
     try:
         for line in shown:
@@ -161,7 +166,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
 
 
 def _coloured(text: str) -> str:
-    """Return a text whose first word is coloured where it is a verdict and a person reads it."""
+    """Return a text with a coloured first word for a verdict on a terminal."""
     for word, colour in (("FAIL", "red"), ("PASS", "green"), ("INCONCLUSIVE", "yellow")):
         if text.startswith(f"{word} ") and decorated():
             return typer.style(word, fg=colour, bold=True) + text[len(word) :]

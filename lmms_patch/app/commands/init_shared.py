@@ -13,7 +13,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that are the
 
 
 def text(made: Written) -> str:
-    """Say what was written, what to know of it, and what to type next."""
+    """Say what was written, what to know, and what to type next."""
     return "\n".join(
         [*(f"written: {path}" for path in made.files), *made.notes, *(f"next: {line}" for line in made.type)]
     )

@@ -98,9 +98,8 @@ def text(built: Built, most: int | None = None) -> str:
             few = [
                 c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith((tables.ON, tables.FIP_ON))
             ]
-            if (
-                most is not None
-            ):  # the note says what is better, whether the index is luck-corrected, and how many models lack a benchmark
+            # The note says what is better, whether the index is luck-corrected, and how many models lack a benchmark.
+            if most is not None:
                 second = "score" if any(c.key == "score" for c in sheet.columns) else "mean"
                 short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", second)]
                 few = [dataclasses.replace(c, title=c.title.partition(",")[0]) for c in short]
@@ -153,7 +152,7 @@ def refused(built: Built) -> list[str]:
 
 
 def _apart(group: Group) -> str:
-    """Say that a group stands apart from the first of its benchmark, and in what it differs."""
+    """Say how a group differs from the first group of the benchmark."""
     from lmms_patch.text import clean
 
     grid = f" {group.grid}×{group.grid}" if group.grid else ""

@@ -100,7 +100,7 @@ def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
 
 
 def _verdict(checked: Checked) -> str:
-    """Say in one line how many items a dataset has, and how many faults."""
+    """Say in a line how many items and faults a dataset has."""
     errors, warnings = len(checked.level("error")), len(checked.level("warning"))
     if not errors and not warnings:
         return f"{checked.name}: {_some(checked.total, 'item')}, no fault"

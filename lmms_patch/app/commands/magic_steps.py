@@ -70,7 +70,7 @@ def command(
 
 
 def text(steps: Steps, output: Path) -> str:
-    """Tell what was written, what is not in it, and what to do with it."""
+    """Tell what was written, what was left out, and what to do next."""
     lines = [
         f"{steps.task}: {len(steps.rows)} steps of {steps.items} items"
         + (f" (of {steps.of})" if steps.items < steps.of else "")

@@ -20,7 +20,7 @@ SheetFile = Annotated[
 
 
 def check_names(json_file: Path | None, sheet_file: Path | None) -> None:
-    """Refuse files that cannot be told apart, and a table of unknown form, before anything is computed.
+    """Refuse equal file names, and a table of unknown form, before anything is computed.
 
     Raises:
         OptionError: both are one file, or the table's ending is not known.
@@ -43,7 +43,7 @@ def write(
     sheet: Callable[[], Sheet] | None = None,
     sheet_file: Path | None = None,
 ) -> list[str]:
-    """Write the files that were asked for, both or none.
+    """Write both requested files or none.
 
     Args:
         everything: gives the content of the JSON file.

@@ -47,7 +47,7 @@ def command(
 
 
 def text(done: Pruning) -> str:
-    """Tell what went, what a judge or blind answers say of it, by category, and how to run what is left."""
+    """Tell what was removed, the judge's or blind answers' verdict, the categories, and how to run the rest."""
     from lmms_patch.present import card
     from lmms_patch.present.sheets import table
 

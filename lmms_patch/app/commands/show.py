@@ -48,7 +48,7 @@ def command(
 def text(
     run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False, most: int | None = None
 ) -> str:
-    """Lay out what a run found, and its tables, one for each kind of task.
+    """Lay out a run's findings and tables, a table for each kind of task.
 
     Args:
         run: the run.

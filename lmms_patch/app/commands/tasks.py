@@ -94,7 +94,7 @@ def command(
 
 
 def lines(catalogue: api.Catalogue) -> list[str]:
-    """Return one line per name, and the counts."""
+    """Return a line per name, and the counts."""
     out = []
     for e in catalogue.entries:
         wrong = e.on_wrong_images or 0
@@ -129,7 +129,7 @@ def lines(catalogue: api.Catalogue) -> list[str]:
 
 
 def _calls(e: Entry, asked: int | None) -> tuple[int, ...]:
-    """Return how many calls a name takes: one number, the least and the most of a quick run, or none where that is not known."""
+    """Return the number of calls for a name: a number, least and most of a quick run, or none where unknown."""
     wrong = e.on_wrong_images or 0
     if e.docs is None or asked is None:
         return ()
@@ -145,12 +145,12 @@ def _price(cost: Cost, calls: tuple[int, ...]) -> str:
 
 
 def _from_to(ends: Iterable[str]) -> str:
-    """Return one or two numbers in words; numbers that read alike stand there once."""
+    """Return numbers joined by "to"; equal texts appear once."""
     return " to ".join(dict.fromkeys(ends))
 
 
 def _time(seconds: float) -> str:
-    """Return a time to two digits, in the unit that people would use.
+    """Return a time with two digits in a fitting unit.
 
     >>> _time(42.4), _time(150), _time(5400), _time(400_000)
     ('42 s', '2.5 min', '90 min', '110 h')
@@ -189,7 +189,7 @@ def _measured(cost: Cost | None) -> list[str]:
 
 
 def _in_time(catalogue: api.Catalogue) -> list[str]:
-    """Return the line that says which of the names show videos, so that they can be cut in time.
+    """Return a line on the names with videos, which can be cut in time.
 
     None where they are priced so already.
     """
@@ -212,7 +212,7 @@ def tally(entries: Iterable[Entry]) -> str:
 
 
 def count(write: Path | None, quiet: bool, verbose: bool) -> None:
-    """Count which of all tasks of the installed lmms-eval wrap, and write their list where one is wanted."""
+    """Count the wrappable tasks of the installed lmms-eval, and write their list where asked."""
     with looking("reading all tasks of lmms-eval", quiet or verbose) as watch:
         entries = api.coverage(quiet=not verbose, watch=watch)
     say(f"{len(entries)} tasks: {tally(entries)}.")

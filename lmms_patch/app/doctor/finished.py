@@ -82,7 +82,7 @@ def _files(newest: Sequence[Result]) -> Iterator[Line]:
 
 
 def _null(newest: Sequence[Result]) -> Iterator[Line]:
-    """Say where it is not known whether the model looks at all."""
+    """Report the results without a check of whether the model looks."""
     unseen = [one for one in newest if one.kind.index and reading.unchecked(one.analysis)]
     for one in unseen:
         if one.analysis and one.analysis.gate.looks:
@@ -139,7 +139,7 @@ def _calls(newest: Sequence[Result]) -> Iterator[Line]:
 
 
 def _again(results: Sequence[Result]) -> str:
-    """Return the command that makes some results again."""
+    """Return the command for making some results again."""
     return _command(results[0], _tasks(results))
 
 

@@ -27,7 +27,7 @@ PROBE = "mosaic_vlm"
 
 @check("package")
 def package() -> Iterator[Line]:
-    """Check that our package is there once, and that Python takes it from where it was installed."""
+    """Check for exactly a single installed copy of lmms-patch, imported from its installed place."""
     copies = {
         (str(one.locate_file("")), one.version): one
         for one in metadata.distributions()
@@ -68,7 +68,7 @@ def _same(name: str | None, other: str) -> bool:
 
 
 def _place(one: metadata.Distribution) -> Path:
-    """Return the folder of the package of a distribution: of an editable install, in the checkout that it points to."""
+    """Return the folder of a distribution's package; for an editable install, the folder in the checkout."""
     about = json.loads(one.read_text("direct_url.json") or "{}")
     if about.get("dir_info", {}).get("editable"):
         return Path(unquote(urlsplit(about["url"]).path), "lmms_patch").resolve()
@@ -77,7 +77,7 @@ def _place(one: metadata.Distribution) -> Path:
 
 @check("Python")
 def python() -> Iterator[Line]:
-    """Check the version of Python against our own metadata."""
+    """Check the version of Python against the package's metadata."""
     from packaging.specifiers import SpecifierSet
 
     running = ".".join(map(str, sys.version_info[:3]))
@@ -95,10 +95,11 @@ def python() -> Iterator[Line]:
 
 @check("versions")
 def versions() -> Iterator[Line]:
-    """Check that what our package, lmms-eval, torchvision and transformers require is installed, in a version that they take."""
+    """Check the installed versions against the requirements of lmms-patch, lmms-eval, torchvision and transformers."""
     unmet = {name: found for name in NEEDING if (found := list(_unmet(name)))}
     for name, found in unmet.items():
-        ours = name != HOST  # lmms-eval requires much that only some of its tasks use
+        # lmms-eval requires packages for single tasks, so a missing package is only a warning there.
+        ours = name != HOST
         wrong = ", ".join(
             f"{needed} ({f'{version} is installed' if version else 'not installed'})" for needed, version in found
         )
@@ -113,7 +114,7 @@ def versions() -> Iterator[Line]:
 
 
 def _unmet(name: str) -> Iterator[tuple[str, str]]:
-    """Yield what an installed package requires and lacks: the requirement, and the version that is installed ("" where none is)."""
+    """Yield the unmet requirements of an installed package, with the installed version ("" where missing)."""
     from packaging.requirements import Requirement
 
     try:
@@ -137,7 +138,7 @@ def _version(name: str) -> str:
 
 @check("lmms-eval")
 def host() -> Iterator[Line]:
-    """Check that lmms-eval is there, in a version that we know, from where it was installed, and with the functions that we replace."""
+    """Check lmms-eval: installed, a known version, imported from the installed place, with the functions to replace."""
     from lmms_patch.harness.names import host as source
 
     try:
@@ -178,7 +179,7 @@ def host() -> Iterator[Line]:
 
 
 def _shadow(module: str, distribution: metadata.Distribution) -> str:
-    """Return the folder that is imported in place of a distribution's own.
+    """Return the folder imported in place of a distribution's folder.
 
     "" where it is its own, or an editable install, which may lie anywhere.
     """
@@ -190,7 +191,7 @@ def _shadow(module: str, distribution: metadata.Distribution) -> str:
 
 @check("plugin")
 def plugin() -> Iterator[Line]:
-    """Check that lmms-eval finds our entry point, can load it, and has loaded it: everything else of a run hangs on that."""
+    """Check whether lmms-eval finds, can load and has loaded the plugin's entry point, without which no run works."""
     points = list(metadata.entry_points(group=GROUP))
     ours = next((one for one in points if one.name == ENTRY), None)
     if ours is None:
@@ -204,7 +205,8 @@ def plugin() -> Iterator[Line]:
     log().disable("lmms_eval")
     try:
         registry = import_module(GROUP).MODEL_REGISTRY_V2
-    except Exception as error:  # a broken torch, a missing package: whatever it is, no run starts
+    except Exception as error:
+        # A broken torch, a missing package: with any error here no run starts.
         yield Line(
             "plugin",
             "wrong",
@@ -237,7 +239,7 @@ def plugin() -> Iterator[Line]:
 
 
 def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
-    """Say why an entry point cannot be loaded; "" where it can.
+    """Return the reason why an entry point cannot be loaded; "" for a loadable entry point.
 
     Args:
         one: the entry point.
@@ -255,7 +257,7 @@ def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
 
 @check("adapter")
 def adapter(name: str) -> Iterator[Line]:
-    """Check from its source that an adapter shows what a view is, and that its packages are there.
+    """Check an adapter by its source: whether views show as they are, and whether its packages are installed.
 
     No weights are loaded.
     """

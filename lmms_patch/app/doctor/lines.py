@@ -16,7 +16,7 @@ P = ParamSpec("P")
 
 
 class Line(Struct, frozen=True):
-    """One thing that was looked at.
+    """The finding of a check.
 
     Attributes:
         about: what it is, in a word or two: ``lmms-eval``, ``entry point``, ``disk``.
@@ -63,7 +63,7 @@ def to_json(found: list[Line]) -> DoctorJson:
 
 
 def check(about: str) -> Callable[[Callable[P, Iterator[Line]]], Callable[P, list[Line]]]:
-    """Make a check of a function that yields lines: an unexpected error in it is one more line, and the other checks go on.
+    """Make a check of a function with lines to yield; an unexpected error becomes a line.
 
     Args:
         about: what that line is about.
@@ -76,7 +76,8 @@ def check(about: str) -> Callable[[Callable[P, Iterator[Line]]], Callable[P, lis
             try:
                 for one in function(*args, **kwargs):
                     out.append(one)
-            except Exception as error:  # whatever is broken, the other checks say more
+            except Exception as error:
+                # One broken check must not hide what the others find.
                 out.append(
                     Line(
                         about, "wrong", f"could not be looked at ({brief(error)})", "see what the other lines say first"
@@ -90,5 +91,5 @@ def check(about: str) -> Callable[[Callable[P, Iterator[Line]]], Callable[P, lis
 
 
 def brief(error: BaseException) -> str:
-    """Return an error in one short line."""
+    """Return an error as a short line."""
     return line(f"{type(error).__name__}: {error}", 200)

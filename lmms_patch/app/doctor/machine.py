@@ -27,7 +27,7 @@ _OTHERS = (
 
 
 def folders(env: Mapping[str, str]) -> dict[str, Path]:
-    """Return the folders that a run writes to beside its output, by what decides where each is."""
+    """Return the folders written by a run beside the output, by the variable behind each."""
     cache = Path(env.get("XDG_CACHE_HOME") or "~/.cache")
     home = Path(env.get("HF_HOME") or cache / "huggingface")
     found = {
@@ -43,7 +43,7 @@ def folders(env: Mapping[str, str]) -> dict[str, Path]:
 
 @check("caches")
 def caches(env: Mapping[str, str]) -> Iterator[Line]:
-    """Check that each folder for caches can be written, or made."""
+    """Check whether each cache folder can be written or made."""
     found = folders(env)
     faults = {name: said for name, path in found.items() if (said := _unwritable(path))}
     for name, said in faults.items():
@@ -58,7 +58,7 @@ def caches(env: Mapping[str, str]) -> Iterator[Line]:
 
 
 def _unwritable(path: Path) -> str:
-    """Say why nothing can be written into a folder, or into the one that it would be made in; "" where a file can."""
+    """Return the reason why a folder, or its nearest existing parent, cannot be written; "" where writable."""
     try:
         with tempfile.TemporaryFile(dir=_there(path)):
             return ""
@@ -67,13 +67,13 @@ def _unwritable(path: Path) -> str:
 
 
 def _there(path: Path) -> Path:
-    """Return the folder, or the nearest one above it that is there."""
+    """Return the folder, or its nearest existing parent."""
     return next(one for one in (path, *path.absolute().parents) if one.exists())
 
 
 @check("disk")
 def disk(output: Path, env: Mapping[str, str]) -> Iterator[Line]:
-    """Check that there is room for logs, and for the clips of a run on videos."""
+    """Check the free space for logs, and for the clips of a run on videos."""
     from lmms_patch.harness.video import cache
 
     free = shutil.disk_usage(_there(output)).free
@@ -103,7 +103,7 @@ def disk(output: Path, env: Mapping[str, str]) -> Iterator[Line]:
 
 @check("variables")
 def variables(env: Mapping[str, str]) -> Iterator[Line]:
-    """Check the values of all environment variables of ours, and that none has a misspelt name."""
+    """Check the values of lmms-patch's environment variables, and look for misspelt names."""
     faults = [(said, "") for read in _readers(env).values() if (said := _refused(read))]
     known = known_variables()
     for name in env:
@@ -123,7 +123,7 @@ def variables(env: Mapping[str, str]) -> Iterator[Line]:
 
 
 def _readers(env: Mapping[str, str]) -> dict[str, Callable[[], object]]:
-    """Return the functions that read environment variables, by what they are about.
+    """Return the functions for reading environment variables, by subject.
 
     Each refuses what is not allowed.
     """
@@ -146,7 +146,7 @@ def _readers(env: Mapping[str, str]) -> dict[str, Callable[[], object]]:
 
 
 def _earlier(folders: str) -> None:
-    """Check that the folders with earlier runs are there."""
+    """Check the existence of the folders with earlier runs."""
     for name in filter(str.strip, folders.split(os.pathsep)):
         if not Path(name).expanduser().exists():
             raise PatchError(f"environment variable LMMS_PATCH_REFERENCES names {name}, which is not there")
@@ -166,7 +166,7 @@ def _refused(read: Callable[[], object]) -> str:
 
 
 def known_variables() -> list[str]:
-    """Return the names of all environment variables that begin with ``LMMS_PATCH_``."""
+    """Return the names of all environment variables with the prefix ``LMMS_PATCH_``."""
     from lmms_patch.ask import profiles
     from lmms_patch.harness.asking import settings
     from lmms_patch.harness.video import cache
@@ -182,7 +182,7 @@ def known_variables() -> list[str]:
 
 @check("hub")
 def hub(env: Mapping[str, str]) -> Iterator[Line]:
-    """Check whether datasets and models can be fetched: not where the hub is switched off, and gated ones only with a token."""
+    """Check whether datasets and models can be fetched: hub not switched off, and a token for gated repositories."""
     home = folders(env)["HF_HOME"]
     file = Path(env.get("HF_TOKEN_PATH") or home / "token").expanduser()
     offline = next(

@@ -300,9 +300,8 @@ def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
     """
     try:
         found = json.loads(results.read_bytes())
-        if any(
-            task not in found["n-samples"] for task in tasks
-        ):  # of another run, which the same process made (--config)
+        # of another run, which the same process made (--config)
+        if any(task not in found["n-samples"] for task in tasks):
             return None
         for task in tasks if logged else ():
             docs = found["n-samples"][task]["effective"]

@@ -78,9 +78,8 @@ def of_request(model: str, request: Instance, digests: Digests) -> bytes:
     doc, shown = digests.of_view(view)
     if not doc:
         return b""
-    plain = [
-        one for one in request.arguments if isinstance(one, (str, dict))
-    ]  # the prompt, generation settings, task and split
+    # the prompt, generation settings, task and split
+    plain = [one for one in request.arguments if isinstance(one, (str, dict))]
     return _digest([model, digests.settings, request.request_type, int(view), request.idx, plain, shown, doc])
 
 

@@ -292,9 +292,8 @@ class Quick:
         clusters = np.array([names[unit] for unit in units], np.intp)
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
         scored = [session.references.marks(doc.doc_id) for doc in docs]
-        marks = np.array(
-            [score if score is not None and score > 0 else math.nan for score in scored], float
-        )  # a gold that earns nothing shows nothing
+        # a gold that earns nothing shows nothing
+        marks = np.array([score if score is not None and score > 0 else math.nan for score in scored], float)
         known = marks[np.isfinite(marks)]
         per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(self.plan.form.name if self.plan.form else "", 1.0)
         stated = float(options.scale or per_doc) / per_doc

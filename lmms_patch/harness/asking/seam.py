@@ -157,9 +157,8 @@ class Asker:
         _tell_the_frames(self._cache, self._tasks)
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(kind, requests):
-            for place, answer in zip(
-                places, ask(model, kind, [requests[place] for place in places]), strict=False
-            ):  # some stop early
+            # some stop early
+            for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):
                 answers[place] = answer
         return answers
 
@@ -277,14 +276,12 @@ class Asker:
             task.note_kept(ranks.sum(sum(place[0] == name for place in answers)))
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
         if kept and ranks.first and self._journal is not None and not self._told:
-            told = (
-                f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"
-            )  # what else will be asked is not known yet
+            # what else will be asked is not known yet
+            told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"
             log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
             self._told = bar is not None
-        again = (
-            [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]
-        )  # without any request there is nothing to repeat
+        # without any request there is nothing to repeat
+        again = [todo[-1]] if todo else list(wanted)[-1:] or [_place(request) for request in spare]
         wanted |= {_place(request): request for request in spare if _place(request) in again}
         todo += again * (total - len(todo))
         whole = Complete(model, self._adapter, ranks, self._faults, catches=catches)

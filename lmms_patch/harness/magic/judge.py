@@ -324,9 +324,8 @@ def _provider(settings: JudgeSettings) -> Any:
     config.timeout = settings.timeout
     try:
         provider = ProviderFactory.create_provider(settings.api, config)
-        has_key = (
-            settings.api not in ("openai", "azure") or provider.is_available()
-        )  # not asked of a local server: it would cost a request
+        # not asked of a local server: it would cost a request
+        has_key = settings.api not in ("openai", "azure") or provider.is_available()
     except Exception as error:
         raise no_provider(settings.api, error) from None
     if not has_key:

@@ -83,9 +83,8 @@ def bind(task: Any) -> None:
         "pixels": draw.PIXELS,
         "prompts": prompts.VERSION,
         "seed": told.seed,
-        "docs": digest(
-            docs.asked(row)["doc"] for row in rows
-        ),  # in their order, since the response cache knows a doc by its place
+        # in their order, since the response cache knows a doc by its place
+        "docs": digest(docs.asked(row)["doc"] for row in rows),
         "examples": [shot.key for shot in docs.examples(variant)],
         **({"prefill": prefill} if variant == "selfheal" else {}),
     }
@@ -117,9 +116,8 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
         answered: the model's response, as a list of one.
     """
     judged = judge_model() is not None
-    if said := compat.failure(
-        answered[0] if answered else None
-    ):  # the call failed: nothing is counted, and no judge is asked
+    # the call failed: nothing is counted, and no judge is asked
+    if said := compat.failure(answered[0] if answered else None):
         return {
             "magic": {**record_of(doc, parse("", doc["question"])), "failed": said},
             **dict.fromkeys(results.metrics(doc["variant"], judged)),

@@ -53,9 +53,8 @@ class Embedder:
             self._tokenizer, self._net = _load(self._asked)
             self._pooling = _pooling_of(self._asked)
             self._most = _most_tokens(self._tokenizer, self._net.config)
-            self._dimensions = self._pass([self._tokenizer("a")["input_ids"]]).shape[
-                1
-            ]  # a model of another kind fails here
+            # a model of another kind fails here
+            self._dimensions = self._pass([self._tokenizer("a")["input_ids"]]).shape[1]
         self.described = {
             "name": Path(self._asked.source).absolute().name,
             "pooling": self._pooling,

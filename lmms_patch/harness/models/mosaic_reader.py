@@ -102,9 +102,8 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
         ink: (height, width), from 0 (paper) to 1 (ink).
     """
     dark = ink > 0.35
-    numbered, _ = ndimage.label(
-        ndimage.binary_dilation(dark), np.ones((3, 3))
-    )  # a stroke with a gap of a pixel or two is one shape
+    # a stroke with a gap of a pixel or two is one shape
+    numbered, _ = ndimage.label(ndimage.binary_dilation(dark), np.ones((3, 3)))
     found = []
     for number, where in enumerate(ndimage.find_objects(numbered), 1):
         rows, columns = (np.flatnonzero(((numbered[where] == number) & dark[where]).any(axis)) for axis in (1, 0))
@@ -185,9 +184,8 @@ class Reader:
     def _see(self, frame: Frame) -> list[Sighting]:
         red, green, blue = np.moveaxis(frame, 2, 0)
         brightest = np.maximum(np.maximum(red, green), blue)
-        ink = ((195 - brightest.astype(float)) / 165).clip(
-            0, 1
-        )  # the boxes are bright in their colour, so they are no ink
+        # the boxes are bright in their colour, so they are no ink
+        ink = ((195 - brightest.astype(float)) / 165).clip(0, 1)
         around = boxes(frame)
         found = []
         for vector, x, y in shapes(ink):

@@ -78,13 +78,14 @@ def read(path: str) -> Adapter:
     found: list[tuple[Way, str]] = []
     for file, node in _classes(module, name, set()):
         found += ((way, f"{file.name}:{line}") for way, line in _fetches(node))
+    # an adapter is only as safe as its least safe line
     order: tuple[Way, ...] = ("past the view", "otherwise", "by number")
     way, where = min(found, key=lambda one: order.index(one[0]), default=("unknown", ""))
     return Adapter(path, way, where, tuple(sorted(_missing(module, set()))))
 
 
 def decodes_sound(path: str) -> str:
-    """Return where the module of an adapter decodes the sound of a file by itself and does not ask for a sample format; "" where it does not.
+    """Return where an adapter's module decodes sound by itself, without asking for a sample format; "" where nowhere.
 
     Why it matters: PyAV gives the samples as the file holds them. In most videos (AAC) these are fractions, channel by
     channel. In the clips that we write (FLAC, without loss) they are whole numbers up to 32,768, and the channels
@@ -96,6 +97,7 @@ def decodes_sound(path: str) -> str:
     module, _, name = path.rpartition(".")
     for file in dict.fromkeys(file for file, _ in _classes(module, name, set())):
         attributes = [node for node in ast.walk(parsed(file)) if isinstance(node, ast.Attribute)]
+        # a resampler turns all samples into a single format
         if any(node.attr == "AudioResampler" for node in attributes):
             continue
         for node in attributes:
@@ -105,7 +107,7 @@ def decodes_sound(path: str) -> str:
 
 
 def limit_of_rate(path: str) -> str | None:
-    """Return the attribute that limits how many frames an adapter takes at a rate.
+    """Return the attribute with an adapter's limit of frames taken at a rate.
 
     "" where nothing limits them; None where the adapter does not choose between a rate and a number, in code such as
     ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``. It may give
@@ -123,7 +125,7 @@ def limit_of_rate(path: str) -> str | None:
 
 
 def reads_as_qwen(path: str) -> bool:
-    """Return whether an adapter has ``qwen_vl_utils`` choose the frames of a video, by a number or a rate that it gives.
+    """Return whether an adapter lets ``qwen_vl_utils`` choose the frames of a video, by a number or rate of the adapter.
 
     Args:
         path: as for ``read``.
@@ -137,12 +139,13 @@ def reads_as_qwen(path: str) -> bool:
 
 
 def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Return the methods of an adapter, those that it inherits included unless it has its own."""
+    """Return the methods of an adapter, with inherited methods unless overridden."""
     module, _, name = path.rpartition(".")
     found: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
     for _, node in _classes(module, name, set()):
         for one in node.body:
             if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
+                # a class comes before its bases, so the first method of a name is the one that runs
                 found.setdefault(one.name, one)
     return list(found.values())
 
@@ -169,7 +172,7 @@ def _entries(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _classes(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[tuple[Path, ast.ClassDef]]:
-    """Yield the class of this name, and the classes that it inherits from, as far as their source is the host's or beside it."""
+    """Yield the class of a name and its base classes, as far as their source files are found."""
     if (module, name) in seen or (file := file_of(module)) is None:
         return
     seen.add((module, name))
@@ -187,26 +190,24 @@ def _classes(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[tup
 
 
 def _imported(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.alias]]:
-    """Yield what a module imports from other modules by name, each with that module."""
+    """Yield the names a module imports with ``from``, each with the module of its origin."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from ((_origin(node, module), alias) for alias in node.names)
 
 
 def _origin(node: ast.ImportFrom, module: str) -> str:
-    """Return the module that a ``from`` in another module names, without leading dots."""
+    """Return the module named by a ``from``, with leading dots resolved."""
     above = module.split(".")[: -node.level] if node.level else []
     return ".".join([*above, *filter(None, [node.module])])
 
 
 @functools.lru_cache(maxsize=1024)
 def file_of(module: str) -> Path | None:
-    """Return the file of a module, without importing it; None where it has none.
-
-    Packages above it are not imported either.
-    """
+    """Return the file of a module, without importing the module or the packages above; None without a file."""
     top, *rest = module.split(".")
     try:
+        # looking for a module inside a package would import the package
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError):
         return None
@@ -224,7 +225,7 @@ def file_of(module: str) -> Path | None:
 
 @functools.lru_cache(maxsize=1024)
 def parsed(file: Path) -> ast.Module:
-    """Return the syntax tree of a file, empty where it cannot be parsed."""
+    """Return the syntax tree of a file; empty where the file cannot be parsed."""
     return effects.parse(str(file))
 
 
@@ -244,6 +245,7 @@ def _fetches_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tu
         for name, value in _assigned(function)
         if _depth(value) == 3 or (isinstance(value, ast.Attribute) and value.attr == "doc")
     }
+    # a table is taken whole only where no doc is fetched from it in the same expression
     inside = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Subscript)}
     for one in ast.walk(function):
         if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and (depth := _depth(one)):
@@ -256,7 +258,7 @@ def _fetches_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tu
 
 
 def _assigned(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each name that is given a value, with the value."""
+    """Yield each assigned name with its value."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
             yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
@@ -274,14 +276,14 @@ def _depth(node: ast.expr) -> int:
 
 
 def _is_number(key: ast.expr) -> bool:
-    """Return whether a subscript is a number as it came, or the first of a batch of one: not computed."""
+    """Return whether a subscript is a doc's number as given, or the first number of a batch: not computed."""
     if isinstance(key, ast.Subscript):
         key = key.value
     return isinstance(key, ast.Name)
 
 
 def _field(node: ast.AST, docs: set[str]) -> str:
-    """Return the field of a doc that an expression reads; "" for any other expression."""
+    """Return the field of a doc read by an expression; "" where the expression reads no doc."""
     if isinstance(node, ast.Subscript):
         whole, key = node.value, node.slice
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get" and node.args:
@@ -296,9 +298,9 @@ def _field(node: ast.AST, docs: set[str]) -> str:
 
 
 def _missing(module: str, seen: set[str]) -> set[str]:
-    """Return the packages that a module of the host cannot be imported without, and that are not installed.
+    """Return the packages without which a module of the host cannot be imported, and which are not installed.
 
-    Its own imports are followed.
+    Imports of the host's modules are followed.
     """
     if module in seen or (file := file_of(module)) is None:
         return set()
@@ -314,7 +316,7 @@ def _missing(module: str, seen: set[str]) -> set[str]:
 
 
 def _needed(tree: ast.Module, module: str) -> Iterator[str]:
-    """Yield the modules that a module imports whenever it is imported itself: those within ``try``, ``if`` or a function are left out."""
+    """Yield the modules imported by a module at its top level, outside of ``try``, ``if`` and functions."""
     for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -322,6 +324,7 @@ def _needed(tree: ast.Module, module: str) -> Iterator[str]:
             where = _origin(node, module)
             yield where
             if where.partition(".")[0] == _HOST:
+                # ``from package import name`` may import a module, whose imports count too
                 yield from (inner for alias in node.names if file_of(inner := f"{where}.{alias.name}") is not None)
 
 

@@ -84,9 +84,8 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
     install()
     _check_files(include_path)
-    return TaskManager(
-        verbosity="ERROR", include_path=None if include_path is None else str(include_path)
-    )  # the host takes a text, or a list
+    # the host takes a text, or a list
+    return TaskManager(verbosity="ERROR", include_path=None if include_path is None else str(include_path))
 
 
 def _check_files(folder: Any) -> None:
@@ -115,10 +114,15 @@ def _no_task_file(config: Any) -> str:
     """Say why the host's index cannot use what a file holds; "" where it can."""
     if not isinstance(config, dict):
         return "it is no mapping"
-    for key in ("task", "group", "tag"):
+    task, is_class = config.get("task"), "class" in config
+    if is_class or isinstance(task, list):
+        key = "task" if is_class else "group"
+        return "" if isinstance(config.get(key), str) else f"its {key!r} is no name"
+    if task is not None and not isinstance(task, (str, dict)):
+        return "its 'task' is no name"
+    for key in ("group", "tag"):
         given = config.get(key, "")
-        names = given if isinstance(given, list) and (key != "task" or "group" in config) else [given]
-        if not all(isinstance(name, (str, dict) if key == "task" else str) for name in names):
+        if not all(isinstance(name, str) for name in (given if isinstance(given, list) else [given])):
             return f"its {key!r} is no name"
     return ""
 
@@ -153,9 +157,8 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
 
 def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | None:
     """Return how many calls a quick run of some tasks most often takes: the least and the most."""
-    from lmms_patch.harness.asking.quick import (
-        expected_calls,
-    )  # needs NumPy and SciPy, which the list of names does not
+    # needs NumPy and SciPy, which the list of names does not
+    from lmms_patch.harness.asking.quick import expected_calls
 
     try:
         each = [

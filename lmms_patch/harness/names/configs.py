@@ -37,7 +37,7 @@ TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
 
 @dataclass(frozen=True)
 class Facts:
-    """What the config of one task shows.
+    """What the config of a task shows.
 
     Attributes:
         name: the task's name.
@@ -71,7 +71,7 @@ class Facts:
 
 
 def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
-    """Return the facts of one task's config, read in simple mode."""
+    """Return the facts in a task's config, read in simple mode."""
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
@@ -99,19 +99,21 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
 
 
 def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the functions of a config that score: ``process_results`` and the aggregations."""
+    """Yield a config's scoring functions: ``process_results`` and the aggregations."""
     yield config.get("process_results")
-    for metric in config.get("metric_list") or []:
+    metrics = config.get("metric_list")
+    for metric in metrics if isinstance(metrics, list) else ():
         if isinstance(metric, Mapping):
             yield metric.get("aggregation")
 
 
 def _place(node: Any) -> tuple[str, str] | None:
-    """Return the file and the name of the function that an unread ``!function`` node points to."""
+    """Return the file and the name of the function behind an unread ``!function`` node; None where no file is found."""
     if not isinstance(node, yaml.ScalarNode):
         return None
     module, _, function = node.value.rpartition(".")
     origin = Path(node.start_mark.name).parent
+    # a task file names a module beside itself, or an installed module of the host
     for file in (origin / f"{module}.py", _installed(module)):
         if file and file.is_file():
             return str(file), function
@@ -119,7 +121,7 @@ def _place(node: Any) -> tuple[str, str] | None:
 
 
 def _installed(module: str) -> Path | None:
-    """Return the file of a module such as ``lmms_eval.tasks.x.utils``, without importing it."""
+    """Return the file of a module such as ``lmms_eval.tasks.x.utils``, without importing the module."""
     import lmms_eval
 
     parts = module.split(".")
@@ -132,7 +134,7 @@ _SIGNS = {"video": ("video", ".mp4"), "audio": ("audio", ".wav")}
 
 
 def _mentioned(path: str, function: str) -> str | None:
-    """Return "video" or "audio", the first that the source of a function mentions; None where it mentions neither."""
+    """Return the first of "video" and "audio" mentioned in a function's source; None where neither is."""
     source = _source(path, function)
     return next((word for word, signs in _SIGNS.items() if any(sign in source for sign in signs)), None)
 
@@ -151,7 +153,7 @@ def _coordinate_patterns() -> tuple[str, ...]:
 
 
 def why_not(facts: Facts, spec: WrapSpec) -> str | None:
-    """Say why a base task cannot be wrapped in this way, as far as its config shows; None where it can."""
+    """Say why a base task cannot be wrapped in this way, as far as its config shows; None where nothing hinders."""
     if facts.problem:
         return f"its config cannot be read: {facts.problem}"
     if facts.python:
@@ -183,13 +185,13 @@ _UNFIT = {
 
 
 def fitting(spec: WrapSpec) -> frozenset[str]:
-    """Return the media that a kind can cut."""
+    """Return the media a kind can cut."""
     kind = spec.kind
     return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
 
 
 def unfit_media(facts: Facts, spec: WrapSpec) -> str:
-    """Say why what a task most likely shows cannot be cut in this way; "" where it can, or where that is not known."""
+    """Say why the media of a task most likely cannot be cut in this way; "" where they can, and where nobody knows."""
     if not spec.kind.needs_image or facts.shown.media & (fitting(spec) | {"unknown"}):
         return ""
     return next(reason for medium, reason in _UNFIT.items() if medium in facts.shown.media)
@@ -245,7 +247,7 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
-    """Return the line that says why a judged task is not wrapped, and what to write to wrap it all the same."""
+    """Say why a judged task is not wrapped, and what to write in order to wrap the task all the same."""
     views = len(views_of(spec))
     by_doc = (
         f"{'once' if views == 1 else f'{views} times'} per doc and order of its options"
@@ -264,6 +266,7 @@ def judge_refusal(spec: WrapSpec, judge: str) -> str:
 def read(manager: Any, name: str) -> dict[str, Any]:
     """Return the config of an indexed name, in simple mode; empty where the name has no file."""
     path = manager.task_index[name]["yaml_path"]
+    # -1 stands for a name without a file, such as a tag
     return {} if path == -1 else load_yaml_config(path, mode="simple")
 
 
@@ -272,7 +275,7 @@ _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_downlo
 
 
 def without_videos(manager: Any, name: str) -> dict[str, Any]:
-    """Return the changes to a task's config that keep its videos from being downloaded.
+    """Return changes to a task's config with which its videos are not downloaded.
 
     Empty for a group or a task without videos.
 
@@ -292,6 +295,7 @@ def without_videos(manager: Any, name: str) -> dict[str, Any]:
 
 def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iterator[Facts]:
     """Yield the facts of every task under a task, group or tag. Where a config cannot be read, its facts say so."""
+    # groups may hold each other; without this check the walk would not end
     if name in _seen:
         return
     entry = manager.task_index[name]
@@ -313,26 +317,28 @@ def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
     if isinstance(member, str):
         if member in manager.task_index:
             yield from leaves(manager, member, seen)
-    elif isinstance(member.get("task"), list):
-        for inner in member["task"]:
+    elif not isinstance(member, Mapping):
+        yield Facts(str(member), problem="it stands among the tasks of a group, and is neither a name nor a config")
+    elif isinstance(named := member.get("task"), list):
+        for inner in named:
             yield from _member(manager, inner, seen)
-    elif member.get("task") in manager.task_index:
-        yield from leaves(manager, member["task"], seen)
+    elif str(named) in manager.task_index:
+        yield from leaves(manager, str(named), seen)
     else:
-        yield facts_of(str(member.get("task")), member)
+        yield facts_of(str(named), member)
 
 
 def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
-    """Return the spec of an explicit task file (``class: !function lmms_patch.Wrap``); None for any other config.
+    """Return the spec of an explicit task file (``class: !function lmms_patch.Wrap``); None for a config of another kind.
 
     Raises:
-        PatchError: it is such a file, and something in it is wrong.
+        PatchError: something in such a file is wrong.
     """
     return from_file(config) if marker_of(config) == MARKER else None
 
 
 def marker_of(config: Mapping[str, Any]) -> str:
-    """Return the dotted name of a config's class; "" where it has none.
+    """Return the dotted name of a config's class; "" without a class.
 
     The config may be read in simple or full mode.
     """
@@ -345,7 +351,7 @@ def marker_of(config: Mapping[str, Any]) -> str:
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
-    """Refuse a base that cannot be wrapped, as far as configs show. Nothing is loaded for it.
+    """Refuse a base when configs show a reason. Nothing is loaded for the check.
 
     Raises:
         CannotWrapError: one line that names the task and the reason.
@@ -363,9 +369,8 @@ def check(manager: Any, spec: WrapSpec) -> None:
                 if facts.name == spec.base
                 else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
             )
-            every = (
-                kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes
-            )  # no config says whether docs carry boxes, or options
+            # no config says whether docs carry boxes, or options
+            every = (kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes)
             may = [
                 kind
                 for kind in every
@@ -379,7 +384,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
 
 def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
-    """Refuse options of ``_quick`` and ``exit`` that cannot fit, as far as configs and the command line show.
+    """Refuse options of ``_quick`` and ``exit`` at odds with configs and the command line.
 
     Args:
         manager: the host's.
@@ -420,7 +425,7 @@ def _may(facts: Facts, spec: WrapSpec) -> bool:
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
-    """Refuse a model that cannot answer a kind of wrapped task, before it is loaded.
+    """Refuse a model unable to answer a kind of wrapped task, before the model is loaded.
 
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.

@@ -32,7 +32,7 @@ _DEPTH = 4
 
 
 def calls_judge(task: Any) -> str | None:
-    """Return the judge or client library that the scorer of a loaded task calls; None where it calls none.
+    """Return the judge or client library called by the scorer of a loaded task; None where there is none.
 
     It looks at ``process_results`` and the aggregations of the task's config.
     """
@@ -48,7 +48,7 @@ def calls_judge(task: Any) -> str | None:
 
 
 def magic_judge(metadata: Any) -> str | None:
-    """Return the judge of a MAGIC task (docs/magic-judge.md); None where none is set, and for any other task."""
+    """Return the judge of a MAGIC task (docs/magic-judge.md); None without a judge, and for tasks of another kind."""
     return judge_model() if is_magic(metadata) else None
 
 
@@ -59,18 +59,18 @@ def is_magic(metadata: Any) -> bool:
 
 
 def judge_model() -> str | None:
-    """Return the judge of MAGIC tasks that the environment names; None where it names none."""
+    """Return the judge of MAGIC tasks named by the environment (``MAGIC_JUDGE``); None without a name."""
     return os.environ.get("MAGIC_JUDGE", "").strip() or None
 
 
 def client_of(function: Callable[..., Any]) -> str | None:
-    """Return the client library that a function can reach; None where it reaches none."""
+    """Return the client library within a function's reach; None where there is none."""
     place = _source_of(function)
     return judge_in(*place) if place else None
 
 
 def effects(function: Callable[..., Any]) -> str | None:
-    """Return why an aggregation must not be called again and again (network, files, programs); None where it may."""
+    """Return why an aggregation must not be called repeatedly (network, files, programs); None where calls do no harm."""
     place = _source_of(function)
     if place is None:
         return None
@@ -79,7 +79,7 @@ def effects(function: Callable[..., Any]) -> str | None:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return the code that a function can reach in its own module and in the task modules that it imports.
+    """Return the code within a function's reach, in its module and in the task modules imported there.
 
     "" where it has no source.
 
@@ -90,7 +90,7 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def _code_in(path: str, name: str) -> str:
-    """Return the code that a top-level name of a module can reach.
+    """Return the code within reach of a top-level name of a module.
 
     The module keeps it, because the tasks of a suite share most of theirs.
     """
@@ -101,7 +101,7 @@ def _code_in(path: str, name: str) -> str:
 
 
 def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the definitions that a name of a module can reach, each with its file."""
+    """Yield the definitions within reach of a module's name, each with its file."""
     seen: set[tuple[str, str]] = set()
     for _ in _clients_from(path, name, _DEPTH, seen):
         pass  # the walk fills ``seen``
@@ -128,7 +128,7 @@ _WRITES = {
 
 @functools.lru_cache(maxsize=4096)
 def _writes_in(path: str, name: str) -> str | None:
-    """Return the call by which a function of a module can write files or start programs; None where it has none."""
+    """Return the first call within a function's reach to write files or start programs; None where there is none."""
     for file, node in _reached(path, name):
         for call in ast.walk(node):
             if isinstance(call, ast.Call) and (writes := called(call)) in _WRITES:
@@ -137,7 +137,7 @@ def _writes_in(path: str, name: str) -> str | None:
 
 
 def called(call: ast.Call) -> str:
-    """Return the last name of what is called; "" where it has none."""
+    """Return the last name of a call's function, such as ``open``; "" where there is no name."""
     function = call.func
     return (
         function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
@@ -145,7 +145,8 @@ def called(call: ast.Call) -> str:
 
 
 def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
-    """Return the file and the top-level name of a function's source; None where it has none."""
+    """Return the file and the top-level name of a function's source; None without a source file."""
+    # look behind partials and decorators: their source is another file, or none
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -158,7 +159,7 @@ def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
 
 @functools.lru_cache(maxsize=4096)
 def judge_in(path: str, name: str) -> str | None:
-    """Return the client library that a top-level name of a module can reach; None where it reaches none.
+    """Return the client library within reach of a module's top-level name; None where there is none.
 
     Args:
         path: the module's file.
@@ -188,7 +189,7 @@ def returns_nothing(path: str, name: str) -> bool:
 
 
 def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, without those of the functions inside it."""
+    """Yield the nodes of a function's body, but not the bodies of functions inside."""
     left: list[ast.AST] = [*function.body]
     while left:
         node = left.pop()
@@ -207,7 +208,7 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the client libraries that a name of a module can reach; ``seen`` collects every name that was walked."""
+    """Yield the client libraries within reach of a module's name; ``seen`` collects every visited name."""
     if depth < 0 or (path, name) in seen:
         return
     seen.add((path, name))
@@ -215,6 +216,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
     if name in module.imported:
         yield from _through_import(module, name, depth, seen)
     for node in module.defined.get(name, ()):
+        # imports inside a function come before the module's imports of the same name
         local = dict(_imports(ast.walk(node)))
         for used in sorted(_names_in(node)):
             source = local.get(used) or module.imported.get(used)
@@ -229,7 +231,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
 def _through_import(
     module: Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = ""
 ) -> Iterator[str]:
-    """Follow an imported name into a module of a task. Other libraries are not opened."""
+    """Follow an imported name into a task's module. Libraries are not opened."""
     source = source or module.imported[name]
     if _CLIENTS.search(source):
         yield source
@@ -241,11 +243,12 @@ def _through_import(
 
 
 def parse(path: str) -> ast.Module:
-    """Return the syntax tree of a source file; an empty module where it cannot be parsed.
+    """Return the syntax tree of a source file; an empty module where the file cannot be parsed.
 
     Warnings of the parser are hidden.
     """
     try:
+        # the time of the last change is part of the key: a file edited since is parsed again
         return _parsed(path, os.stat(path).st_mtime_ns)
     except OSError:
         return ast.Module([], [])
@@ -279,7 +282,7 @@ def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
 
 
 class Module:
-    """The names that a source file defines and imports at its top level."""
+    """The names defined and imported at the top level of a source file."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -311,12 +314,13 @@ class Module:
         )
 
     def find(self, dotted: str) -> str | None:
-        """Return the file of a module that belongs to tasks: beside this module, relative to it, or under lmms_eval.tasks."""
+        """Return the file of a task's module by its dotted name: beside this module, relative, or below lmms_eval.tasks."""
         if dotted.startswith("."):
             level = len(dotted) - len(dotted.lstrip("."))
             base = self.path.parents[level - 1]
             return _python_file(base / Path(*dotted.lstrip(".").split("."))) if dotted.strip(".") else None
         if dotted.startswith("lmms_eval.tasks."):
+            # looking for the top package alone imports none of its task modules
             spec = find_spec("lmms_eval")
             root = Path(spec.origin).parent if spec and spec.origin else None
             return _python_file(root / Path(*dotted.split(".")[1:])) if root else None

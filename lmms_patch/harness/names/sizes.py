@@ -21,7 +21,7 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
     """
     split = config.get("test_split") or config.get("validation_split")
     path, kwargs = config.get("dataset_path"), config.get("dataset_kwargs") or {}
-    if not split or not isinstance(path, str):
+    if not isinstance(split, str) or not isinstance(path, str):
         return None
     files = kwargs.get("data_files") if isinstance(kwargs, Mapping) else None
     if files is not None:
@@ -32,8 +32,8 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
 def _rows_in_files(files: Any, builder: str) -> int | None:
     """Count the rows of local files; None where a file is missing, or of a kind that we cannot count."""
     total = 0
-    for file in [files] if isinstance(files, str) else files or []:
-        if not os.path.isfile(file):
+    for file in files if isinstance(files, list) else [files]:
+        if not isinstance(file, str) or not os.path.isfile(file):
             return None
         rows = _rows_in_file(file, builder)
         if rows is None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import __version__, files
-from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError, nearest
+from lmms_patch.errors import CannotWrapError, OptionError, RecordError, UnknownNameError, nearest
 from lmms_patch.harness import compat, load
 from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.tst.flat_config import Copies, Function, dump, flat
@@ -163,7 +163,7 @@ def source_of(manager: Any, base: str) -> Path:
         )
     path = Path(row["yaml_path"])
     if (path.parent / pruned_filter.ABOUT).exists():
-        first = json.loads((path.parent / pruned_filter.ABOUT).read_text(encoding="utf-8"))["base"]
+        first = _made_from(path.parent, "base")
         raise CannotWrapError(f"{base} is pruned itself; prune {first}, and keep the docs that both have kept")
     return path
 
@@ -180,9 +180,21 @@ def check_name(manager: Any, name: str, folder: Path) -> None:
         raise OptionError(
             f"{name}: lmms-eval knows a task of this name already ({row['yaml_path']}); choose another name"
         )
-    about = folder / pruned_filter.ABOUT
-    if about.exists() and (held := json.loads(about.read_text(encoding="utf-8")).get("task")) != name:
+    if (folder / pruned_filter.ABOUT).exists() and (held := _made_from(folder, "task")) != name:
         raise OptionError(f"{folder} holds the pruned task {held} already; choose another folder")
+
+
+def _made_from(folder: Path, key: str) -> str:
+    """Return one entry of what a pruned task's folder was made from.
+
+    Raises:
+        RecordError: the file lacks it, or cannot be read.
+    """
+    path = folder / pruned_filter.ABOUT
+    try:
+        return str(files.parse_json(path.read_text(encoding="utf-8"))[key])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise RecordError(f"{path} is not whole, so {folder} cannot be told to be that of a pruned task") from None
 
 
 def check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:

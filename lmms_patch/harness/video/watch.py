@@ -35,7 +35,7 @@ _CLOSE = 1e-3
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read from a file in one go.
+    """Frames read from a file in a single go.
 
     Attributes:
         count: how many frames.
@@ -49,7 +49,7 @@ class Reading:
 
     @property
     def exact(self) -> bool:
-        """Whether it is known which frames these are, and not only how many."""
+        """Whether the very frames are known, and not only their count."""
         return self.indices is not None or self.times is not None
 
 
@@ -69,7 +69,7 @@ class Expected:
     full: bool = True
 
     def agrees(self, reading: Reading) -> bool:
-        """Return whether a reading is what was expected, as far as the reader says what it read."""
+        """Return whether a reading agrees with the expectation, as far as the reader tells."""
         if reading.indices is not None:
             return set(reading.indices) == set(self.indices) if self.full else set(reading.indices) >= set(self.indices)
         if not self.full:
@@ -81,7 +81,7 @@ class Expected:
 
 @dataclass
 class Watch:
-    """What one task's files should give, and what was read from them.
+    """What the files of a task should give, and what was read from them.
 
     Attributes:
         handed: whether a full clip was handed over as its own file.
@@ -106,16 +106,16 @@ class Watch:
     _lock: Any = field(default_factory=threading.Lock)
 
     def hear(self) -> None:
-        """Note that a written view has a sound."""
+        """Note a written view with a sound."""
         self.heard = True
 
     def expect(self, path: str, expected: Expected) -> None:
-        """Note that a file is handed to the adapter."""
+        """Note a file as handed to the adapter, with the frames to expect."""
         with self._lock:
             self._expected[path] = expected
 
     def lose(self, why: str) -> None:
-        """Note that a written view has no sound although its video has.
+        """Note why a written view has no sound although its video has.
 
         Of several reasons the same one stays, whichever thread comes first.
         """
@@ -141,11 +141,11 @@ class Watch:
                 self.part = max(self.part or found, found, key=_gap)
 
     def record(self) -> dict[str, Any] | None:
-        """Return what the results file says of the frames that were read (``runs.details.FramesRead``).
+        """Return the frames read, for the results file (``runs.details.FramesRead``).
 
         None where no clip was handed over.
 
-        It says nothing of how many clips there were, so that a run that goes on after a kill says the same.
+        The number of clips is left out, so that a run resumed after a kill says the same.
         """
         out: dict[str, Any] = {"checked": self.checked}
         if self.full is not None:
@@ -154,9 +154,8 @@ class Watch:
             out |= {"part_held": self.part[0], "part_read": self.part[1]}
         if self.lost:
             out["sound_lost"] = self.lost
-        if self.heard and (
-            at := decodes_sound(self.adapter)
-        ):  # reads its whole source, so only where there was a sound
+        # reads its whole source, so only where there was a sound
+        if self.heard and (at := decodes_sound(self.adapter)):
             out["sound_decoder"] = at
         return out if self.handed or len(out) > 1 else None
 
@@ -177,7 +176,7 @@ def forget() -> None:
 
 
 def _note(path: Any, reading: Reading | None) -> None:
-    """Keep a reading, unless one of as many frames of that file is known more exactly."""
+    """Keep a reading, unless a reading of more frames of the file, or a more exact reading of as many, is known."""
     if reading is None or not isinstance(path, (str, os.PathLike)):
         return
     key = os.path.abspath(str(path).removeprefix("file://"))
@@ -192,9 +191,9 @@ def _note(path: Any, reading: Reading | None) -> None:
 
 @contextlib.contextmanager
 def watching() -> Iterator[Callable[[], None]]:
-    """Let the readers of videos note what they read, from the first call of the function that this yields to the end of the block.
+    """Let the readers of videos note what they read, from the first call of the yielded function to the block's end.
 
-    Call it again for modules that were imported since.
+    Call the yielded function again to reach modules imported since.
     """
     replaced: dict[int, tuple[Any, Any]] = {}
     decord: list[Any] = []
@@ -211,6 +210,7 @@ def watching() -> Iterator[Callable[[], None]]:
             ):
                 original = vars(module).get(function) if module is not None else None
                 if callable(original) and not hasattr(original, "__watched__"):
+                    # the pair keeps the original alive, so that no new object can take its id
                     replaced[id(original)] = (original, wrapped(original))
         _exchange({key: (old, new) for key, (old, new) in replaced.items()})
         reader = getattr(sys.modules.get("decord"), "VideoReader", None)
@@ -227,11 +227,12 @@ def watching() -> Iterator[Callable[[], None]]:
 
 
 def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
-    """Put one object in the place of another in every module that names it.
+    """Put new objects in the place of old objects in every loaded module.
 
     Lazy modules are not made to load anything.
     """
     for module in list(sys.modules.values()) if pairs else ():
+        # the module's dictionary, not ``getattr`` by name: a lazy module would load what it is asked for
         names: Any = getattr(module, "__dict__", None)
         found = (
             [(name, value) for name, value in list(names.items()) if id(value) in pairs]
@@ -245,7 +246,7 @@ def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
 
 
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that reads as the original does, and notes what it read.
+    """Return a reader like the original, which notes what was read.
 
     A failure to understand what was read is no failure to read.
     """
@@ -265,7 +266,7 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that chooses frames as another does, and all of them where that one refuses: models of transformers do, of short videos."""
+    """Return a chooser of frames like ``choose``, which takes all frames of a short video where ``choose`` refuses (as in transformers)."""
 
     @functools.wraps(choose)
     def chosen(metadata: Any, **kwargs: Any) -> Any:
@@ -278,7 +279,7 @@ def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bounded(original: Callable[..., int]) -> Callable[..., int]:
-    """Return a function that counts the frames to take as the original does, but of a written view no more than it has.
+    """Return a counter of frames like the original, capped at the length of a written view.
 
     Why: an adapter asks for as many frames of a segment as of the full clip, and Qwen's reader refuses a video with
     fewer. Of other videos it goes on to refuse, as it does in the base task.
@@ -295,7 +296,7 @@ def _bounded(original: Callable[..., int]) -> Callable[..., int]:
 
 
 def _path_in(source: Any) -> Any:
-    """Return the path in what a reader was called with: a path, a list that begins with one, a mapping with a video, or an open container."""
+    """Return the path in a reader's argument: a path, a list headed by a path, a mapping with a video, or an open container."""
     if isinstance(source, (list, tuple)) and source:
         return _path_in(source[0])
     if isinstance(source, Mapping):
@@ -304,7 +305,7 @@ def _path_in(source: Any) -> Any:
 
 
 def _reading_in(found: Any) -> Reading | None:
-    """Return what a reader says that it read: an array or a list of frames, or a tuple of these and their metadata."""
+    """Return the frames a reader reports: from an array or a list of frames, or from a tuple of these and metadata."""
     metadata: Any = None
     while isinstance(found, tuple) and found:
         metadata = next((one for one in found[1:] if _indices_in(one) is not None), metadata)
@@ -330,7 +331,7 @@ def _numbered(indices: Any) -> Reading:
 
 
 def _watch_decord(reader: Any) -> Callable[[], None]:
-    """Let decord's reader note which frames are taken from it, and return a function that undoes that.
+    """Let decord's reader note the frames taken from a video, and return a function to undo the change.
 
     Why the methods of the class: adapters import the class itself, and take from one reader in several calls.
     """
@@ -349,6 +350,7 @@ def _watch_decord(reader: Any) -> Callable[[], None]:
             found = originals[name](self, which)
             with contextlib.suppress(Exception):
                 numbers = range(len(self))[which] if isinstance(which, slice) else np.asarray(which).reshape(-1)
+                # negative numbers count from the video's end
                 self._watched_frames |= {int(one) % len(self) for one in numbers}
                 _note(self._watched_path, _numbered(sorted(self._watched_frames)))
             return found

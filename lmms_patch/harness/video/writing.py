@@ -60,9 +60,8 @@ def _put(out: Any, clip: Clip) -> None:
     sound = clip.sound
     if sound and not sound.rate:
         raise SoundError("the sound cannot be decoded: FFmpeg does not know its format")
-    audio = (
-        out.add_stream("flac", rate=sound.rate, layout=sound.layout) if sound else None
-    )  # all tracks come before the first packet
+    # all tracks come before the first packet
+    audio = out.add_stream("flac", rate=sound.rate, layout=sound.layout) if sound else None
     _put_frames(out, video, clip)
     if sound:
         _put_sound(out, audio, sound, stretches(clip.spans))

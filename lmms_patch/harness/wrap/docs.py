@@ -34,12 +34,12 @@ _IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 
 
 class ViewId(int):
-    """An int, ``doc · V + view``, that knows its table in this process.
+    """An int, ``doc · V + view``, with a reference to its table in this process.
 
-    V is the largest number of views that a doc has.
+    V is the largest number of views of a doc.
 
-    Pickled or deep-copied it becomes a plain int, since it would drag the whole dataset along. The table of the same
-    task still reads that int rightly.
+    A pickle or a deep copy is a plain int, or the whole dataset would come along. The table of the same task reads the
+    plain int rightly.
     """
 
     table: VariantDocs
@@ -60,7 +60,7 @@ class ViewId(int):
 
 
 class TaggedDoc(dict):  # type: ignore[type-arg]
-    """A row of the base task that knows its number. To scorers it is the plain row.
+    """A row of the base task with its number. Scorers see a plain row.
 
     Attributes:
         doc_id: the row's number in the base task's eval split.
@@ -101,7 +101,7 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 
 
 class TaggedDocs(Sequence[Any]):
-    """The base task's docs, each with its number; as long and as lazy as the base's own.
+    """The docs of the base task, each with its number; as long and as lazy as the base's list.
 
     Their images are decoded when they are looked at.
 
@@ -117,6 +117,7 @@ class TaggedDocs(Sequence[Any]):
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
+        # a slice or a column is not a row: there is no number to add
         if isinstance(index, (slice, str)):
             return self._rows[index]
         place = int(index)
@@ -131,13 +132,14 @@ class TaggedDocs(Sequence[Any]):
         return fetched(late(self._rows), place, self._plain)[0]
 
     def __getattr__(self, name: str) -> Any:
+        # while a copy is being made ``_rows`` is still missing, and looking for it here would never end
         if name.startswith("__") or name in ("_rows", "_plain"):
             raise AttributeError(name)
         return getattr(self._rows, name)
 
 
 class VariantDocs:
-    """The table of all views of all docs of one task. Index ``doc · V + view``, length ``docs · V``.
+    """The table of all views of all docs of a task. Index ``doc · V + view``, length ``docs · V``.
 
     Where docs have boxes of their own, most have fewer than V views, and the indices between mean nothing.
 
@@ -195,7 +197,7 @@ class VariantDocs:
         self._stand_ins: dict[tuple[int, bool], str] = {}
 
     def take_frames(self, sampling: Sampling, adapter: str) -> None:
-        """Make clips of the frames that a model takes, and watch which it reads.
+        """Make clips of the frames a model takes, and watch which frames the model reads.
 
         Args:
             sampling: the frames.
@@ -205,14 +207,14 @@ class VariantDocs:
         self.files.read_by(adapter)
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
-        """Return the views of one doc in request order: its own, then the same on a wrong image where it is asked on one."""
+        """Return the views of a doc in request order: first on its image, then, if asked, the same views on a wrong image."""
         own = self.own_views_of(doc_id)
         if self.wrong_image_of(doc_id) is None or self._all_swapped:
             return own
         return self._twice if own is self.views else (*own, *swapped(own))
 
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
-        """Return the views of one doc, without those on a wrong image.
+        """Return the views of a doc, without those on a wrong image.
 
         A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To
         know that, its image is decoded.
@@ -230,12 +232,12 @@ class VariantDocs:
         return self._own[doc_id]
 
     def asked_at_most(self, doc_id: int) -> int:
-        """Return how many views of its own a doc has if all its boxes can be cut. Decodes nothing."""
+        """Return the number of a doc's views, wrong images aside, if all its boxes can be cut. Decodes nothing."""
         views = self.views if self.orders is None else self.orders.views_of(doc_id, self.views)
         return len(views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
-        """Return the doc whose images replace a doc's own in its swapped views.
+        """Return the doc whose images replace a doc's images in its swapped views.
 
         None where the doc has no such views.
         """
@@ -245,22 +247,24 @@ class VariantDocs:
 
     @property
     def most(self) -> int:
-        """V, the largest number of views that a doc has."""
+        """V, the largest number of views of a doc."""
         own = len(self.views) * (1 if self.orders is None else MOST) + (0 if self._boxes is None else self._boxes.most)
         return own if self.wrong is None or self._all_swapped else 2 * own
 
     def id(self, doc_id: int, view: int) -> ViewId:
-        """Return the id of one view of one doc."""
+        """Return the id of a view of a doc."""
         return ViewId(doc_id * self.most + view, self)
 
     def __len__(self) -> int:
         return len(self.rows) * self.most
 
     def __getitem__(self, key: int) -> TaggedDoc:
-        """Return the doc of an id from the id's own table, whichever task's table an adapter asks."""
+        """Return the doc of an id from the table of the id, whichever task's table an adapter asks."""
         if not isinstance(key, int) and not hasattr(key, "__index__"):
             raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
+        # an id that was pickled is a plain int; the table that was asked reads it
         table = getattr(key, "table", self)
+        # ``range`` takes negative numbers as lists do, and its IndexError at the end ends a plain loop over the docs
         doc_id, view = divmod(range(len(table))[int(key)], table.most)
         if view >= len(table.views_of(doc_id)):
             raise IndexError(f"doc {doc_id} has {len(table.views_of(doc_id))} views; there is no view {view}")
@@ -272,6 +276,7 @@ class VariantDocs:
                 yield self[self.id(doc_id, view)]
 
     def __deepcopy__(self, _: Any) -> VariantDocs:
+        # a copy would copy the whole dataset
         return self
 
     def visuals(self, doc: TaggedDoc) -> list[Any]:
@@ -313,6 +318,7 @@ class VariantDocs:
             self._stand_ins |= {(doc_id, False): why} if why else {}
             return media.with_text(payload, view)
         (payload, images), facts = self.shelf.shown(doc_id, show, walk), self.shelf.of(doc_id)
+        # messages hold the prompt with the options in their order; visuals do not
         if self.orders is not None and view.turn and show != self.base.doc_to_visual and not facts.unreadable:
             payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))
         if facts.unreadable:
@@ -331,6 +337,7 @@ class VariantDocs:
                 f"the wrong image: {self.shelf.of(donor or 0).problem or 'it has changed since it was chosen'}"
             )
             return walk(payload, lambda *_: media.stand_in())
+        # the box is of the doc's own image, and the wrong image may have another size
         if other is not None and isinstance(view, Region) and boxed is not None:
             view = view.on(images[boxed.place(images)].size, other[boxed.place(other)].size)
 
@@ -356,11 +363,11 @@ class VariantDocs:
         return walk(payload, replace)
 
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
-        """Return a row as one of its views shows it: with its options in the view's order."""
+        """Return a row as shown by a view of the doc: with its options in the view's order."""
         return row if self.orders is None else self.orders.as_shown(row, doc_id, self.views_of(doc_id)[number].turn)
 
     def not_shown(self, doc_id: int, view: View) -> str:
-        """Say why the model saw a grey image instead of a doc's images in a view; "" where it saw the images.
+        """Say why the model saw a grey image in place of a doc's images; "" where the model saw the images.
 
         Where a doc's image breaks between two of its views, none of its views counts as shown.
         """
@@ -379,7 +386,7 @@ class VariantDocs:
         return Look(sizes, self.shelf.prints(doc_id), usable, len(self.clips(doc_id)))
 
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
-        """Say why a doc cannot be used on an n×n grid, for a set of boxes, or for the view beside its image; None where it can."""
+        """Say why a doc is unusable for an n×n grid, a set of boxes, or the view beside its image; None where usable."""
         if n in REGIONS:
             assert self._boxed is not None
             return self._boxed.why_none(doc_id, str(n))

@@ -50,17 +50,15 @@ def apply_filters(
             inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
         if why := _failure(inst, adapter):
             failed.append((inst, why))
-        if _can_be_filtered(
-            inst
-        ):  # failed calls in a group of their own: a filter that fails on them spares the answers
+        # failed calls in a group of their own: a filter that fails on them spares the answers
+        if _can_be_filtered(inst):
             groups.setdefault((inst.metadata["view"], inst.metadata["choice"], bool(why)), []).append(inst)
     for ensemble in ensembles:
         for group in groups.values():
             _apply(ensemble, group, _Rows(rows, with_media, group, as_shown))
         for inst, why in failed:
-            nothing = (
-                None if inst.request_type == "loglikelihood" else ""
-            )  # what the harness itself makes of a missing answer
+            # what the harness itself makes of a missing answer
+            nothing = None if inst.request_type == "loglikelihood" else ""
             native = native_answer(inst.filtered_resps.get(ensemble.name, nothing))
             inst.filtered_resps[ensemble.name] = Unanswered(
                 inst.resps[0] if inst.resps else "", why, failed=True, native=native

@@ -105,9 +105,8 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     if kind in ("audio", "audio_url"):
         raise CannotWrapError("the messages hold audio; only images and videos have parts to show")
     if kind not in ("image", "image_url", "video", "video_url"):
-        return copy.deepcopy(
-            part
-        )  # a copy, because adapters write into parts, and the next view is made from the same ones
+        # a copy, because adapters write into parts, and the next view is made from the same ones
+        return copy.deepcopy(part)
     if any(part.get(key) is not None for key in _STRETCH):
         raise CannotWrapError(
             f"the messages show a stretch of a video ({', '.join(key for key in _STRETCH if key in part)}); views are made of whole videos"

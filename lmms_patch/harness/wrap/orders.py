@@ -84,9 +84,8 @@ class OrderTable:
             return within(row, options.gold) if options.gold else self._base.doc_to_target(row)
 
         def score(row: Any, said: str) -> float | None:
-            with own_stream(
-                f"{doc_id}/orders/score"
-            ):  # whatever a scorer draws for one answer, it draws for all: no order is better by luck
+            # whatever a scorer draws for one answer, it draws for all: no order is better by luck
+            with own_stream(f"{doc_id}/orders/score"):
                 return self._scorer.score_plainly(row, self._golds.as_results(said, count)).get(self._primary)
 
         prompt = self._said if self._messages else self._base.doc_to_text

@@ -145,9 +145,8 @@ class Recorder:
         ]
         if not self._session.predict_only:
             scored = self._session.references.named(doc.doc_id, scored, answers)
-        if (
-            0 not in numbers
-        ):  # nothing was asked about the doc's own image, so its record begins with a view without scores
+        # nothing was asked about the doc's own image, so its record begins with a view without scores
+        if 0 not in numbers:
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = self._spec.kind.swapped and self._table.wrong_image_of(doc.doc_id) is None
         if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
@@ -174,9 +173,8 @@ class Recorder:
         own = max(1, sum(number < mine for number in self._requests.numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
         scored, answers = scored[:own], answers[:own]
-        shown = (
-            asked := self._state.plan.asked.get(doc.doc_id)
-        ) is None or asked.steps > 0  # the image of another doc is not decoded for its record
+        # the image of another doc is not decoded for its record
+        shown = (asked := self._state.plan.asked.get(doc.doc_id)) is None or asked.steps > 0
         excluded: dict[Key, str] = {
             key: why for key in self._spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))
         }
@@ -192,9 +190,8 @@ class Recorder:
             (failed, failures.REASON),
             (no_score if any(self._session.primary in one.items for one in scored) else set(), failures.UNSCORED),
         ):
-            excluded |= {
-                key: why for key in self._spec.sets if key not in excluded and sets & {None, key}
-            }  # None: the full image
+            # None: the full image
+            excluded |= {key: why for key in self._spec.sets if key not in excluded and sets & {None, key}}
         sizes = self._table.sizes(doc.doc_id) if shown and self._spec.kind.needs_image else ()
         best = self._scorer.best_cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class Scorer:
-    """The native scorer of a task, for views and for answers that no model gave. Holds nothing of a doc."""
+    """The native scorer of a task: scores views, and answers made without a model. Keeps nothing of a doc."""
 
     def __init__(
         self, spec: WrapSpec, base: Any, metrics: Metrics, captions: Callable[[Any], Scalar] | None = None
@@ -61,7 +61,7 @@ class Scorer:
         from_first: bool = True,
         **kwargs: Any,
     ) -> list[ScoredView]:
-        """Score views of one doc.
+        """Score a doc's views.
 
         Args:
             doc: the row, with its ``doc_id``.
@@ -72,6 +72,7 @@ class Scorer:
             kwargs: handed on to the native scorer.
         """
         plan = list(zip(shown or [doc] * len(views), views, answers, strict=True))
+        # the doc's first view draws random numbers as the base task would, so only the views after it get a seed
         own = 1 if from_first else 0
 
         def first() -> list[ScoredView]:
@@ -86,12 +87,13 @@ class Scorer:
         def seeded() -> list[ScoredView]:
             return first() + [self._in_own_stream(doc.doc_id, row, view, got, kwargs) for row, view, got in plan[own:]]
 
+        # a judge is slow, and its views are seeded in any case (``keeps_apart``): docs need not wait for each other
         with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
             return self._without_draws(plainly, seeded)
 
     @property
     def keeps_apart(self) -> bool:
-        """Whether views with the same answer are scored one by one, since the scorer draws, or a judge may say two things."""
+        """Whether views with equal answers are scored separately: the scorer draws, or a judge may change its mind."""
         return self.draws or self._spec.options.allow_judge
 
     def _score_once(
@@ -111,7 +113,7 @@ class Scorer:
     def _score_one(
         self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False
     ) -> ScoredView:
-        """Score one view. For a failed call, the first view gets the items that the harness itself would give it."""
+        """Score a view. After a failed call score the first view as the harness would, and give further views no score."""
         none = [answer for answer in got if isinstance(answer, Unanswered)]
         failed = next((answer.why for answer in none if answer.failed), "")
         if none and not failed:
@@ -124,7 +126,7 @@ class Scorer:
     def _in_own_stream(
         self, doc_id: int, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> ScoredView:
-        """Score one view with a random stream of its own."""
+        """Score a view with random numbers seeded by the doc and the view."""
         with own_stream(f"{doc_id}/{view}{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"):
             return self._score_one(doc, view, got, kwargs)
 
@@ -143,11 +145,12 @@ class Scorer:
         if same_draws(before, draws()):
             return out
         self.draws = True
+        # back to where the first pass began, so that the first view draws again what the base task would draw
         set_draws(before)
         return seeded()
 
     def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
-        """Score answers that no model gave to this doc, and tell whether the scorer drew a random number for it.
+        """Score answers made without a model, and return whether the scorer drew random numbers.
 
         Args:
             doc: the row.
@@ -168,29 +171,28 @@ class Scorer:
             return self._without_draws(lambda: (score(), False), seeded)
 
     def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
-        """Return the scalars of answers that no model gave, by metric; empty where the scorer fails.
+        """Return the scalars of answers made without a model, by metric; empty where the scorer fails.
 
         Made for very many calls: it sets no random stream, so the caller sets one around all of them (``own_stream``).
         """
         return self._score_view(_fresh(doc), View("full"), list(answers), {}).scores
 
     def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
-        """Call the native scorer on one view's answers. Where it raises, the view has the error and no items."""
+        """Call the native scorer on the answers to a view; keep an exception as the view's error, without items."""
         try:
             items = self._native_scorer()(doc, answers, **kwargs)
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
             native, primary = self._metrics.native, self._metrics.primary
-            items = {
-                m: item for m, item in items.items() if m in native and (item is not None or m != primary)
-            }  # no aggregation takes None
+            # no aggregation takes None
+            items = {m: item for m, item in items.items() if m in native and (item is not None or m != primary)}
             scores, from_m = self._scalars(items)
             return ScoredView(view, items, scores, from_m=from_m)
         except Exception as error:
             return ScoredView(view, error=one_line(error))
 
     def _native_scorer(self) -> Callable[..., Any]:
-        """Return the base's ``process_results``, without the host's retries unless it calls a judge, which may be busy."""
+        """Return the base's ``process_results``, without the host's retries unless a judge is called, which may be busy."""
         method = self._base.process_results
         plain = compat.without_retries(method)
         if plain is method or self._spec.options.allow_judge:
@@ -198,7 +200,7 @@ class Scorer:
         return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
 
     def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
-        """Return the scalar of each item, and the metric whose scalar had to be M of its one item, if any."""
+        """Return the scalar of each item, and the metric whose scalar is M over its single item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
         primary = self.primary_among(items)
         if self._captions is not None and primary == self._metrics.primary:
@@ -214,13 +216,13 @@ class Scorer:
         return out, primary
 
     def says_unscored(self, item: Any) -> bool:
-        """Return whether the scorer itself gave this item no score: None, NaN, or a key that holds none."""
+        """Return whether the scorer gave an item no score: None, NaN, or a score key without a value."""
         if isinstance(item, Mapping):
             return any(key in item for key in self._keys) and scalar(item, self._keys) is None
         return item is None or (isinstance(item, float) and scalar(item) is None)
 
     def primary_among(self, items: Mapping[str, Any]) -> str | None:
-        """Return the primary metric; for a doc without it, the first metric that the doc has (MME's two halves)."""
+        """Return the primary metric, or else the first metric of the doc (each doc of MME has only half of them)."""
         primary = self._metrics.primary
         return primary if primary in items else next((m for m in self._metrics.native if m in items), None)
 
@@ -241,15 +243,15 @@ class Scorer:
         )
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
-        """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
+        """Return the index of the best cell or box by the primary metric, for each set with a use for the doc."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
         best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
         return {key: place for key, place in best.items() if place is not None}
 
     def whole(self, record: SampleRecord) -> dict[str, Any]:
-        """Return the native items that FIP is made of, by metric: of the full image, in its worst order where the index is of every order.
+        """Return the native items behind FIP, by metric: of the full image, in its worst order where every order counts.
 
-        Of a doc whose options cannot be moved there are none then.
+        Empty then for a doc whose options cannot be moved.
         """
         if not self._spec.kind.every_order:
             return dict(record.views[0].items)
@@ -263,7 +265,7 @@ class Scorer:
         return {m: full[place].items[m] for m, place in places.items() if m in full[place].items}
 
     def chosen(self, record: SampleRecord) -> dict[str, Any]:
-        """Return the native items that the doc keeps for each metric and set, by the name of the metric over them.
+        """Return the native items of the doc's best views, for each metric and set, named by ``Metrics.over_cells``.
 
         Each metric chooses by its own scalar. A metric without scalars follows the primary metric's choice.
         """
@@ -279,7 +281,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """What stands where a filtered answer is missing. It is logged as the raw answer.
+    """Stands in place of a missing filtered answer. The log shows the raw answer.
 
     Attributes:
         raw: the model's answer before filters.
@@ -299,23 +301,22 @@ class Unanswered:
 
 
 def _told(view: View, answers: Sequence[Any]) -> tuple[int, str]:
-    """Return what views of one doc have in common where one score holds for both: the order of the options, and the answers."""
+    """Return what views of a doc share where a single score holds for all: the order of options, and the answers."""
     return view.turn, repr(list(answers))
 
 
 def native_answer(answer: Any) -> Any:
-    """Return what the harness itself would score: for a failed call, the text that stands for its answer."""
+    """Return what the harness itself would score: after a failed call, the text in place of the answer."""
     return answer.native if isinstance(answer, Unanswered) else answer
 
 
 def _fresh(value: Any) -> Any:
-    """Copy a row for one call of a scorer: containers are copied, images and other leaves shared.
+    """Copy a row for a call of a scorer: containers are copied, images and all further leaves shared.
 
     Why: some scorers change the row in place, and would find their changes in the next view's row.
     """
-    if isinstance(
-        value, (str, int, float)
-    ):  # most values are; asked first, because ``Mapping`` takes ten times as long
+    # most values are; asked first, because ``Mapping`` takes ten times as long
+    if isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (dict, Mapping)):
         return {key: _fresh(inner) for key, inner in value.items()}
@@ -328,10 +329,10 @@ _one_doc = threading.Lock()
 
 @contextlib.contextmanager
 def own_stream(seed: str) -> Iterator[None]:
-    """Give a scorer that draws a random stream of its own. Some scorers guess where they cannot parse an answer.
+    """Seed the random generators for a scorer, and restore them afterwards.
 
-    Afterwards the process's generators are as before, so that the first view of each doc draws what the base task would
-    have drawn.
+    Some scorers guess where they cannot parse an answer. The generators are restored so that the first view of each doc
+    draws what the base task would have drawn.
     """
     with drawing_from(draws()):
         random.seed(seed)

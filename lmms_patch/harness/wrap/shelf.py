@@ -54,17 +54,18 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
         try:
             return plain()[place], not_loaded(error)
         except Exception:
+            # the first error names the cause; the second is only of the fallback
             raise error from None
 
 
 def not_loaded(error: BaseException) -> str:
-    """Return the line for an image or video that cannot be loaded."""
+    """Return the line for an image or video without hope of loading, cut to ``LONGEST_FAILURE``."""
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """The options that change pixels: how views are cut.
+    """How views are cut: all options with an effect on pixels.
 
     Attributes:
         first_only: whether only a doc's first image is cut, and the others stay whole.
@@ -105,7 +106,7 @@ class Facts:
 
 
 class _Entry:
-    """One doc while its views are asked: its row, what the base shows of it, and its decoded images."""
+    """A doc while its views are asked: its row, what the base shows of the doc, and its decoded images."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -114,7 +115,7 @@ class _Entry:
 
 
 class Shelf:
-    """The docs of one task. A row is fetched, and its images decoded, once for all views of a doc; the last docs are kept.
+    """The docs of a task. A row is fetched, and its images decoded, once for all views; the last docs are kept.
 
     Safe for threads.
     """
@@ -151,7 +152,7 @@ class Shelf:
         self._lock = threading.Lock()
 
     def take(self, sampling: Sampling) -> None:
-        """Make clips of the frames that a model takes."""
+        """Set which frames of a video the model takes."""
         self.sampling = sampling
 
     def of(self, doc_id: int) -> Facts:
@@ -184,7 +185,10 @@ class Shelf:
             return entry
 
     def blind(self, doc_id: int, show: Callable[[Any], Any]) -> tuple[Any, str]:
-        """Return what the base shows of a doc, without its media; and why it failed without an image, so that the prompt stands alone."""
+        """Return what the base shows of a doc without its media, and why showing failed; "" where nothing failed.
+
+        Where the base fails without an image, the prompt stands alone.
+        """
         row = self.row(doc_id)
         try:
             return media.without_media(show(dict(row))), ""
@@ -192,7 +196,7 @@ class Shelf:
             return media.without_media(self.in_its_place(row, show)), not_loaded(error)
 
     def in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
-        """Return what to show of a row that the base cannot show: a grey image, and in messages the prompt after it."""
+        """Return a substitute for a row the base cannot show: a grey image, and in messages the prompt after the image."""
         if show != getattr(self.base, "doc_to_messages", None):
             return [media.stand_in()]
         try:
@@ -210,6 +214,7 @@ class Shelf:
         Both are kept while the doc is among the last ones used.
         """
         entry = self._entry(doc_id)
+        # a lock for each doc, so that threads may decode different docs at once
         with entry.lock:
             if show not in entry.shown:
                 row = self._row(entry, doc_id)
@@ -268,7 +273,7 @@ class Shelf:
         return clip
 
     def _check_kind(self, shown: Sequence[Shown]) -> None:
-        """Refuse media that the views cannot be made of.
+        """Refuse media of the wrong kind for the views.
 
         Raises:
             CannotWrapError: still images that are to be cut in time, or clips with boxes.
@@ -282,14 +287,14 @@ class Shelf:
             raise CannotWrapError("it shows a video; boxes lie on still images")
 
     def sight(self, doc_id: int) -> str:
-        """Return a digest of the images that a doc shows (``swap.sight``); "" where it shows none that can be cut."""
+        """Return a digest of a doc's images (``swap.sight``); "" where the doc shows nothing to cut."""
         return self.of(doc_id).sight if self.sizes(doc_id) else ""
 
     def sizes(self, doc_id: int) -> tuple[Size, ...]:
-        """Return width and height in pixels of each image that a doc shows; () where it shows none that can be cut.
+        """Return width and height in pixels of each image of a doc; () where the doc shows nothing to cut.
 
-        They are usually known from the requests. A doc whose answers all came from a response cache is decoded here.
-        One that cannot be fetched any more is noted as a problem, so that its scores are not lost.
+        Sizes are usually known from the requests. A doc whose answers all came from a response cache is decoded here. A doc
+        that cannot be fetched any more is noted as a problem, so that its scores are not lost.
         """
         facts = self.of(doc_id)
         if facts.sizes is None:
@@ -300,28 +305,28 @@ class Shelf:
         return facts.sizes or ()
 
     def clips(self, doc_id: int) -> tuple[tuple[int, float], ...]:
-        """Return how many frames each clip of a doc has, and how many seconds it takes.
+        """Return how many frames each clip of a doc has, and its length in seconds.
 
         () for a doc with still images.
         """
         return self.of(doc_id).clips if self.sizes(doc_id) else ()
 
     def prints(self, doc_id: int) -> tuple[str, ...]:
-        """Return a digest of each image that a doc shows (``swap.prints``)."""
+        """Return a digest of each image of a doc (``swap.prints``)."""
         facts = self.of(doc_id)
         if facts.prints is None:
             facts.prints = prints(self.shown(doc_id, *self.way_to_show())[1])
         return facts.prints
 
     def way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
-        """Return how the base shows a doc, and the function of ``media`` that walks through what it shows."""
+        """Return how the base shows a doc, and the function of ``media`` to walk through the result."""
         if hasattr(self.base, "doc_to_messages"):
             return self.base.doc_to_messages, media.replace_in_messages
         return self.base.doc_to_visual, media.replace_in_visuals
 
 
 def _sizes_in(row: Any) -> frozenset[Size]:
-    """Return the sizes of the images that a row holds, directly or in lists."""
+    """Return the sizes of the images in a row, directly or in lists."""
     values = row.values() if isinstance(row, Mapping) else ()
     media = (medium for value in values for medium in (value if isinstance(value, (list, tuple)) else (value,)))
     return frozenset(medium.size for medium in media if isinstance(medium, Image.Image))

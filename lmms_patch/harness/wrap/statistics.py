@@ -191,9 +191,8 @@ def details(
             **({} if all_docs is None else {"all_docs": all_docs}),
             **({"kept": kept} if kept else {}),
             **({} if plan is None else plan.digests),
-            **(
-                shown(records) if all(record.is_asked for record in records) else {}
-            ),  # what was not asked was not looked at
+            # what was not asked was not looked at
+            **(shown(records) if all(record.is_asked for record in records) else {}),
         },
         "settings": to_json(settings),
         "higher_is_better": dict(higher),

@@ -94,11 +94,11 @@ class BuildSettings:
 
     @property
     def quota(self) -> int:
-        """Number of adversarial boxes that an item should have."""
+        """Wanted number of adversarial boxes in an item."""
         return self.adversarial if self.adversarial is not None else 0 if self.weak else QUOTA
 
     def made(self) -> dict[str, Any]:
-        """Return the settings that decide an item, in plain JSON types and without paths."""
+        """Return the settings with influence on items, in plain JSON types and without paths."""
         return {
             "seed": self.seed,
             "weak": self.weak,
@@ -134,7 +134,7 @@ class Built:
     Attributes:
         folder: where it was written.
         items: ordered by id.
-        counts: name -> number; docs/magic.md explains every name.
+        counts: name -> number.
         dropped: (question, reason, detail), ordered by question.
     """
 
@@ -167,6 +167,7 @@ def build(
         PatchError: OpenCV is missing.
     """
     if settings.saliency is not None:
+        # Checked before anything is read, not in the middle of a build.
         require("magic", "cv2")
     inputs, unnamed = _inputs(questions, scenes, images, settings)
     out = Path(out)
@@ -189,6 +190,7 @@ def build(
         **_counts(done, dropped, len(inputs.questions), considered, settings),
         **({UNNAMED: unnamed} if unnamed else {}),
     }
+    # The items first, then ``build.json``: the journal goes last, so that a kill at any point can be resumed.
     write(out / "items.jsonl", items)
     write_pictures(items, out, settings.contact, settings.seed, settings.previews)
     _clear(inputs, Path(images), out, settings, items, finished)
@@ -208,7 +210,7 @@ def build(
 def _inputs(
     questions: str | Path, scenes: str | Path, images: str | Path, settings: BuildSettings
 ) -> tuple[Inputs, int]:
-    """Read the inputs of a build; return them, and how many rows of the other dataset name no image.
+    """Read the inputs of a build; also count the rows without an image in the dataset to keep apart.
 
     Raises:
         BuildError: an input cannot be read.
@@ -232,6 +234,7 @@ def _all(
     """Return every item, by id; what was dropped, by id; and the number of questions processed."""
     order = sorted(inputs.questions)
     if settings.limit is not None:
+        # By a hash, so that a smaller limit gives a subset of a larger one.
         order.sort(key=lambda qid: _digest(f"{settings.seed}/limit/{qid}"))
     done: dict[str, Done] = {}
     dropped: list[tuple[str, str, str]] = []
@@ -242,6 +245,7 @@ def _all(
                 made, outcome = _one(qid, inputs, out, settings, finished.get(qid), sizes)
                 done[qid] = made
                 if outcome == "made":
+                    # Flushed for each item, so that a killed build loses at most the item at work.
                     journal.write(json.dumps(made.entry(), ensure_ascii=False) + "\n")
                     journal.flush()
             except DropError as drop:
@@ -262,7 +266,7 @@ def _one(
     before: Done | None,
     sizes: dict[str, tuple[int, int] | str],
 ) -> tuple[Done, str]:
-    """Return one question's item, and whether it was ``made`` now or ``kept``.
+    """Return a question's item, with ``made`` or ``kept``.
 
     Raises:
         DropError: the question gives no item.
@@ -286,6 +290,7 @@ def _one(
     target = out / "images" / file.name
     if (
         before is not None
+        # Kept only where no input changed since, by the stamp of its files.
         and before.notes.get("inputs") == stamp
         and before.item.image == f"images/{file.name}"
         and _is_copy(target, file)
@@ -308,7 +313,7 @@ def _one(
 
 
 def _size_of(file: Path, sizes: dict[str, tuple[int, int] | str]) -> tuple[int, int]:
-    """Return the upright size of an image that decodes completely; each file is decoded once.
+    """Return the upright size of a fully decodable image; each file is decoded once.
 
     Raises:
         ImageFaultError: it does not.
@@ -336,6 +341,7 @@ def _files(folder: Path) -> dict[str, Path]:
         if (
             rank is not None
             and path.is_file()
+            # With several files of an image, the first suffix in ``_SUFFIXES`` wins.
             and (path.stem not in files_by_id or rank < _SUFFIXES.index(files_by_id[path.stem].suffix.lower()))
         ):
             files_by_id[path.stem] = path
@@ -343,7 +349,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _others(questions: Mapping[str, Any]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    """Return image id -> (question, the objects it names), by question: adversarial boxes are chosen from these objects."""
+    """Return by image id the questions and their objects, from which adversarial boxes are chosen."""
     by_image: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
     for qid in sorted(questions):
         image = gqa.image_id(questions[qid])
@@ -368,7 +374,7 @@ def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
 
 
 def _is_copy(target: Path, file: Path) -> bool:
-    """Return whether the folder holds an image exactly as the inputs hold it."""
+    """Return whether the folder holds an image as an exact copy of the input."""
     try:
         return filecmp.cmp(file, target, shallow=False) and not _is_old_link(target, file)
     except OSError:
@@ -388,7 +394,7 @@ def _clear(
     items: tuple[MagicItem, ...],
     finished: Mapping[str, Done],
 ) -> None:
-    """Remove the images, previews and contact sheet of an earlier run that this run did not make."""
+    """Remove images, previews and contact sheet of an earlier run, unless made by this run."""
     placed = {file.name for file in inputs.images.values()} | {Path(one.item.image).name for one in finished.values()}
     clear(out / "images", placed, {Path(item.image).name for item in items}, images)
     every = {preview_of(qid) for qid in inputs.questions if is_writable(qid)} | {preview_of(qid) for qid in finished}
@@ -399,9 +405,8 @@ def _clear(
 
 def _place(file: Path, target: Path, placing: str) -> None:
     """Copy or link an image into the folder, whole or not at all."""
-    if (
-        target.exists() and target.samefile(file) and not _is_old_link(target, file)
-    ):  # a link in its place would point to itself, so leave it
+    # The input lies at the target already: a link there would point to itself.
+    if target.exists() and target.samefile(file) and not _is_old_link(target, file):
         return
     with files.replacing(target) as part:
         if placing == "link":
@@ -437,7 +442,7 @@ def _fingerprint(
 def _counts(
     done: list[Done], dropped: list[tuple[str, str, str]], questions: int, considered: int, settings: BuildSettings
 ) -> dict[str, int]:
-    """Return everything that is counted, by name."""
+    """Return all counts of a build by name."""
     counts: Counter[str] = Counter(
         {"questions": questions, "considered": considered, "items": len(done), "dropped": len(dropped)}
     )

@@ -39,7 +39,7 @@ _NAMED = 20  # the most objects that the reason of a drop names
 
 
 class ChooseSettings(Protocol):
-    """The part of ``BuildSettings`` that is needed here."""
+    """The part of ``BuildSettings`` needed here."""
 
     @property
     def seed(self) -> int: ...
@@ -74,7 +74,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class _Found:
-    """A candidate box: its place, what it shows, and where it comes from."""
+    """A candidate box: place, shown object, and source."""
 
     rect: Rect
     label: str
@@ -82,7 +82,7 @@ class _Found:
 
 
 def maps_of(qid: str, folder: Path | None) -> dict[int, Path]:
-    """Return the saliency maps of a question that exist: number -> file.
+    """Return the existing saliency maps of a question: number -> file.
 
     The path is checked, so that a question's id cannot name a file outside the folder.
     """
@@ -97,7 +97,7 @@ def maps_of(qid: str, folder: Path | None) -> dict[int, Path]:
 def choose(
     question: Question, inputs: Inputs, size: tuple[int, int], settings: ChooseSettings
 ) -> tuple[tuple[Box, ...], tuple[str, ...], dict[str, Any]]:
-    """Choose the boxes of a question: relevant ones first (objects by id, hotspots by map), then adversarial ones in the order drawn.
+    """Choose a question's boxes: relevant boxes (objects by id, hotspots by map), then adversarial boxes as drawn.
 
     The draw depends on the seed, the question's id, and the sets of objects and boxes; not on the order of questions.
 
@@ -138,7 +138,7 @@ def _relevant(
     settings: ChooseSettings,
     notes: dict[str, Any],
 ) -> tuple[list[_Found], list[Rect]]:
-    """Return the relevant boxes, and those that were merged or pruned away: adversarial boxes must not meet these either."""
+    """Return the relevant boxes, and the boxes merged or pruned away, which adversarial boxes must avoid too."""
     rules = settings.regions
     faults = {
         key: scene.faults.get(key, "object not in the scene") for key in question.objects if key not in scene.boxes
@@ -149,6 +149,7 @@ def _relevant(
         _Found(scene.boxes[key], scene.names[key], f"object:{key}") for key in question.objects if key in scene.boxes
     ]
     spots = [] if settings.weak else _spots(question.id, inputs, size, rules, notes)
+    # A hotspot on an object would show the same region twice.
     fresh = merge([one.rect for one in objects], [one.rect for one in spots], SAME)
     boxes = [*objects, *(spots[at] for at in fresh)]
     staying = remove_overlap([one.rect for one in boxes], MOST_IOU, MOST_COVERED, rules.keep)
@@ -162,6 +163,7 @@ def _relevant(
         if count:
             notes[name] = count
     kept = [boxes[at] for at in staying]
+    # Adversarial boxes must avoid these too: they show what is relevant.
     gone = [boxes[at].rect for at in range(len(boxes)) if at not in set(staying)]
     return kept, gone + [spots[at].rect for at in range(len(spots)) if at not in set(fresh)]
 
@@ -169,7 +171,7 @@ def _relevant(
 def _spots(
     qid: str, inputs: Inputs, size: tuple[int, int], rules: RegionSettings, notes: dict[str, Any]
 ) -> list[_Found]:
-    """Return the hotspots of all maps of a question; a box that several maps show is returned once.
+    """Return the hotspots of all maps of a question, each box once.
 
     Raises:
         DropError: there is no map, or a map cannot be read.
@@ -183,7 +185,8 @@ def _spots(
     for t, path in maps.items():
         try:
             saliency = load_saliency(path, size, rules.scale)
-        except Exception as error:  # Pillow's decoders raise almost any exception on damaged files
+        except Exception as error:
+            # Pillow's decoders raise almost any exception on damaged files.
             raise DropError("saliency map unreadable", f"{path.name} ({type(error).__name__})") from None
         for rect in hotspots(saliency, rules):
             spots.setdefault(rect, _Found(rect, "", f"saliency:{t}"))
@@ -199,10 +202,12 @@ def _adversarial(
     size: tuple[int, int],
     settings: ChooseSettings,
 ) -> list[_Found]:
-    """Choose adversarial boxes up to the quota: objects that only other questions on the image name, then synthetic boxes while there is room."""
+    """Choose adversarial boxes up to the quota: objects of different questions on the image, then synthetic boxes."""
+    # Seeded by the question, so that the order or number of questions changes nothing.
     seed = hashlib.sha256(f"{settings.seed}/boxes/{question.id}".encode()).hexdigest()[:16]
     stream = np.random.default_rng(int(seed, 16))
     named = {key for qid, keys in inputs.others.get(question.image, ()) if qid != question.id for key in keys}
+    # Sorted, since the order of a set differs between processes.
     keys = sorted(key for key in named - set(question.objects) if key in scene.boxes)
     fit = [keys[at] for at in candidates([scene.boxes[key] for key in keys], off_limits, size, settings.regions)]
     drawn = [fit[at] for at in sample([scene.boxes[key] for key in fit], settings.quota, stream)]

@@ -127,7 +127,7 @@ def preview_of(name: str) -> str:
 
 
 def _cell(entry: Entry, width: int) -> Image.Image:
-    """Draw one item: thumbnail and caption."""
+    """Draw an item: thumbnail and caption."""
     numbered = shown(entry.item.boxes, entry.item.id, seed=entry.seed)
     boxes = [entry.item.boxes[place] for place in numbered.places]
     small, rects = _small(upright(entry.image), boxes, width)
@@ -142,7 +142,7 @@ def _cell(entry: Entry, width: int) -> Image.Image:
 
 
 def _small(image: Image.Image, boxes: Sequence[Box], width: int) -> tuple[Image.Image, list[Rect]]:
-    """Return the image at the thumbnail's size, and the boxes on it: labels are drawn after scaling, so that they stay readable."""
+    """Return the image at the thumbnail's size, with scaled boxes, so that labels drawn afterwards stay readable."""
     scale = width / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     rects = []

@@ -83,7 +83,7 @@ class Scene:
 
 
 def load_json(path: str | Path, what: str) -> dict[str, Any]:
-    """Read a JSON file that holds one object.
+    """Read a JSON file with a single object.
 
     Raises:
         BuildError: the file is missing, truncated, holds something else, or repeats a key in one object (its value
@@ -111,7 +111,7 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
 
 
 def object_ids(annotations: Any) -> tuple[str, ...]:
-    """Return the object ids that a question's annotations name, sorted, without repeats.
+    """Return the object ids named in a question's annotations, sorted, without repeats.
 
     None for annotations of unknown form.
 
@@ -134,7 +134,7 @@ def _ids(value: Any) -> Iterator[str]:
 
 
 def image_id(data: Any) -> str | None:
-    """Return the id of a question's image; None where it is missing or cannot be a file's name."""
+    """Return the id of a question's image; None for a missing id, or an id unfit for a file name."""
     value = data.get("imageId") if isinstance(data, Mapping) else None
     name = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
     return (
@@ -207,7 +207,8 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
         raise DropError("scene damaged", f"it has {len(objects)} objects; at most {MOST_OBJECTS} are read")
     scale = _scale(data, size)
     boxes, names, faults = {}, {}, {}
-    for key in sorted(filter(is_writable, objects)):  # questions cannot name other keys
+    # No question can name a key that is not writable.
+    for key in sorted(filter(is_writable, objects)):
         one = objects[key]
         extent = _extent(one)
         if extent is None:
@@ -233,7 +234,7 @@ def _extent(one: Any) -> tuple[float, float, float, float] | None:
 
 
 def _floor(value: float) -> int:
-    """Round down, but treat 2.9995 as 3: scaling errors are that large."""
+    """Round down, but treat 2.9995 as 3: scaling errors are as large."""
     return int((value + 1e-3) // 1)
 
 

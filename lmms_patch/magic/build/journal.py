@@ -65,7 +65,8 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         ) from None
     try:
         lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
-        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]  # a kill may have cut the last line
+        # A killed run may have cut the last line.
+        whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
         if len(whole) > 1:
             _require_same(whole[0], print_, journal)
         since = [one for one in whole[1:] if _is_whole(one["row"], one["notes"])]
@@ -73,6 +74,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
             held = json.loads(record.read_text(encoding="utf-8"))
             _require_same(held, print_, record)
             rows = [json.loads(line) for line in (out / "items.jsonl").read_bytes().splitlines()]
+            # Before anything is written over: edits by hand would be lost.
             _require_unchanged(rows, held["items"], since, out / "items.jsonl", bool(lines))
             finished.update(
                 _read(
@@ -84,6 +86,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         elif (out / "items.jsonl").exists() and not journal.exists():
             raise BuildError(f"{out} holds an items.jsonl that no build wrote; give another folder")
         finished.update(_read(since))
+        # A cut last line is dropped, or the next entry would be glued to it.
         files.write(
             journal, b"".join(line for line in lines if line.endswith(b"\n")) if len(whole) > 1 else _head(print_)
         )
@@ -95,7 +98,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
 
 
 def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Path | None = None) -> None:
-    """Remove files that an earlier run of a build wrote into one of its folders and this run did not make.
+    """Remove an earlier run's files from a folder of a build, except files of this run.
 
     Leave everything else.
 
@@ -109,6 +112,7 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
         BuildError: a file cannot be removed.
     """
     try:
+        # Where images lie in the output folder itself, the inputs must not be removed.
         if not folder.is_dir() or (inputs is not None and folder.samefile(inputs)):
             return
         for path in sorted(folder.iterdir()):
@@ -116,7 +120,8 @@ def clear(folder: Path, ours: Collection[str], stay: Collection[str], inputs: Pa
                 path.unlink()
         files.sweep(folder)
         if not stay:
-            with contextlib.suppress(OSError):  # not empty: it holds files that are not ours
+            # A folder with anybody else's files stays.
+            with contextlib.suppress(OSError):
                 folder.rmdir()
     except OSError as error:
         raise BuildError(
@@ -144,7 +149,7 @@ def _require_same(held: Any, print_: str, path: Path) -> None:
 
 
 def _require_unchanged(rows: list[Any], noted: Mapping[str, Any], since: list[Any], path: Path, stopped: bool) -> None:
-    """Raise where items were edited by hand: rows that neither ``build.json`` nor the journal has, or missing rows.
+    """Raise on items edited by hand: rows in neither ``build.json`` nor the journal, or missing rows.
 
     Args:
         rows: rows of the file of items.

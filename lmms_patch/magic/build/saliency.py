@@ -92,7 +92,7 @@ def iou(first: Rect, second: Rect) -> float:
 
 
 def coverage(first: Rect, second: Rect) -> float:
-    """Return the fraction of the smaller box that lies in the other; 0 where one is empty."""
+    """Return the covered fraction of the smaller of two boxes; 0 for an empty box."""
     smaller = min(area(first), area(second))
     return shared(first, second) / smaller if smaller else 0.0
 
@@ -134,6 +134,7 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
     values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
     if scale == "full":
         return np.clip(values / top, 0, 1)
+    # By its own range: the peak of every map becomes 1.
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 
@@ -152,14 +153,17 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
 
     height, width = saliency.shape
     binary = (saliency > settings.threshold).astype(np.uint8)
+    # An odd side, so that the element has a centre.
     side = round(settings.clean * min(width, height)) // 2 * 2 + 1
     if side > 1:
         element = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side))
+        # Open before close: specks go first, or closing would join them to regions.
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_OPEN, element), np.uint8)
         binary = np.asarray(cv2.morphologyEx(binary, cv2.MORPH_CLOSE, element), np.uint8)
     _, _, stats, _ = cv2.connectedComponentsWithStats(binary, connectivity=8)
     boxes = []
-    for left, top, wide, high, pixels in stats[1:].tolist():  # the first is the background
+    # Row 0 of the statistics is the background.
+    for left, top, wide, high, pixels in stats[1:].tolist():
         if pixels >= settings.min_area * width * height:
             boxes.append((int(left), int(top), int(left + wide), int(top + high)))
     return sorted(boxes, key=lambda rect: (rect[1], rect[0], rect[3], rect[2]))
@@ -195,7 +199,7 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
 
 
 def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
-    """Return the hotspots that are no object already: those whose IoU with every object is below ``threshold``.
+    """Return the places of hotspots with an IoU below ``threshold`` to every object.
 
     Places, ascending.
     """
@@ -250,7 +254,7 @@ def synthesise(
     settings: RegionSettings,
     random: int | np.random.Generator,
 ) -> Rect | None:
-    """Return a random box that shares no pixel with the taken ones.
+    """Return a random box without a pixel of the taken boxes.
 
     None where there is no room for the smallest allowed box.
 
@@ -274,6 +278,7 @@ def synthesise(
         drawn = [round((model[2 + axis] - model[axis]) * stream.uniform(0.7, 1.3)) for axis in (0, 1)]
     else:
         drawn = [int(stream.integers(low[axis], high[axis] + 1)) for axis in (0, 1)]
+    # Sums over the taken pixels: whether a place is free takes four look-ups, whatever its size.
     sums = _sums(taken, size)
     while True:
         wide, tall = (min(max(drawn[axis], low[axis]), high[axis]) for axis in (0, 1))
@@ -297,7 +302,7 @@ def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
 
 
 def _room(sums: Any, wide: int, tall: int) -> tuple[Any, Any]:
-    """Return tops and lefts of all boxes of this size that meet no taken pixel."""
+    """Return tops and lefts of all boxes of a size without a taken pixel."""
     inside = sums[tall:, wide:] - sums[:-tall, wide:] - sums[tall:, :-wide] + sums[:-tall, :-wide]
     tops, lefts = np.nonzero(inside == 0)
     return tops, lefts

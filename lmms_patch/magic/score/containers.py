@@ -91,7 +91,7 @@ _REFERENCES = pattern(
 
 
 def written_out(text: str) -> str:
-    r"""Return the text with a region word before every number that stands for a box by its container alone.
+    r"""Return the text with a region word before every number made a box by its container alone.
 
     These are the bare numbers in a column headed "Region", in the list below "Relevant regions:", in a line such as
     "The boxes show: 1 - a fork; 2 - a knife" or "Used: 1, 4", ids in brackets behind words, and the id of a JSON object
@@ -123,6 +123,7 @@ def written_out(text: str) -> str:
             line = _LIST_ROW.sub(rf"\g<1>{listed} ", line)
         elif listed == _IGNORED and _NAMED_ROW.match(line):
             line = _NAMED_ROW.sub(r"\g<0>ignored ", line)
+        # An empty line right below a heading does not end its list.
         elif line.strip() or not was_head:
             listed = ""
         was_head = bool(head)
@@ -160,7 +161,7 @@ def _cited(text: str) -> str:
 
 
 def _column(cells: Sequence[str], listed: str) -> tuple[int, str, int]:
-    """Return the column of box numbers that a table's first row tells, what to write there ("" for no column), and the column that judges boxes.
+    """Return a table's column of box numbers by its first row, the word to write there, and the column with judgements.
 
     Args:
         cells: of the row.
@@ -177,7 +178,7 @@ def _column(cells: Sequence[str], listed: str) -> tuple[int, str, int]:
 
 
 def _in_line(line: str) -> str:
-    """Return a line with a region word before the ids of a list within it."""
+    """Return a line with a region word before the ids of a list inside."""
     line = _IDS_FOLLOW.sub(r"\g<0>regions ", line)
     heading = _IN_LINE.search(line)
     if heading is None:

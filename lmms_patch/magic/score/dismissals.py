@@ -20,7 +20,7 @@ _LINE = 2000
 
 
 def _filled(*entries: str) -> str:
-    """Return the pieces of some entries, with the pieces of others where these name them: ``{be}``."""
+    """Return the pieces of some entries, with references to further entries (``{be}``) filled in."""
     text = pieces(*entries)
     while (filled := re.sub(r"\{([a-z_]+)\}", lambda match: pieces(match[1]), text)) != text:
         text = filled
@@ -34,7 +34,7 @@ _BEFORE = pattern(
     rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$",
 )
 _KIND = pattern(
-    rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
+    rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=>]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
 )
 _KIND_OF = pattern(words("ignored_kinds"))
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
@@ -47,7 +47,7 @@ _HARDLY = (
     r"\b(?:can(?:no|')t|can not|could(?: not|n't)|(?:should|must|would|do|did|does)(?: not|n't)|never|impossible|hard to|unable|unclear|difficult|"
     r"not possible|won't|will not)\b"
 )
-_STILL_NEEDED = pattern(_HARDLY)
+_STILL_NEEDED = pattern(rf"{_HARDLY}|{words('impossible')}")
 """Words that turn a dismissal round: ``without R2 I could not tell``."""
 _NOT_AT_ALL = pattern(rf"{_HARDLY}(?:\s+\w+)?\s*$")
 """The same right before a verb: ``I cannot ignore R4``."""
@@ -66,6 +66,10 @@ _BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
 _INSTEAD = pattern(
     rf"(?!\s*:)(?P<said>[^\n]*?)[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])(?:(?P<clear>{_BARE_NO}{pieces('instead')})|{pieces('instead_weak')})(?![{LETTER}])"
     rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}",
+)
+_WRONG = pattern(
+    rf"(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
+    rf"|(?:[.!?…。！？\n]|[ ]-)[\s\"'*_`()-]*(?:{pieces('instead_weak')}[\s,.!…]+)?{pieces('wrong_start')}(?![{LETTER}])"
 )
 _THOUGHT = pattern(rf"{words('thought')}[^.!?\n]*$")
 _TURNED = pattern(words("turned"))
@@ -87,6 +91,13 @@ _APART_BEHIND = pattern(
 )
 _NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
 _STOP = pattern(r"[.!?;\n。！？；।؟]")
+_ITEM = pattern(r"\s*(?:[-*•–]|\d+[.)]|\|)[^\n]{0,20}$")
+"""What stands before the box that a line of a list or table is about."""
+_JUDGED = pattern(
+    rf"[^\n]*?[|,:;(—-][\s*_`]*(?:{words('denies', 'none')}[,;:\s]+)?"
+    rf"(?:{_filled('useless', 'ignored')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')})[\s*_`.)|]*(?:\n|$)"
+)
+"""How such a line ends that dismisses its box: ``| Box 2 | fence | no, irrelevant |``, ``- Box 5: a can (not relevant)``."""
 
 
 def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
@@ -108,7 +119,7 @@ def _clause_before(text: str, group: Group) -> str:
 
 
 def _all_dismissed(text: str, group: Group, clause: str) -> bool:
-    """Return whether the boxes besides the excepted ones are what is dismissed: "none of the boxes matters except R2"."""
+    """Return whether all boxes except the named are dismissed: "none of the boxes matters except R2"."""
     return bool(_NONE.search(clause[: max(0, len(clause) - 6)]) or _AFTER.match(text, group.end))
 
 
@@ -126,6 +137,10 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
     if last >= 0 and group.end <= struck[last][1]:
         return True
     clause, rest = _clause_before(text, group), text[group.end : group.end + 2 * _NEAR]
+    following = groups[place + 1] if place + 1 < len(groups) else None
+    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
+    if _ITEM.match(clause) and _JUDGED.match(between):
+        return True
     after = _STOP.split(rest[:_NEAR], maxsplit=1)[0]
     before = _BEFORE.search(clause)
     if before and not _NOT_AT_ALL.search(clause[: before.start()]):
@@ -140,19 +155,17 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
         )
     if _AFTER.match(rest) or (_PUT.search(clause) and _ASIDE.match(after)):
         return True
-    following = groups[place + 1] if place + 1 < len(groups) else None
-    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
     return _taken_back(clause, between, group, following) or _skipped(between) or _crossed(text, groups, place)
 
 
 def _taken_back(clause: str, between: str, group: Group, following: Group | None) -> bool:
-    """Return whether a speaker names a box and then another in its place: "R1, no, R2", "I first thought R1, but it is R2"."""
+    """Return whether a speaker replaces a named box by another box: "R1, no, R2", "I first thought R1, but R2"."""
     if _THOUGHT.search(clause) and _TURNED.search(between):
         return True
     if following is None or following.numbers == group.numbers or following.start > group.end + _NEAR:
         return False
     instead = _INSTEAD.fullmatch(between)
-    return bool(instead and (instead["clear"] or not instead["said"].strip(" *_`\"')")))
+    return bool(_WRONG.search(between) or (instead and (instead["clear"] or not instead["said"].strip(" *_`\"')"))))
 
 
 def _skipped(between: str) -> bool:
@@ -165,7 +178,7 @@ def _skipped(between: str) -> bool:
 
 
 def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
-    """Return whether a cross stands at a group: before it where the line begins with a mark, else behind it."""
+    """Return whether a cross marks a group: in front where the line begins with a mark, else behind."""
     group, last = groups[place], groups[place - 1].end if place else 0
     following = groups[place + 1].start if place + 1 < len(groups) else len(text)
     line = text.rfind("\n", max(0, group.start - _LINE), group.start) + 1

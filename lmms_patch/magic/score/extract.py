@@ -25,7 +25,7 @@ ANOTHER = "another region"
 
 @dataclass(frozen=True)
 class Mentions:
-    """The boxes that a text refers to.
+    """The boxes named in a text.
 
     Attributes:
         used: numbers within 1..count.
@@ -52,6 +52,7 @@ def regions(text: str, count: int) -> Mentions:
     found = groups(plain, count)
     said: dict[int, bool] = {}
     for group, ruled_out in zip(found, dismissed(plain, found), strict=True):
+        # In "all boxes except R2" the other boxes are mentioned, though no number names them.
         others = range(1, count + 1) if excepted(plain, group) else ()
         said |= dict.fromkeys(others, False) | dict.fromkeys(group.numbers, ruled_out)
     used = frozenset(number for number in said if 1 <= number <= count)
@@ -67,7 +68,7 @@ def regions_of_steps(steps: Iterable[str], count: int) -> Mentions:
 
 
 def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
-    """Return the steps without those that repeat a sentence of the prompt.
+    """Return the steps without repetitions of a sentence in the prompt.
 
     "On the image, 4 regions are outlined in red and numbered `R1` to `R4`" says nothing about what the model looked at,
     and would use every box. A step repeats a sentence of the prompt where it adds no word to it but those of telling
@@ -86,6 +87,7 @@ def own_steps(steps: Sequence[str], prompt: str, count: int) -> list[str]:
     said = [
         (question, frozenset(words), frozenset(itertools.pairwise(words)), boxes)
         for question, words, boxes in asked
+        # A sentence that names no box cannot add one.
         if boxes.used or boxes.invented
     ]
     longest = max((len(words) for _, words, _ in asked), default=0) + _ADDED
@@ -123,7 +125,7 @@ def _repeats(
     boxes: Mentions,
     count: int,
 ) -> bool:
-    """Return whether a step repeats one sentence of the prompt.
+    """Return whether a step repeats a sentence of the prompt.
 
     Args:
         step: the step.
@@ -164,8 +166,10 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
     """
     out, done, plain = [], 0, text
     listed = max(numbers, default=0) if count is None else count
-    text = written_out(INVISIBLE.sub("", text))  # else the numbers of a table or list would stay
+    # Bare numbers in tables and lists get a region word first, or they would keep their old values.
+    text = written_out(INVISIBLE.sub("", text))
     for group in groups(text, listed):
+        # Groups that stay the same are left as they are written.
         if not all(numbers.get(number) == number for number in group.numbers) or (
             group.of_how_many and len(numbers) != listed
         ):
@@ -173,6 +177,7 @@ def renumber(text: str, numbers: Mapping[int, int], count: int | None = None) ->
             done = group.end
     return (
         _CAPITAL.sub(rf"\1{ANOTHER.capitalize()}", _ARTICLE.sub(ANOTHER, "".join([*out, text[done:]])))
+        # Untouched texts are returned without the words that ``written_out`` put in.
         if done
         else plain
     )
@@ -187,7 +192,8 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> str:
     """Return the new text of a group."""
     if (not group.rigid or group.of_how_many) and all(number in numbers for number in group.numbers):
         new = _exchanged(text, group, numbers)
-        return re.sub(r"\d+$", str(len(numbers)), new) if group.of_how_many else new  # "box 2 of 5"
+        # In "box 2 of 5" the total changes too.
+        return re.sub(r"\d+$", str(len(numbers)), new) if group.of_how_many else new
     kept = [f"R{numbers[number]}" for number in group.numbers if number in numbers]
     if not kept:
         return ANOTHER
@@ -196,11 +202,12 @@ def _renumbered(text: str, group: Group, numbers: Mapping[int, int]) -> str:
     joint = " or " if re.search(r"\bor\b", text[group.start : group.end]) else " and "
     new = joint.join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
     head = _HEAD.search(text, group.start, group.end)
-    return f"{head[0]} {new}" if head else new  # keep the head, as in "regions R2 and R1"
+    # A list keeps its head, as in "regions R2 and R1".
+    return f"{head[0]} {new}" if head else new
 
 
 def _exchanged(text: str, group: Group, numbers: Mapping[int, int]) -> str:
-    """Return the text of a group with new numbers, each in the form of the old one: digits, word or ordinal."""
+    """Return the text of a group with new numbers, each in the form of the old number: digits, word or ordinal."""
     out, done = [], group.start
     for item in group.items:
         old, new = text[item.start : item.end], numbers[item.numbers[0]]

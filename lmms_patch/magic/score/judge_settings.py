@@ -36,12 +36,12 @@ class FromEnvironment(BaseModel):
 
     @classmethod
     def variables(cls) -> list[str]:
-        """Return the names of the variables that are read."""
+        """Return the names of the environment variables to read."""
         return [field.alias for field in cls.model_fields.values() if field.alias]
 
     @classmethod
     def read(cls: type[S], env: Mapping[str, str]) -> S:
-        """Return the settings that environment variables give.
+        """Return the settings from environment variables.
 
         Raises:
             OptionError: values that are not allowed.
@@ -96,7 +96,7 @@ class JudgeSettings(FromEnvironment):
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> JudgeSettings:
-        """Return the settings that environment variables give; without ``MAGIC_JUDGE`` nothing else is looked at.
+        """Return the settings from environment variables; without ``MAGIC_JUDGE`` all further variables are ignored.
 
         Args:
             env: ``os.environ``, or any mapping like it. Without ``MAGIC_JUDGE_CACHE``, the cache lies in the user's

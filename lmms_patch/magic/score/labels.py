@@ -35,12 +35,12 @@ _SELECTORS = ("\ufe0e", "\ufe0f")  # whether a symbol is drawn as text or in col
 
 
 class LabelError(PatchError):
-    """A file of step labels that cannot be read as such."""
+    """A file of step labels with faults."""
 
 
 @dataclass(frozen=True)
 class StepLabel:
-    """One annotator's verdict on one step.
+    """The verdict of an annotator on a step.
 
     Attributes:
         item: id of the item.
@@ -76,7 +76,7 @@ class Labels:
     open: Mapping[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     def of(self, source: str) -> list[StepLabel]:
-        """Return the labels of one source."""
+        """Return the labels from a source."""
         return [label for label in self.labels if label.source == source]
 
 
@@ -89,10 +89,11 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Return a cell of up to six digits as a number, and any other as it is."""
+    """Return a cell of up to six digits as a number, and any further cell unchanged."""
     digits = _text(value)
     return (
         int(digits)
+        # ``isdigit`` alone takes digits of other scripts; an endless number would be slow to convert.
         if not isinstance(value, bool) and digits.isascii() and digits.isdigit() and len(digits) <= 6
         else value
     )
@@ -217,7 +218,7 @@ def _agree(row: Row, known: dict[tuple[Any, ...], tuple[str, str]], path: Path, 
 
 
 def _alike(names: Iterable[str], what: str, how: str, as_one: Callable[[str], str]) -> list[str]:
-    """Tell of names that differ by white space alone, or by what ``as_one`` takes away."""
+    """Return a line on names with no difference but white space, or but what ``as_one`` removes."""
     spelt: dict[str, list[str]] = {}
     for name in sorted(names):
         spelt.setdefault(" ".join(as_one(name).split()), []).append(name)
@@ -237,7 +238,7 @@ def _nothing(paths: Sequence[str], unlabelled: int) -> str:
 
 
 def _name(text: str) -> str:
-    """Return a text of the file as a message can hold it: on one line, of at most 80 characters."""
+    """Return a text of the file shortened for messages: a printable line of at most 80 characters."""
     text = printable(text[:81])
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -250,6 +251,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if path.suffix.lower() not in FORMS:
         raise LabelError(f"{path}: step labels are read from {' or '.join(FORMS)} files")
     try:
+        # ``utf-8-sig``: the byte order mark of spreadsheets would become part of the first column's name.
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise LabelError(f"{path}: not UTF-8 text (byte {error.start + 1}); save it as 'CSV UTF-8'") from None
@@ -270,6 +272,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         if missing := [key for key in KEYS if key not in (reader.fieldnames or ())]:
             raise LabelError(f"{path}, line 1: no column {missing[0]!r}; the header must name {', '.join(KEYS)}")
+        # csv would keep the last column of a name and say nothing.
         if twice := [key for key in FIELDS if list(reader.fieldnames or ()).count(key) > 1]:
             raise LabelError(f"{path}, line 1: several columns {twice[0]!r}; keep one")
         for row in reader:
@@ -299,7 +302,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 
 def _letters(value: Any) -> str:
-    """Return the letters (with their marks) and digits of a text: what programs that open and save a file leave as it is.
+    """Return the letters (with marks) and digits of a text, which survive any program's opening and saving of a file.
 
     Upper and lower case and compatible forms (full width, ligatures) count as one. A text without letters and digits
     keeps all but white space.
@@ -316,7 +319,7 @@ def _letters(value: Any) -> str:
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return lines with the columns ``FIELDS`` as CSV, with a mark by which spreadsheets know that it is UTF-8."""
+    """Return lines with the columns ``FIELDS`` as CSV, with a mark for spreadsheets to read the file as UTF-8."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(FIELDS)
@@ -325,14 +328,14 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return lines with the columns ``FIELDS`` as one JSON object a line; empty cells are null."""
+    """Return lines with the columns ``FIELDS`` as JSON objects; empty cells are null."""
     return "".join(
         json.dumps({key: row.get(key) for key in FIELDS}, ensure_ascii=False, allow_nan=False) + "\n" for row in rows
     )
 
 
 def _guarded(value: Any) -> Any:
-    """Return a cell that a spreadsheet takes as text."""
+    """Return a cell as text for spreadsheets: white space joined, with ``'`` before what would run as a formula."""
     if isinstance(value, str):
         value = " ".join(value.replace("\0", " ").split())
         return "'" + value if value.startswith(_RISKY) else value

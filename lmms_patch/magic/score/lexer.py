@@ -25,7 +25,8 @@ HAN = "零一二三四五六七八九十"
 """Chinese numerals; their place is their value."""
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳❶❷❸❹❺❻❼❽❾❿➀➁➂➃➄➅➆➇➈➉➊➋➌➍➎➏➐➑➒➓"
 LEFT, RIGHT = rf"(?<![{LETTER}0-9])", rf"(?![{LETTER}0-9²³])"
-_NOUNS = pieces("box", "boxes", "area", "areas", "frame", "frames")
+NOUNS = ("box", "boxes", "area", "areas", "frame", "frames")
+_NOUNS = pieces(*NOUNS)
 NOUN = rf"(?<![{LETTER}]){_NOUNS}(?![{LETTER}])"
 UNIT = (
     r"(?:feet|foot|ft|inch(?:es)?|met(?:er|re)s?|cm|mm|m|km|miles?|pixels?|px|times|years?|days?|weeks?|hours?|minutes?|seconds?|pounds|lbs?|kg|"
@@ -145,6 +146,11 @@ def place(token: Token, count: int) -> int:
     return value(number) if number.isdecimal() or number in HAN else _spelt(_NTH, number) or count
 
 
+def of_one_language(noun: str, number: str) -> bool:
+    """Return whether some language has both words: "on" is ten behind a Turkish noun alone."""
+    return any(nouns.fullmatch(noun) and numbers.fullmatch(number) for nouns, numbers in _BY_LANGUAGE)
+
+
 def _spelt(known: Sequence[tuple[re.Pattern[str], int]], word: str) -> int:
     """Return the value of a word; 0 where there is none."""
     return next((number for pattern, number in known if pattern.fullmatch(word)), 0)
@@ -156,4 +162,5 @@ def _numbered(*entries: str) -> list[tuple[re.Pattern[str], int]]:
     return [(pattern(piece), number) for listed in found for number, piece in enumerate(listed, 1)]
 
 
+_BY_LANGUAGE = [(pattern(pieces(*NOUNS, "things", of=name)), pattern(pieces("numbers", of=name))) for name in LANGUAGES]
 _NUMBERS, _NTH = _numbered("numbers"), _numbered("nth", "nth_behind")

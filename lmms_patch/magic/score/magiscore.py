@@ -40,7 +40,7 @@ class RegionError(PatchError):
 
 @dataclass(frozen=True)
 class ItemScore:
-    """The counts and scores of one item.
+    """The counts and scores of an item.
 
     Attributes:
         tp: number of boxes that are relevant and used. The four counts sum to the number of boxes.
@@ -100,7 +100,7 @@ class MagiScore:
 def score_item(
     used: Collection[int], relevant: Collection[int], count: int, invented: Collection[int] = ()
 ) -> ItemScore:
-    """Compare the used boxes with the relevant ones (paper, 4.1, appendix D).
+    """Compare the used boxes with the relevant boxes (paper, 4.1, appendix D).
 
     Args:
         used: numbers within 1..count (``extract.Mentions.used``).
@@ -132,7 +132,7 @@ _COLUMNS = ("tp", "fp", "fn", "p", "p_n", "r", "r_n", "f")
 
 
 def _row(item: ItemScore) -> list[float]:
-    """Return the columns of an item that are summed, by ``_COLUMNS``."""
+    """Return an item's columns for summing, by ``_COLUMNS``."""
     return [
         item.tp,
         item.fp,

@@ -86,13 +86,14 @@ def exact(answer: str, gold: str) -> bool:
     (True, False)
     """
     said, right = normalise(answer), normalise(gold)
+    # Yes and no may be explained: only the leading word counts.
     if right in _YES_NO:
         return said.split(" ", 1)[0] == right
     return bool(right) and said == right
 
 
 def synonym(answer: str, gold: str) -> bool:
-    """Return whether an answer is or contains the gold answer or a synonym, not negated and not beside an answer that excludes it.
+    """Return whether an answer contains the gold answer or a synonym, without negation or a contradicting answer.
 
     Singular and plural count as equal. Yes and no count as the leading word, or standing alone ("so the answer is no").
     A negation reaches three words within its clause ("not really red"). Where the table says that words of a category
@@ -113,21 +114,25 @@ def synonym(answer: str, gold: str) -> bool:
     if not right:
         return False
     gold_words = _singular(right)
-    forms = _forms(gold_words)
+    forms = frozenset(
+        {gold_words}.union(*(one for known in _table().values() for one in known.sets if gold_words in one))
+    )
     clauses = [_singular(normalise(clause)) for clause in _clauses(_without_boxes(answer, gold))]
+    # The whole answer first: it may be a form that the named words alone would miss.
     if " ".join(filter(None, clauses)) in forms:
         return True
     names = _names(gold_words, forms)
     said = [word for clause in clauses for word in _named(clause, names)]
     if not any(one in forms for one in said) or any(_either_or(clause, forms) for clause in clauses):
         return False
-    if _excludes(gold_words):
+    # "red and blue" is not red, since colours exclude each other; elsewhere the first named word counts.
+    if gold_words.isdigit() or any(category.exclusive for category in _categories(gold_words)):
         return all(one in forms for one in said)
     return said[0] in forms
 
 
 def _yes_no(answer: str) -> str:
-    """Return the yes or no of an answer: its first word, else the only one at the end of a clause.
+    """Return the yes or no of an answer: the first word, else the only yes or no at the end of a clause.
 
     "" where there is none.
     """
@@ -139,7 +144,7 @@ def _yes_no(answer: str) -> str:
 
 
 def _without_boxes(answer: str, gold: str) -> str:
-    """Return the answer without names of boxes, unless the gold answer is one."""
+    """Return the answer without names of boxes, unless the gold answer is a box."""
     if groups(gold, 99):
         return answer
     out, done = [], 0
@@ -163,6 +168,7 @@ def _singular(text: str) -> str:
 def _one(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
+    # Words in -ss, -us and -is are singular already.
     if _AS_THEY_ARE.fullmatch(word) or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -182,21 +188,12 @@ def _table() -> dict[str, _Category]:
     return out
 
 
-def _forms(gold: str) -> frozenset[str]:
-    """Return the gold answer and its synonyms."""
-    return frozenset({gold}.union(*(one for category in _table().values() for one in category.sets if gold in one)))
-
-
 def _categories(gold: str) -> list[_Category]:
     return [category for category in _table().values() if gold in category.members]
 
 
-def _excludes(gold: str) -> bool:
-    return gold.isdigit() or any(category.exclusive for category in _categories(gold))
-
-
 def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern of all members of the gold answer's categories (of all numbers, where it is a number).
+    """Return the pattern of all members of the gold answer's categories (of all numbers, for a number).
 
     Longest first.
     """

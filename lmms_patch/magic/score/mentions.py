@@ -34,7 +34,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, place, tokens, value
+from lmms_patch.magic.score.lexer import CIRCLED, HAN, NOUN, SAME, Token, digits, of_one_language, place, tokens, value
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, LETTER, pattern, pieces, words
 
 _BRIDGE = re.compile(
@@ -234,7 +234,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Group:
-    """A stretch of text that names boxes together.
+    """A stretch of text with the box numbers named there.
 
     Attributes:
         start: where it begins, including the region word before the numbers.
@@ -255,7 +255,7 @@ class Group:
 
     @property
     def of_how_many(self) -> bool:
-        """Whether it ends with the number of boxes: ``box 2 of 5``."""
+        """Whether the group states the total as well: ``box 2 of 5``."""
         return (
             self.rigid and len(self.items) == 1 and len(self.items[0].numbers) == 1 and self.items[0].kind == "digits"
         )
@@ -280,7 +280,7 @@ def groups(text: str, count: int) -> list[Group]:
 
 
 class _Reader:
-    """Reads the groups of one text.
+    """Reads the groups of a text.
 
     Args:
         text: from ``same_length``.
@@ -309,6 +309,7 @@ class _Reader:
         done = 0
         for at, token in enumerate(self.tokens):
             read = heads.get(token.kind)
+            # A token inside the group before is read already.
             if read is None or token.start < done:
                 continue
             group = read(at, token, self.text[max(0, token.start - _NEAR) : token.start], self._after(token.end))
@@ -325,7 +326,7 @@ class _Reader:
         return 1 <= number <= self.count or (strong and number < 100)
 
     def _counts(self, end: int) -> bool:
-        """Return whether a number that ends here counts what follows: ``3 people``, ``2 red cups``."""
+        """Return whether a number ending here counts the words after: ``3 people``, ``2 red cups``."""
         return _COUNTS.match(self._after(end)) is not None
 
     def _item(self, at: int) -> Item:
@@ -338,7 +339,7 @@ class _Reader:
     # --- heads
 
     def _name(self, at: int, token: Token, before: str, after: str) -> Group | None:
-        """Read a group that begins with ``R2``."""
+        """Read a group beginning with ``R2``."""
         (number,), weak = self._item(at).numbers, " " in token.text or token.text[1] == ")"
         plate = after[:1] == "R" and any(
             int(one) > self.count for one in re.findall(r"\d+", (token.text + after).split(" ")[0])
@@ -350,7 +351,7 @@ class _Reader:
         return self._list(token.start, at, "name", strong) if self._kept(number, strong) else None
 
     def _noun(self, at: int, token: Token, before: str, after: str) -> Group | None:
-        """Read a group that begins with a region word."""
+        """Read a group beginning with a region word."""
         bridge = _BRIDGE.match(self.kinds, at + 1)
         first, kinds = (bridge.end(), bridge[0]) if bridge else (at + 1, "")
         relevant = "u" in kinds or _RELEVANT.search(before)
@@ -378,7 +379,7 @@ class _Reader:
         if bracket and self._coordinates(token.end + bracket.end(), many):
             return None
         item, strong, digits_alone = self._item(first), bool(_STRONG.fullmatch(word)), number.kind == "#"
-        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds):
+        if digits_alone and not self._is_name(number, frame or re.search(r"[({\[<:=→⇒]", joint) or "v" in kinds, word):
             return None
         if not self._kept(item.numbers[0], strong) or (
             number.text.isalpha() and _KNOWN.search(before) and not _ENDS_THERE.match(behind_it)
@@ -398,27 +399,29 @@ class _Reader:
             return None  # "Bounding boxes: 4" says how many there are
         total = _OF_TOTAL.match(behind_it) if again == "one" else None
         if total is None:
+            # Other boxes than the item's may be meant where the total differs.
             return group
         if "box" in word.lower() and int(total[1]) != self.count:
             return None  # boxes also stand on shelves: "box 2 of 6"
         return Group(group.start, group.end + total.end(), group.items, True)
 
-    def _is_name(self, number: Token, certain: object) -> bool:
-        """Return whether a number behind a region word names it, and counts nothing else.
+    def _is_name(self, number: Token, certain: object, noun: str = "") -> bool:
+        """Return whether a number after a region word names the box, rather than counting things.
 
         Args:
             number: the number.
             certain: whether a bracket, colon or verb stands before it; then digits may count, too.
+            noun: the region word right before it; "" in a list.
         """
         word, after = number.text.lower(), self._after(number.end)
         if word.isdecimal() or word in CIRCLED or word in HAN:
             return not (certain and self._counts(number.end))
-        if self._counts(number.end) or _PRONOUN.match(after):
+        if self._counts(number.end) or _PRONOUN.match(after) or (noun and not of_one_language(noun, word)):
             return False
         return word in ENGLISH or bool(_AFTER_SPELT.match(after))
 
     def _coordinates(self, start: int, many: bool) -> bool:
-        """Return whether the bracket that opens before ``start`` holds coordinates, not box numbers."""
+        """Return whether the bracket opened before ``start`` holds coordinates rather than box numbers."""
         inside = re.split(r"[()\[\]{}<>]", self.text[start : start + 2 * _NEAR], maxsplit=1)[0]
         numbers = re.findall(r"(?<![A-Za-z])\d+(?:\.\d+)?", inside)
         far = any("." in number or int(number) > max(self.count, 99) for number in numbers)
@@ -487,7 +490,7 @@ class _Reader:
         return self._several(token, self.tokens[match.end() - 1], 1, how_many) if how_many == self.count else None
 
     def _several(self, word: Token, noun: Token, first: int, how_many: int) -> Group | None:
-        """Return a group of some boxes in a row, which one word names; None where there are fewer."""
+        """Return the group of several consecutive boxes named by a word; None where the item has fewer boxes."""
         numbers = tuple(range(first, first + how_many))
         if not 1 <= first <= numbers[-1] <= self.count:
             return None
@@ -518,7 +521,7 @@ class _Reader:
         return Group(item.start, item.end, (item,), item.kind == "sign")
 
     def _behind_clause(self, before: str, after: str) -> bool:
-        """Return whether a number stands behind a clause that says where a box is: ``the box around the dog (3)``."""
+        """Return whether a number follows a clause on where a box is: ``the box around the dog (3)``."""
         label = next(
             (
                 label
@@ -533,7 +536,7 @@ class _Reader:
     # --- lists
 
     def _list(self, start: int, at: int, again: str, strong: bool) -> Group:
-        """Read everything that is joined to the first number of a group.
+        """Read everything joined to the first number of a group.
 
         Args:
             start: where the group begins.
@@ -551,9 +554,8 @@ class _Reader:
                 break
             at, last = step.end() - 1, item.start
             rigid = rigid or joint in ("range", "pair") or item.kind == "sign"
-            ended = bare and (
-                ended or joint == "end"
-            )  # after "1 and 2" only a new "R3" or "region 3" continues the list
+            # After "1 and 2" only a new "R3" or "region 3" continues the list.
+            ended = bare and (ended or joint == "end")
             if joint == "range":
                 low = items.pop()
                 item = Item(low.start, low.end, tuple(range(low.numbers[-1], item.numbers[0] + 1)), item.kind)
@@ -578,7 +580,8 @@ class _Reader:
         if spelt and not (self._is_name(token, False) and (named or before.kind in ("word", "sign"))):
             return ""
         if (gloss or ";" in joint) and not bare:
-            return ""  # a group of its own, which the words in between may dismiss
+            # The words in between may dismiss the next number, so it begins a group of its own.
+            return ""
         if bare and (ended or self._counts(item.end) or after.startswith(" another")):
             return ""
         if to:
@@ -601,7 +604,8 @@ class _Reader:
     def _range(self, start: int, low: Item, high: Item, word: str, again: str) -> str:
         """Return whether "R2 to R4" is a range, two boxes of a list, or a pair."""
         before = self.text[max(0, start - _NEAR) : start]
-        if word in ("to", "until", "up to"):  # "through" and "all the way to" are ranges
+        # "to" may join two boxes ("it moves from R1 to R2"); "through" and "all the way to" always join a range.
+        if word in ("to", "until", "up to"):
             clause = _STOP.split(before)[-1] + _STOP.split(self._after(high.end), maxsplit=1)[0]
             moves = again != "many" and _FROM.search(before) and not _ALL_FROM.search(before) and _MOVES.search(clause)
             if moves or _PAIRS.search(before):
@@ -610,12 +614,12 @@ class _Reader:
         return "range" if ascending and len(low.numbers) == 1 else "pair"
 
     def _goes_on(self, end: int) -> bool:
-        """Return whether a list that began in the singular (``region 1, 3 and 4``) really continues."""
+        """Return whether a list with a singular head (``region 1, 3 and 4``) continues."""
         more = _MORE.match(self._after(end))
         return bool((more and not self._counts(end + more.end())) or _LIST_ENDS.match(self._after(end)))
 
     def _closed(self, start: int, end: int, last: int) -> int:
-        """Return the end of a group, moved past the marks that close the stars, quotes and brackets opened in it.
+        """Return the end of a group, moved past the closing stars, quotes and brackets of those opened inside.
 
         Args:
             start: start of the group.
@@ -632,7 +636,7 @@ class _Reader:
 
 
 def _nth_item(token: Token, number: int) -> Item:
-    """Return the item of an ordinal, of which a new number replaces the word, or the digits alone in other languages than English."""
+    """Return the item of an ordinal: the whole word in English, the digits alone in other languages."""
     word = token.text.lower()
     if word in ENGLISH_NTH or re.fullmatch(r"last|final|\d+(?:st|nd|rd|th)", word):
         return Item(token.start, token.end, (number,), "ordinal")

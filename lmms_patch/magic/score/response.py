@@ -84,7 +84,7 @@ class Response:
 
     @property
     def reasoning(self) -> str:
-        """The steps as one text."""
+        """The steps as a single text."""
         return "\n".join(self.steps)
 
 
@@ -111,6 +111,7 @@ def parse(response: str, question: str = "") -> Response:
     thought = thought if said.strip() else _one_example(thought, question)
     whole = "\n".join(filter(None, [thought, said]))
     for text, before in [(said, thought)] if said.strip() else [(whole, "")]:
+        # From the surest mark to the weakest: the first that is found names the answer.
         for marker, look in (
             ("tag", partial(_last_of, _TAG)),
             ("line", _on_a_line),
@@ -121,6 +122,7 @@ def parse(response: str, question: str = "") -> Response:
             if (marked := look(text)) is not None and re.search(r"\w", marked[0]):
                 answer, rest = marked
                 return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
+    # Without a mark, one or two sentences after the thoughts are taken as the answer.
     if thought.strip() and said.strip():
         after = sentences(said) or tuple(said.split())
         answer = _clean(" ".join(after))
@@ -133,7 +135,7 @@ def parse(response: str, question: str = "") -> Response:
 
 
 def _plain(response: str) -> str:
-    """Return the response with the marks of various models for thoughts and answers in one form, and without end tokens."""
+    """Return the response with various models' marks for thoughts and answers unified, without end tokens."""
     text = re.sub("◁(/?)think▷", r"<\1think>", _END_TOKENS.sub("", response))
     text = re.sub(r"<\|begin_of_box\|>|<conclusion>", "<answer>", text, flags=re.I)
     text = re.sub(r"<\|end_of_box\|>|</conclusion>", "</answer>", text, flags=re.I)
@@ -142,19 +144,20 @@ def _plain(response: str) -> str:
 
 
 def _ends_with_a_number(text: str, steps: bool) -> str:
-    """Return the number or letter that stands alone at the end; it is no step, but what the response ends with.
+    """Return a number or letter alone at the end of a text: the answer rather than a step.
 
     "3." after steps is not returned: it is the start of a list item that was cut.
     """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "").strip()
     if _LABEL_ONLY.fullmatch(last) and not sentences(last):
+        # "3." after steps is a list item that was cut, not the answer.
         return "" if steps and last.endswith((".", ")", ":")) else _clean(last)
     piece = (_pieces(last) or [""])[-1]
     return piece if piece.isdigit() else ""
 
 
 def _bare(answer: str) -> str:
-    """Return an answer without words that only introduce it ("The final answer is ...")."""
+    """Return an answer without an introduction ("The final answer is ...")."""
     inner = _boxed(answer)
     if inner is not None:
         return inner[0]
@@ -183,7 +186,8 @@ def sentences(text: str) -> tuple[str, ...]:
             pending = ""
             if re.search(r"\w", joined) and not _NO_STEP.fullmatch(joined):
                 out.append(joined)
-        if re.search(r"[A-Za-z]\w", pending):  # a label alone on its line still names its box
+        # A label alone on its line still names its box.
+        if re.search(r"[A-Za-z]\w", pending):
             out.append(pending)
     return tuple(out)
 
@@ -195,6 +199,7 @@ def _blocks(text: str) -> list[str]:
         stripped = line.strip()
         if not stripped or re.fullmatch(r"[-*_=#\s]+", stripped):
             out.append([])
+        # A line that begins in lower case goes on with the sentence of the line before.
         elif out and out[-1] and stripped[0].islower() and not _LIST_MARK.match(stripped) and not _closes(out[-1]):
             out[-1].append(stripped)
         else:
@@ -220,6 +225,7 @@ def _pieces(block: str) -> list[str]:
 def _ends(block: str, match: re.Match[str]) -> bool:
     """Return whether a sentence ends at this mark."""
     mark, rest = match[0], block[match.end() : match.end() + 60].lstrip()
+    # These marks end a sentence in any language, whatever follows.
     if not rest or mark[0] in "。！？!?":
         return True
     before = block[max(0, match.start() - 60) : match.start()].split(" ")
@@ -229,13 +235,14 @@ def _ends(block: str, match: re.Match[str]) -> bool:
         return False
     if _PERHAPS.fullmatch(token) or mark.startswith(("..", "…")):
         return not lower
-    if re.fullmatch(r"[a-z]\.", token):  # an initial, or the letter of an option
+    # A single letter with a period is an initial ("J. Smith") or an option's label ("a.").
+    if re.fullmatch(r"[a-z]\.", token):
         return len(before) > 1 and before[-2].islower() and not lower
     return True
 
 
 def _one_example(text: str, question: str = "") -> str:
-    """Return the text without further examples that the model makes up after its answer.
+    """Return the text without further examples made up by the model after the answer.
 
     Only an answer on a line of its own ends an example: thoughts about how to answer contain the word too.
     """
@@ -244,6 +251,7 @@ def _one_example(text: str, question: str = "") -> str:
     if answered is None:
         return text
     own = _words(question)
+    # A model that repeats the item's own question has not begun a new example.
     for following in _NEXT_EXAMPLE.finditer(text, answered.end()):
         asked = _QUESTION.search(text, following.start(), following.start() + 400)
         if not (question and asked and _words(asked["text"]) == own):
@@ -256,7 +264,7 @@ def _words(text: str) -> list[str]:
 
 
 def _thinking(text: str) -> tuple[str, str]:
-    """Return the text inside ``<think>`` (also where only its start or only its end is there), and the text after it."""
+    """Return the text inside ``<think>`` (even with a tag missing at start or end), and the text after."""
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
     if len(parts) > 1:
         thought, said = "\n".join(parts[:-1]), parts[-1]
@@ -272,7 +280,7 @@ _Found = tuple[str, str] | None
 
 
 def _last_of(marks: re.Pattern[str], text: str) -> _Found:
-    """Return the last non-empty group of a pattern that a text has, and the remaining text."""
+    """Return the last non-empty match of a pattern in a text, and the remaining text."""
     found = [match for match in marks.finditer(text) if match[match.lastindex or 0].strip()]
     return (
         (_clean(found[-1][found[-1].lastindex or 0]), text[: found[-1].start()] + "\n" + text[found[-1].end() :])
@@ -308,11 +316,12 @@ def _boxed(text: str) -> _Found:
         depth += {"{": 1, "}": -1}.get(text[place], 0)
         place += 1
     answer = _clean(text[start:place])
+    # An unclosed brace means that the answer was cut.
     return (answer, text[:start] + text[place:]) if answer and not depth else None
 
 
 def _in_a_sentence(text: str) -> _Found:
-    """Find "The answer is X" in one of the last two sentences; return X and the whole text."""
+    """Find "The answer is X" in the last two sentences; return X and the whole text."""
     steps = sentences(_QUOTED_QUESTION.sub("", text))
     for step in reversed(steps[-2:]):
         if match := _SAID.search(step):
@@ -321,9 +330,10 @@ def _in_a_sentence(text: str) -> _Found:
 
 
 def _unwrapped(text: str) -> str:
-    r"""Remove \boxed{...}, \text{...} and the like, also nested, where no other brace is left inside."""
+    r"""Remove \boxed{...}, \text{...} and the like, also nested, unless an inner brace remains."""
     out: list[str] = []
-    held: list[tuple[int, bool]] = []  # for each open brace: its place in ``out``, and whether it may still be removed
+    # For each open brace: its place in ``out``, and whether it may still be removed.
+    held: list[tuple[int, bool]] = []
     done = 0
     for match in _WRAPPING.finditer(text):
         out += [text[done : match.start()], match[0]]

@@ -129,7 +129,7 @@ def metrics(variant: str, judged: bool) -> tuple[str, ...]:
 
 
 def primary(variant: str, judged: bool) -> str:
-    """Return the main metric of a variant: boards and gates take it where none is named."""
+    """Return the main metric of a variant, for boards and gates where no metric is named."""
     if variant in ("selfheal", "none"):
         return ("self_heal" if variant == "selfheal" else "acc_short") if judged else "acc_synonym"
     return "magiscore_f1_macro"
@@ -141,17 +141,17 @@ def higher_is_better(metric: str, variant: str) -> bool:
 
 
 def answered(records: Sequence[Record]) -> list[Record]:
-    """Return the docs whose call gave an answer; the others are in the log under ``failed``, and count in no number."""
+    """Return the docs with an answer; docs with a failed call count in no number."""
     return [record for record in records if record.failed is None]
 
 
 def item_score(record: Record) -> ItemScore:
-    """Return MagiScore's counts of one doc."""
+    """Return MagiScore's counts of a doc."""
     return score_item(record.used, record.relevant, record.boxes, record.invented)
 
 
 def score(record: Record, metric: str) -> float | None:
-    """Return what one doc counts in a metric that is a mean over docs, in 0..1.
+    """Return a doc's value of a metric from 0 to 1, for metrics averaged over docs.
 
     Returns:
         None where the doc does not count, or the metric is not a mean (micro numbers are ratios of sums).
@@ -183,7 +183,7 @@ def clusters(records: Sequence[Record]) -> list[str]:
 
 
 def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0) -> Estimate:
-    """Return the mean of a metric over the docs that count in it, with its interval.
+    """Return the mean of a metric over the docs counted by this metric, with an interval.
 
     Docs of an image are kept together.
     """
@@ -197,7 +197,7 @@ def mean(records: Sequence[Record], metric: str, draws: int = DRAWS, level: floa
 
 
 def is_due(record: Record, key: str) -> bool:
-    """Return whether a doc should have a verdict: the call gave an answer, and there is a gold answer to compare it with."""
+    """Return whether a doc should have a verdict: the call gave an answer, and a gold answer exists."""
     if record.failed is not None or not record.judge:
         return False
     told = record.judge if isinstance(record.judge, Mapping) else {}
@@ -205,15 +205,14 @@ def is_due(record: Record, key: str) -> bool:
         return True
     if key in told:
         return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
-    return not any(
-        other in told for other in BY_JUDGE.values()
-    )  # earlier versions noted nothing of a doc without a gold answer
+    # Earlier versions noted nothing on docs without a gold answer.
+    return not any(other in told for other in BY_JUDGE.values())
 
 
 def bounds(
     records: Sequence[Record], variant: str, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
 ) -> dict[str, Bounds]:
-    """Return the bounds of each number by the judge that lacks a verdict; the others need none."""
+    """Return the bounds of each judge's number with missing verdicts."""
     out = {}
     for name in metrics(variant, judged=True):
         due = [record for record in records if name in BY_JUDGE and is_due(record, BY_JUDGE[name])]
@@ -274,7 +273,7 @@ def by_type(
 
 
 def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:
-    """Count the docs that each convention touches: these counts explain odd numbers."""
+    """Count the docs touched by each convention, to explain odd numbers."""
     out = {"docs": len(records), "answer_not_found": sum(not record.answer_found for record in records)}
     if variant in ("all", "relevant"):
         scores = [item_score(record) for record in records]
@@ -293,7 +292,7 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
 
 
 def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] | None = None) -> list[str]:
-    """Return what a reader of the numbers must know, one line each.
+    """Return the cautions for readers of the numbers, a line each.
 
     Args:
         found: the counts.

@@ -21,7 +21,7 @@ from lmms_patch.magic.items import Step
 
 @dataclass(frozen=True)
 class Subsequence:
-    """A run of wrong steps that is tested.
+    """A tested run of wrong steps.
 
     Attributes:
         first: i, its first step, from 1.
@@ -38,7 +38,7 @@ class Subsequence:
 
 @dataclass(frozen=True)
 class WrongRuns:
-    """The wrong runs of one chain.
+    """The wrong runs of a chain.
 
     Attributes:
         tested: the runs that are tested.

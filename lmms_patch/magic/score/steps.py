@@ -13,7 +13,7 @@ from lmms_patch.magic.score.response import parse
 
 @dataclass(frozen=True)
 class Chain:
-    """A model's reasoning on one item.
+    """A model's reasoning on an item.
 
     Attributes:
         item: the item's id.
@@ -35,7 +35,7 @@ class Chain:
 
 
 def chain_of(line: Line) -> Chain:
-    """Return the chain of a line of a MAGIC task's log: its response, split as the run split it.
+    """Return the chain of a line of a MAGIC task's log: the response, split as in the run.
 
     Some adapters give the prompt back before the response. The run scored the response alone, so the prompt's sentences
     are no steps.
@@ -73,7 +73,7 @@ def rows(
     source: str = "human",
     verdicts: Mapping[str, Sequence[bool | None]] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row for each step, with the columns ``labels.FIELDS``.
+    """Return a row for each step, with the columns ``labels.FIELDS``.
 
     Args:
         chains: from ``sample``.

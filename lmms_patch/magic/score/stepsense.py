@@ -67,7 +67,7 @@ class StepBounds:
 
 @dataclass(frozen=True)
 class StepSense:
-    """The score of one source of labels; fractions in 0..1.
+    """The score from a source of labels; fractions in 0..1.
 
     Above ``MOST_ANNOTATORS`` annotators there are neither ``pairs`` nor ``agreement``.
 
@@ -128,7 +128,7 @@ def stepsense(
     seed: Seed = 0,
     unjudged: Sequence[tuple[str, int]] = (),
 ) -> StepSense:
-    """Compute the score of labels of one source.
+    """Compute the score from the labels of a source.
 
     Args:
         labels: of one source.
@@ -152,6 +152,7 @@ def stepsense(
     rows = [[sum(own), len(own)] for own in shares.values()]
     bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
     annotators = tuple(sorted({label.annotator for label in labels}))
+    # The number of pairs grows with the square of the annotators.
     pairs = list(itertools.combinations(annotators, 2)) if len(annotators) <= MOST_ANNOTATORS else []
     tables = {pair: np.array([_table(steps, pair) for steps in by_item.values()], float) for pair in pairs}
     shared = {pair: table for pair, table in tables.items() if table.any()}
@@ -195,7 +196,7 @@ def across(
     level: float = LEVEL,
     seed: Seed = 0,
 ) -> tuple[Agreement, ...]:
-    """Compute how far each judge agrees with each person, where both labelled a step: it shows what the judge's labels are worth.
+    """Compute each judge's agreement with each person over steps labelled by both.
 
     Args:
         human: labels by people.
@@ -209,6 +210,7 @@ def across(
         One for each (person, judge) that share a step; none where either side has more than ``MOST_ANNOTATORS`` names.
     """
     sides = [
+        # A prefix keeps a person and a judge of the same name apart.
         [dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side]
         for place, side in enumerate((human, judge))
     ]
@@ -257,7 +259,7 @@ def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]
 
 
 def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> list[int]:
-    """Count the steps of an item that got (0,0), (0,1), (1,0), (1,1) from a pair."""
+    """Count the steps of an item labelled (0,0), (0,1), (1,0), (1,1) by a pair."""
     out = [0, 0, 0, 0]
     for verdicts in steps.values():
         if pair[0] in verdicts and pair[1] in verdicts:
@@ -266,13 +268,12 @@ def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> li
 
 
 def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
-    """Return the agreement from 2×2 tables, one per pair, each of shape (items, 4)."""
+    """Return the agreement from 2×2 tables, a table per pair, each of shape (items, 4)."""
     together = np.hstack(tables)
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
-    unseen = (
-        np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
-    )  # an unseen item: all its steps fall in one cell of the table
+    # The extreme unseen item has all its steps in a single cell of the table.
+    unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)
@@ -297,6 +298,7 @@ def kappa(tables: Array) -> Array:
     safe = np.where(n > 0, n, 1.0)
     first, second = (cells[..., 2] + cells[..., 3]) / safe, (cells[..., 1] + cells[..., 3]) / safe
     total = n.sum(-1)
+    # Where both always give the same verdict, kappa is 0 / 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         observed = (cells[..., 0] + cells[..., 3]).sum(-1) / total
         expected = (n * (first * second + (1 - first) * (1 - second))).sum(-1) / total

@@ -36,7 +36,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Kept:
-    """The stored part of one reply.
+    """The stored part of a reply.
 
     Attributes:
         values: the verdicts that were read from it.
@@ -95,6 +95,7 @@ class VerdictCache:
         )
         if row is None:
             return None
+        # A row that does not fit is asked again: the cache may only save calls, never change a verdict.
         try:
             values = json.loads(row[0])
         except (ValueError, TypeError, RecursionError):
@@ -104,7 +105,7 @@ class VerdictCache:
         return Kept(tuple(values), *(str(text) for text in row[1:]))
 
     def put(self, key: str, kind: str, kept: Kept) -> None:
-        """Store a reply that could be read; an existing entry is replaced."""
+        """Store a readable reply, replacing any existing entry."""
         row = (
             key,
             kind,
@@ -114,14 +115,16 @@ class VerdictCache:
         self._try(lambda db: db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?)", row))
 
     def _try(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
-        """Do something with the file; where it is damaged, set it aside and repeat with a new file."""
+        """Do something with the file; set a damaged file aside, and repeat with a new file."""
         if self._folder is None:
             return None
         with self._lock:
             said: Exception | None = None
+            # Twice: once with the file as it is, once with a new file after a damaged one was set aside.
             for _ in range(2):
                 try:
                     return work(self._opened())
+                # Locked, full or read-only: no sign of damage, so the file stays.
                 except (sqlite3.OperationalError, OSError) as error:
                     said = error
                     break
@@ -136,9 +139,8 @@ class VerdictCache:
 
     def _opened(self) -> sqlite3.Connection:
         """Return this process's connection."""
-        if (
-            self._db is not None and self._owner != os.getpid()
-        ):  # SQLite forbids using or closing a connection that was opened before a fork
+        # SQLite forbids using or closing a connection that was opened before a fork.
+        if self._db is not None and self._owner != os.getpid():
             _INHERITED.append(self._db)
             self._db = None
         if self._db is None:
@@ -148,6 +150,7 @@ class VerdictCache:
                 sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False),
                 os.getpid(),
             )
+            # WAL lets several runs read while one writes.
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(_TABLE)
@@ -164,9 +167,10 @@ class VerdictCache:
         return self._folder / FILE
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        """Rename a damaged file and the files that SQLite put beside it, unless another process did so meanwhile."""
+        """Rename a damaged file and SQLite's files beside, unless another process did so meanwhile."""
         path = self._file()
         self._close()
+        # Another process may have set the file aside already, and begun a whole one.
         try:
             if self._opened().execute("PRAGMA quick_check").fetchone() == ("ok",):
                 return
@@ -196,5 +200,5 @@ def _free(path: Path) -> Path:
 
 
 def _plain(text: str) -> str:
-    """Return text that SQLite can store: without lone surrogates."""
+    """Return text without lone surrogates, which SQLite cannot store."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -27,7 +27,7 @@ _LONG = 600
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's verdict on one question, or why there is none.
+    """A judge's verdict on a question, or the reason for having none.
 
     Attributes:
         value: the verdict (correct, healed); None: unjudged.
@@ -63,7 +63,7 @@ class Inquiry:
     known: tuple[Verdict, ...] = ()
 
     def again(self, time: int) -> str:
-        """Return the text to send after a reply that could not be read: the same text, with a note on the form.
+        """Return the text to send after an unreadable reply: the same text, with a note on the form.
 
         Args:
             time: number of unreadable replies so far, from 1. The note differs each time: with greedy decoding the same
@@ -154,10 +154,11 @@ def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
 
 
 def _filled(template: str, **fields: str) -> str:
-    """Fill a prompt: each field becomes a quoted block, so that no text in it can pass for another field.
+    """Fill a prompt with each field as a quoted block, so that text in a field cannot pass for another field.
 
     The template is processed in one pass: a field that contains ``{gold}`` stays as it is.
     """
+    # As quoted blocks, so that text in a field cannot pass for an instruction to the judge.
     blocks = {
         name: "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines()) for name, text in fields.items()
     }
@@ -197,9 +198,10 @@ def read(inquiry: Inquiry, reply: str | None) -> Reading:
 
 
 def _said(reply: str | None) -> tuple[str, str]:
-    """Return a reply without the judge's own thoughts, and the fault if nothing is left."""
+    """Return a reply without the judge's thoughts, and the fault if nothing is left."""
     text = reply or ""
     parts = re.split(r"</think(?:ing)?>", text, flags=re.I)
+    # A reply that only begins to think was cut by the token limit.
     if len(parts) == 1 and re.match(r"\s*<think(?:ing)?>", text, re.I):
         return "", "the reply ends while the judge is thinking; a larger MAGIC_JUDGE_TOKENS may help"
     text = parts[-1].strip()
@@ -249,7 +251,7 @@ def _labelled(text: str, label: str) -> list[tuple[int, int, int]]:
 
 
 def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) -> Reading:
-    """Read the verdict of ``label: word``, on a line of its own or after the end of a sentence.
+    """Read the verdict of ``label: word``, on a separate line or after the end of a sentence.
 
     It may be repeated but not contradicted, and no text may follow it.
     """
@@ -266,8 +268,10 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
         if word.lower() not in words:
             return Reading(None, "", f"the verdict reads {word[:60]!r}, not one of: {', '.join(words)}")
         values.add(words[word.lower()])
+    # A judge that gives both verdicts has given none.
     if len(values) > 1:
         return Reading(None, "", "both verdicts are given")
+    # Text after the verdict may take it back.
     if re.search(r"\w", text[end:]):
         return Reading(None, "", "the reply goes on after its verdict")
     return Reading((values.pop(),), _reason(text[: labelled[0][0]]))
@@ -305,6 +309,7 @@ def _read_steps(text: str, count: int) -> Reading:
             _reason(text[: _begins(text, matches[0].start("name"), 0, "")]),
         )
     labels = dict(pairs)
+    # A label may be repeated, but not contradicted.
     if len(set(pairs)) > len(labels):
         both = sorted({step for step, value in pairs if labels[step] != value})
         return Reading(None, "", f"both labels for step {both[0]}")
@@ -351,6 +356,7 @@ def _pairs(data: Any) -> list[tuple[int, bool]] | None:
     for step, said in entries:
         value = said if isinstance(said, bool) else _LABELS.get(said.strip().lower()) if isinstance(said, str) else None
         if (
+            # JSON's true is an integer to Python, and no step's number.
             isinstance(step, bool)
             or not isinstance(step, (int, str))
             or not re.fullmatch(r"[0-9]{1,4}", str(step))

@@ -16,9 +16,10 @@ ENGLISH = ("zero", *LANGUAGES["english"]["numbers"])
 ENGLISH_NTH = ("zeroth", *LANGUAGES["english"]["nth"])
 
 
-def pieces(*entries: str) -> str:
-    """Return the pieces of some entries in all languages, as alternatives, long ones first."""
-    found = {piece for language in LANGUAGES.values() for entry in entries for piece in language.get(entry, ())}
+def pieces(*entries: str, of: str = "") -> str:
+    """Return the pieces of some entries in all languages, or in one, as alternatives, long ones first."""
+    spoken = [LANGUAGES[of]] if of else LANGUAGES.values()
+    found = {piece for language in spoken for entry in entries for piece in language.get(entry, ())}
     return f"(?:{'|'.join(sorted(found, key=lambda piece: (-len(piece), piece)))})"
 
 

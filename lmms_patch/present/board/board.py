@@ -36,7 +36,7 @@ TOLD = runs.RECORDED
 
 @dataclass(frozen=True)
 class Entry:
-    """The newest result of a model on a benchmark under some settings, at one grid.
+    """The newest result of a model on a benchmark at a grid, under the settings of a group.
 
     Attributes:
         model: the model's name as it is shown.
@@ -61,7 +61,7 @@ class Entry:
     pipeline: int = 0
 
     def number(self, name: str) -> Estimate:
-        """Return one of its numbers; ``index``, ``adj``, ``mpp``, ``gap`` stand for those of its grid.
+        """Return a number of the entry; ``index``, ``adj``, ``mpp``, ``gap`` mean the numbers at the entry's grid.
 
         Returns:
             An estimate without value, with the reason, where there is none; an index with the words that stand beside
@@ -77,7 +77,7 @@ class Entry:
 
     @property
     def score(self) -> Estimate:
-        """The number that a result without an index is about: on so many frames where it is of a curve."""
+        """The main number of a result without an index; for a curve, the score at the entry's size."""
         asked = self.result.asked
         own = f"{self.result.kind}{self.grid}" if asked.curve else "rotate_every" if asked.turns else "score"
         return self.number("tst" if asked.folds else own)
@@ -89,7 +89,7 @@ class Entry:
 
     @property
     def mark(self) -> str:
-        """How index and luck-corrected index of its grid contradict each other; empty where they do not."""
+        """The contradiction between index and luck-corrected index at this grid; empty where they agree."""
         return self.result.mark(self.grid)
 
     @property
@@ -100,13 +100,13 @@ class Entry:
 
     @property
     def limit(self) -> str:
-        """The limit of its run in words; ``all`` for a run without one."""
+        """The run's ``--limit`` in words; ``all`` for a run without limit."""
         return str(self.result.fingerprint.get("limit") or "unknown")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Entries that may be set side by side: one benchmark, kind and grid, under the same settings.
+    """Comparable entries: of the same benchmark, kind, grid and settings.
 
     Attributes:
         kind: one of ``INDICES``, or a kind without an index (``tst``, ``blind``, ...).
@@ -156,7 +156,7 @@ class Group:
 
     @property
     def headline(self) -> str:
-        """The index that colours and bands go by, a name of ``Entry.number``: the corrected one where the ranks do."""
+        """The index behind colours and bands, as a name of ``Entry.number``: ``adj`` where ranks use ``adj``."""
         return "adj" if self.by is not None and self.by.key == "adj" else "index"
 
     @property
@@ -195,12 +195,12 @@ class Board:
         return tuple(group for group in self.groups if group.kind == kind)
 
     def crowded(self) -> set[tuple[str, str, int]]:
-        """Return the kinds, benchmarks and grids that have several groups."""
+        """Return the (kind, benchmark, grid) triples with several groups."""
         return {(group.kind, group.base, group.grid) for group in self.groups if group.number > 1}
 
 
 def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
-    """Return the board of all runs that are stored.
+    """Return the board of all stored runs.
 
     Args:
         store: the runs.
@@ -250,13 +250,13 @@ def _names(stored: Iterable[BoardRun]) -> dict[Identity, str]:
 
 
 def most_called(entries: Iterable[Entry]) -> str:
-    """Return what the index of some entries is called: ``RCI`` and ``PCRI`` are one number, and the name that most of them have stands for both."""
+    """Return the more frequent name of the entries' index, ``RCI`` or ``PCRI``, as both name the same number."""
     names = Counter(str(entry.result.index) for entry in entries)
     return max(sorted(names), key=lambda name: names[name], default="pcri").upper()
 
 
 def kind_of(result: BoardResult) -> str:
-    """Return the name that results share which may stand in one table (``Kind.way``)."""
+    """Return the name shared by results allowed in the same table (``Kind.way``)."""
     return result.asked.way
 
 
@@ -271,7 +271,8 @@ def _latest(
     newest: dict[tuple[Any, ...], tuple[BoardRun, BoardResult, str, int]] = {}
     count: Counter[tuple[Any, ...]] = Counter()
     for run in sorted(stored, key=lambda run: run.order):
-        pipelines: Counter[str] = Counter()  # a run lists a task's filter pipelines in their order
+        # A run lists a task's filter pipelines in their order.
+        pipelines: Counter[str] = Counter()
         for result in run.results:
             place = pipelines[result.task]
             pipelines[result.task] += 1
@@ -284,9 +285,8 @@ def _latest(
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
                 count[key] += 1
-                if not (
-                    result.sampled and key in newest and not newest[key][1].sampled
-                ):  # a part of the docs does not replace all of them
+                # A newer run on a part of the docs must not replace a run on all of them.
+                if not (result.sampled and key in newest and not newest[key][1].sampled):
                     newest[key] = run, result, whole, place
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
     for key, (run, result, whole, place) in newest.items():
@@ -299,7 +299,7 @@ _OF_IMAGES = ("image sizes", "images")
 
 
 def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
-    """Return the runs, with the image digests of sampled ones filled in where a whole run agrees with them in all other settings.
+    """Return the runs, with missing image digests of sampled runs filled in from matching whole runs.
 
     Why: a run that left docs out did not look at their images, and would stand apart from the whole runs of the same
     benchmark.
@@ -315,6 +315,7 @@ def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
                 known.setdefault(others(result), set()).add(tuple(result.fingerprint.get(key) for key in _OF_IMAGES))
 
     def filled(result: BoardResult) -> BoardResult:
+        # With several whole runs that differ in their images, nobody can say which the sampled run saw.
         found = known.get(others(result), set()) if result.sampled else set()
         images = dict(zip(_OF_IMAGES, next(iter(found)), strict=True)) if len(found) == 1 else {}
         return replace(result, fingerprint={**result.fingerprint, **images}) if images else result
@@ -325,10 +326,11 @@ def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
 def _groups(
     place: tuple[str, str, int], by_settings: Mapping[str, list[Entry]], by: By, ignore: tuple[str, ...]
 ) -> list[Group]:
-    """Return the groups of one kind, benchmark and grid, the first being what the board is known by.
+    """Return the groups of a kind, benchmark and grid; the first is the board's reference.
 
     Entries in a group share all settings.
     """
+    # Python's sort is stable: the last key sorts first, the earlier keys break its ties.
     ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
     ordered.sort(key=lambda one: _standing(one[1]))
@@ -407,9 +409,10 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
 
 
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
-    """Return settings that one fingerprint says and the other does not."""
+    """Return the settings missing in exactly a single one of two fingerprints."""
     out = []
-    for key in dict.fromkeys([*reference, *given]):  # a row of an earlier version lacks some
+    # A row of an earlier version may lack keys, so both key sets are walked.
+    for key in dict.fromkeys([*reference, *given]):
         if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):
             nothing = "unknown" if key in TOLD else "none"
             out.append(f"{key} ({nothing} {'there' if reference.get(key) is None else 'here'})")
@@ -448,7 +451,7 @@ def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry]
 
 
 def why_not(entry: Entry, by: By) -> str:
-    """Return why an entry has no place; empty where it has one."""
+    """Return the reason why an entry has no rank; empty for an entry with a rank."""
     if entry.result.nonsense:
         return f"contradicts itself: {entry.result.nonsense}"
     if by.gated and entry.result.gate == 0:

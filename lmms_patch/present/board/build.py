@@ -52,7 +52,7 @@ def leaderboard(
     title: str = TITLE,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Built:
-    """Bring a board up to date with some runs, and write it. Results files that it knows are not read again.
+    """Update a board with some runs, and write its files; known results files are not read again.
 
     Args:
         folders: of runs, at any depth, or single results files; none: the board is written again from what it knows.
@@ -84,7 +84,8 @@ def leaderboard(
         overalls, steps = tuple(overall(ranked, over)), tuple(changes(ranked, over))
         made, of_models = _files(title, ranked, overalls, steps), _of_models(title, ranked, updated.store, output)
         for name, (digest, text) in of_models.items():
-            if before.get(name) != digest or not (output / name).is_file():  # else it is there as it would be made
+            # An equal digest means that the file on disk is what would be written now.
+            if before.get(name) != digest or not (output / name).is_file():
                 made[name] = text()
         kept = dataclasses.replace(updated.store, written={name: digest for name, (digest, _) in of_models.items()})
         made[store.NAME] = store.to_text(kept)
@@ -95,7 +96,7 @@ def leaderboard(
 
 
 def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
-    """Return what the board knows, and which files it made for models."""
+    """Return the store of the board, and the files made for models."""
     if not fresh:
         known = store.load(output)
         return known, known.written
@@ -125,7 +126,7 @@ def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequen
 
 
 def _of_models(title: str, ranked: Board, known: store.Store, folder: Path) -> dict[str, tuple[str, Callable[[], str]]]:
-    """Return the files of each model: path in the board's folder -> a digest of what the file is made of, and what makes it."""
+    """Return the files of each model: path in the board's folder -> digest of the contents, and the maker."""
     from lmms_patch.present.board import page
 
     out: dict[str, tuple[str, Callable[[], str]]] = {}

@@ -157,16 +157,16 @@ class BoardResult(Struct, frozen=True, kw_only=True, dict=True):
         return _nonsense(self)
 
     def value(self, name: str) -> float | None:
-        """Return the value of a number; None where there is no such number, or where it is not defined."""
+        """Return the value of a number; None for a missing or undefined number."""
         return None if (number := self.numbers.get(name)) is None else number.value
 
     def mark(self, n: int) -> str:
-        """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
+        """Return the contradiction between index and luck-corrected index of a grid; empty where they agree."""
         raw, adj = (self.value(f"{self.index}{n}{end}") for end in ("", "_adj"))
         return "" if raw is None or adj is None else disagreement(raw, adj)
 
     def noted(self, n: int) -> dict[str, Estimate]:
-        """Return the indices of a grid by name, with the words that stand beside them."""
+        """Return the indices of a grid by name, with their notes."""
         index, null = f"{self.index}{n}", self.notes.get(n, NO_NOTES).null
         out = {}
         if index in self.numbers:
@@ -199,7 +199,7 @@ class BoardRun(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> Identity:
-        """What makes two runs runs of one model."""
+        """The model, adapter and arguments, equal for runs of the same model."""
         return self.model, self.adapter, self.model_args
 
     @property
@@ -222,7 +222,7 @@ class Leaderboard(Struct, kw_only=True):
 
 
 def date_order(date: str) -> str:
-    """Return a date as text that sorts by time, with or without hyphens: its digits.
+    """Return a date's digits, padded, as a text for sorting by time.
 
     >>> date_order("20260102_030405") < date_order("2026-01-03T00-00-00.123")
     True
@@ -231,7 +231,7 @@ def date_order(date: str) -> str:
 
 
 def day(date: str) -> str:
-    """Return the day of a run, however its date is written; a date that names no day as it is.
+    """Return the day of a run as YYYY-MM-DD; a date without a recognisable day unchanged.
 
     >>> day("20260102_030405"), day("2026-01-03T00-00-00.123"), day("once")
     ('2026-01-02', '2026-01-03', 'once')
@@ -250,7 +250,7 @@ _ABOVE = 1.1
 
 
 def _nonsense(result: BoardResult) -> str:
-    """Return the first way in which a result contradicts itself, in words; empty where it does not.
+    """Return the first contradiction within a result, in words; else empty.
 
     It looks at the stored numbers alone, since the files of a run may have gone: counts, intervals, and FIP, MPP, index
     and gap against each other and against the range of the metric, which ends at what the gold answers score.

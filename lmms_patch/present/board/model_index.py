@@ -57,7 +57,7 @@ def _digest(model: str, entries: Sequence[Entry]) -> str:
 
 
 def card(model: str, entries: Sequence[Entry]) -> str:
-    """Return the metadata of one model as the front matter of a card; it says so where the model has no number."""
+    """Return a model's metadata as the front matter of a card, or a note where the model has no number."""
     index = model_index(model, entries)
     front = "\n".join(yaml_lines({"model-index": index} if index else {}))
     body = _HOW if index else "None of its numbers is defined: there is nothing to put into a card."
@@ -65,7 +65,7 @@ def card(model: str, entries: Sequence[Entry]) -> str:
 
 
 def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return the ``model-index`` of one model; empty where it has no number.
+    """Return the ``model-index`` of a model; empty for a model without numbers.
 
     A result each for benchmark and settings; ``dataset.args`` has the settings, ``args`` of a metric its interval,
     level and the number of docs that it rests on; of an index and a gap that leave out docs also FIP over the others.
@@ -80,7 +80,8 @@ def model_index(model: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     for _, same in sorted(by_result.items()):
         common = _common(same[0])
         metrics = {(one["metric_type"], repr(one["metric_args"])): one for entry in same for one in _metrics(entry)}
-        if metrics:  # each by itself: the function puts all results on one dataset together, whatever their settings
+        # One call for each: the function merges results on a dataset, whatever their settings.
+        if metrics:
             results += eval_results_to_model_index(
                 model, [EvalResult(**common, **metric) for metric in metrics.values()]
             )[0]["results"]
@@ -124,7 +125,7 @@ def _metrics(entry: Entry) -> Iterator[dict[str, Any]]:
 
 
 def _beside(entry: Entry, measure: str) -> dict[str, Any]:
-    """Return where docs are left out at a grid: FIP over the others, without which index and gap cannot be checked."""
+    """Return FIP over the used docs where a grid leaves docs out: index and gap can only be checked with this FIP."""
     rests = measure in (f"{entry.result.index}{entry.grid}", f"gap{entry.grid}")
     return {"fip": entry.notes.fip} if rests and entry.notes.excluded and entry.notes.fip is not None else {}
 
@@ -213,7 +214,8 @@ def _scalar(value: Any) -> str:
         if not math.isfinite(value):
             raise ValueError(f"{value} has no place in a card")
         text = repr(value)
-        return text if "." in text or "e" not in text else text.replace("e", ".0e")  # YAML 1.1 takes 1e-05 for a text
+        # YAML 1.1 takes 1e-05 for a text.
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
     if (
         isinstance(value, str)
         and value.replace("-", "").replace("_", "").isalpha()

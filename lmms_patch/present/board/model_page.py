@@ -59,7 +59,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Ran:
-    """One run of a model, as the model's page lists it.
+    """A run in the list on the model's page.
 
     Attributes:
         day: the day of the run.
@@ -91,7 +91,7 @@ def of_models(board: Board) -> dict[Identity, list[tuple[Group, Entry]]]:
 
 
 def signed(title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[Ran], more: int) -> str:
-    """Return a digest of all that a model's page shows; the page is written again where the digest changes.
+    """Return a digest of a model page's contents; a changed digest means the page is written again.
 
     A run's hash stands for its numbers. What the board makes of them is digested itself, as other models' runs change
     it: in what a group differs from the first one, for example.
@@ -119,7 +119,7 @@ def signed(title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: S
 
 
 def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
-    """Return the entries of one model that findings are about: of each kind, benchmark and grid the one in the foremost group.
+    """Return the entries for a model's findings: of each kind, benchmark and grid the entry in the foremost group.
 
     So a benchmark that was run under several settings is in one sentence, with the numbers that the board ranks first.
     Entries that contradict themselves are left out.
@@ -133,7 +133,7 @@ def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
 
 
 def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
-    """Return the numbers of one model, a row for each benchmark, kind and grid."""
+    """Return a model's numbers, a row for each benchmark, kind and grid."""
     rows = [_row(group, entry) for group, entry in entries]
     return Sheet("numbers", "Numbers", used(_COLUMNS, rows), tuple(rows))
 
@@ -164,7 +164,7 @@ def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
 
 
 def runs_of(stored: Sequence[BoardRun], folder: Path) -> tuple[list[Ran], int]:
-    """Return the newest ``RUNS`` runs of one model that have results, the newest first, and how many older ones there are.
+    """Return a model's newest ``RUNS`` runs with results, newest first, and the number of older runs.
 
     Args:
         stored: the runs that the board knows of the model. Those without results have nothing to ask again, and are
@@ -183,7 +183,7 @@ def runs_of(stored: Sequence[BoardRun], folder: Path) -> tuple[list[Ran], int]:
 
 
 def _report(run: BoardRun, folder: Path) -> str:
-    """Return the address, from a model's page, of a report beside a results file: in the folder ``report`` there or one or two above."""
+    """Return the address of a report near a results file, from the model's page; empty where none is found."""
     if os.path.isabs(run.files[0].path):
         return ""
     place = PurePosixPath(run.files[0].path).parent
@@ -198,7 +198,7 @@ def _report(run: BoardRun, folder: Path) -> str:
 
 
 def case(model: str, result: BoardResult, key: str) -> Case:
-    """Return a stored result as findings read it."""
+    """Return a stored result as a case for findings."""
     named = clean(result.base), clean(result.task), result.asked, clean(result.metric)
     numbers = {
         **result.numbers,
@@ -208,7 +208,7 @@ def case(model: str, result: BoardResult, key: str) -> Case:
 
 
 def _analysis(result: BoardResult) -> Analysis:
-    """Return what a board keeps of a result with an index, in the place that it has in an analysis.
+    """Return the stored parts of a result with an index as an analysis.
 
     Nothing is known of the rest.
     """

@@ -18,7 +18,7 @@ Identity = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Line:
-    """One model over some benchmarks.
+    """A model's row in a table over benchmarks.
 
     Attributes:
         model: as it is shown.
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Basis:
-    """The runs that the numbers of one benchmark are of: those of its group 1.
+    """The runs behind a benchmark's numbers: the runs of its group 1.
 
     Attributes:
         group: ``Group.id``.
@@ -69,7 +69,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Overall:
-    """Models × benchmarks at one grid.
+    """A table of models × benchmarks at a grid.
 
     Attributes:
         grid: its size.
@@ -96,7 +96,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Change:
-    """One model at two grids.
+    """A model's change between two grids.
 
     Attributes:
         model: as it is shown.
@@ -116,7 +116,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Changes:
-    """From one grid to a finer one, over comparable runs: the same docs, prompts and settings at both.
+    """The changes from a grid to a finer grid, over runs with equal docs, prompts and settings.
 
     ``index`` as of ``Overall``.
     """
@@ -132,7 +132,7 @@ class Changes:
 
 
 def number_of(groups: Iterable[Group], by: By) -> By:
-    """Return the number that means over several groups are of (``ranking.means_by_corrected``)."""
+    """Return the number for means over several groups (``ranking.means_by_corrected``)."""
     return (
         BY["adj"]
         if by.key == "adj" or ranking.means_by_corrected(corrected(group.entries) for group in groups)
@@ -141,7 +141,7 @@ def number_of(groups: Iterable[Group], by: By) -> By:
 
 
 def check_over(over: Collection[str], board: Board) -> None:
-    """Check that some names are benchmarks of the board.
+    """Refuse names of no benchmark on the board.
 
     Raises:
         OptionError: one is not.
@@ -171,8 +171,9 @@ def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
 
 
 def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall]:
-    """Yield the tables of one kind of index, of those benchmarks of ``over`` that have it."""
+    """Yield the tables for a kind of index, over the benchmarks of ``over`` with this index."""
     groups = board.of(kind)
+    # A benchmark that has no index of this kind cannot be in its means.
     over = [base for base in over if any(group.base == base for group in groups)]
     for grid in sorted({group.grid for group in groups}):
         main = {group.base: group for group in groups if group.grid == grid and group.number == 1}
@@ -182,6 +183,7 @@ def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall
         }
         yield _overall(board, grid, "", main, others, over)
         named = sorted({name for name in types.values() if name})
+        # With a single task type the table of this type would repeat the table of all.
         for name in named if len(set(types.values())) > 1 else ():
             of_type = {base: group for base, group in main.items() if types[base] == name}
             yield _overall(board, grid, name, of_type, others, [base for base in over if base in of_type])
@@ -190,7 +192,7 @@ def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall
 def _overall(
     board: Board, grid: int, name: str, main: Mapping[str, Group], others: Sequence[Group], over: Collection[str]
 ) -> Overall:
-    """Return the table of means over benchmarks at one grid: a line for each model, ranked where it has all of the shared benchmarks."""
+    """Return the table of means over benchmarks at a grid; models with all shared benchmarks are ranked."""
     entries = {base: {entry.identity: entry for entry in group.entries} for base, group in main.items()}
     elsewhere = {(group.base, entry.identity) for group in others for entry in group.entries}
     models = {entry.identity for one in entries.values() for entry in one.values()} | {
@@ -200,6 +202,7 @@ def _overall(
     cells = {model: _cells(entries, model, how) for model in models}
     shared = tuple(sorted(over)) or shared_benchmarks(cells)
     asked = [entry.result for base in shared for entry in entries.get(base, {}).values()]
+    # FIP can only be averaged over benchmarks whose scores are fractions of full marks.
     fractions = all(result.higher and 0 < (result.value("ceiling") or 0.0) <= 1 + 1e-9 for result in asked)
     lines = []
     for one in ranking.standings(cells, shared, board.models):
@@ -249,7 +252,7 @@ def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
 
 
 def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity, how: By) -> dict[str, Estimate]:
-    """Return the numbers of one model by benchmark, those that may be ranked alone."""
+    """Return a model's rankable numbers by benchmark."""
     out = {}
     for base, by_model in sorted(entries.items()):
         entry = by_model.get(model)
@@ -263,7 +266,7 @@ def _number(entry: Entry, how: By) -> Estimate:
 
 
 def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
-    """Say why a model has no index on a benchmark that may be in the means."""
+    """Return the reason why a model has no index on a benchmark of the means."""
     if entry is not None:
         return entry.result.gate_word if entry.result.gate == 0 else why_not(entry, how)
     return "only with other settings" if elsewhere else "not run"
@@ -273,7 +276,7 @@ def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
 
 
 def changes(board: Board, over: Collection[str] = ()) -> list[Changes]:
-    """Return how much the index changes from each grid to the next finer one, relative to the coarser one."""
+    """Return the relative change of the index from each grid to the next finer grid."""
     grids = sorted({group.grid for group in board.of("index")})
     return [
         one for coarse, fine in itertools.pairwise(grids) if (one := _changes(board, coarse, fine, over)) is not None
@@ -281,7 +284,7 @@ def changes(board: Board, over: Collection[str] = ()) -> list[Changes]:
 
 
 def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Changes | None:
-    """Return how the index changes from one grid to a finer one, over the results that both have.
+    """Return the change of the index from a grid to a finer grid, over the results with both grids.
 
     None where no benchmark has both.
     """
@@ -315,7 +318,7 @@ def _changes(board: Board, coarse: int, fine: int, over: Collection[str]) -> Cha
 
 
 def _line(model: str, cells: Mapping[str, tuple[Estimate, Estimate]], shared: Sequence[str]) -> Change:
-    """Return the change of one model: of its means over the shared benchmarks, and of each benchmark by itself."""
+    """Return a model's change: of the means over shared benchmarks, and of each benchmark."""
     lacks = tuple(base for base in shared if base not in cells)
     changed = {base: ranking.change(*pair) for base, pair in sorted(cells.items())}
     if lacks or not shared:

@@ -104,7 +104,7 @@ def page(
             findings_at=0 if means else 1,
             fold_findings=len(board.models) > MANY,
             tables=tables_of,
-            others=_are_left_out(board),
+            others=any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries),
             hrefs=links,
             kinds=[(kind, tables.heading(kind), [one for one in shown if one["kind"] == kind]) for kind in kinds],
             open_all=len(board.groups) <= OPEN,
@@ -113,7 +113,7 @@ def page(
 
 
 def about(board: Board) -> str:
-    """Return what a board is of, in one line: how many models, benchmarks and runs, and the newest day.
+    """Describe a board in a line: numbers of models, benchmarks and runs, and the newest day.
 
     The days are those of the results that are shown.
     """
@@ -130,7 +130,7 @@ def about(board: Board) -> str:
 def model(
     board_title: str, name: str, entries: Sequence[tuple[Group, Entry]], ran: Sequence[model_page.Ran], more: int
 ) -> str:
-    """Return the page of one model as HTML.
+    """Return a model's page as HTML.
 
     Args:
         board_title: the title of the board.
@@ -172,11 +172,6 @@ def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
     return (findings(list(cases.values())) if cases else []), shown
 
 
-def _are_left_out(board: Board) -> bool:
-    """Return whether the board has results that its findings are not about."""
-    return any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries)
-
-
 def _links_of(cases: Iterable[str], shown: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the tables of some cases, each once: id and name."""
     return list(dict.fromkeys(shown[key] for key in cases))
@@ -204,7 +199,8 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
 
 
 def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iterable[Place | None]) -> dict[str, Any]:
-    sheet = _model_first(sheet)
+    # The model stands first, so that it stays in sight on narrow screens.
+    sheet = dataclasses.replace(sheet, columns=tuple(sorted(sheet.columns, key=lambda column: column.key != "model")))
     return {
         "id": identifier,
         "sheet": sheet,
@@ -216,7 +212,7 @@ def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iter
 
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the page shows of a group; of an index without the columns that say nothing."""
+    """Return the data of a group for the page; for an index without columns of no content."""
     if group.has_index:
         said = {
             column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)
@@ -252,8 +248,3 @@ def _overall(table: Overall, identifier: str, links: Mapping[str, str]) -> dict[
 
 def _change(one: Changes, identifier: str, links: Mapping[str, str]) -> dict[str, Any]:
     return _shown(tables.changes_sheet(one), identifier, links, ())
-
-
-def _model_first(sheet: Sheet) -> Sheet:
-    """Return the table with the model as first column, which stays in sight on narrow screens."""
-    return dataclasses.replace(sheet, columns=tuple(sorted(sheet.columns, key=lambda column: column.key != "model")))

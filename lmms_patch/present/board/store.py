@@ -103,7 +103,7 @@ def remember(run: runs.Run) -> list[BoardResult]:
 
 
 def _result(result: runs.Result) -> BoardResult:
-    """Return a result of a finished run as the board keeps it: numbers without their words, settings, and what the gate says.
+    """Return a result in the board's form: numbers without words, settings, and the gate's verdict.
 
     Raises:
         RecordError: it is not as lmms-patch writes it.
@@ -132,6 +132,7 @@ def _result(result: runs.Result) -> BoardResult:
             marginal=gate is not None and gate.marginal,
             sampled=reading.is_sampled(analysis),
         )
+        # Checked now: later the board is read without the run's files.
         said = fault(msgspec.to_builtins(out, str_keys=True), BoardResult) or next(_odd(out), "")
     except ValueError as error:
         said = str(error)
@@ -152,7 +153,7 @@ def _fingerprint(result: runs.Result) -> dict[str, Any]:
 
 
 def _whole(number: Estimate) -> Estimate:
-    """Return a number without the words beside it, with each field set: msgspec leaves a default to the class, and would not write it."""
+    """Return a number without words and with every field set, as msgspec does not write fields left at a default."""
     return dataclasses.replace(reading.plain(number))
 
 
@@ -208,6 +209,7 @@ def find(paths: Iterable[Path]) -> list[Path]:
     by_place: dict[str, Path] = {}
     for path in paths:
         for file in [path] if path.is_file() else results_files(path):
+            # By the real path: a file under two paths is one file.
             by_place.setdefault(os.path.realpath(file), file)
     return list(by_place.values())
 
@@ -231,6 +233,7 @@ def update(
     base = os.path.realpath(folder)
     by_hash = {run.sha256: run for run in store.runs}
     known = {file.path: (file, run.sha256) for run in store.runs for file in run.files}
+    # Stored by a version that recorded fewer settings: read again where the file is still there.
     old = {
         run.sha256
         for run in store.runs
@@ -247,12 +250,14 @@ def update(
     for place, path in {**{place: path for place, path in there.items() if path.is_file()}, **given}.items():
         before = _stat(path)
         now = BoardFile(path=place, size=before.st_size, mtime_ns=before.st_mtime_ns)
+        # A file of equal size and time is taken as unchanged, and not read.
         if place in known and known[place][0] == now and known[place][1] not in old:
             continue
         sha = _hash(path)
         if sha in old or sha not in by_hash:
             if place not in given and sha not in old:
-                continue  # what lies there now is another run, and nobody gave it
+                # Another run has taken this path since, and the user did not name it.
+                continue
             read, known_before = read + 1, known_before - (place in given)
             if read % 50 == 0:
                 tell(f"{read} results files read")
@@ -263,9 +268,9 @@ def update(
                 by_hash[sha] = new
             else:
                 same = alike.setdefault((new.date, *new.identity), [])
-                sha = next(
-                    (other.sha256 for other in same if new.results and new.results == other.results), sha
-                )  # a copy
+                # A copy of a results file counts as the same run.
+                sha = next((other.sha256 for other in same if new.results and new.results == other.results), sha)
+                # Of copies only the first is kept, under its own hash.
                 if sha == new.sha256:
                     by_hash[sha] = new
                     same.append(new)
@@ -280,7 +285,7 @@ def update(
 
 
 def _stored(sha: str, run: runs.Run, results: list[BoardResult], listed: Sequence[BoardFile] = ()) -> BoardRun:
-    """Return a run as a board keeps it."""
+    """Return a run in the board's form."""
     return BoardRun(
         sha256=sha,
         files=list(listed),
@@ -295,7 +300,7 @@ def _stored(sha: str, run: runs.Run, results: list[BoardResult], listed: Sequenc
 def _rechecked(
     kept: Sequence[BoardRun], remembered: Container[str], edited: Container[str], base: str
 ) -> Iterator[tuple[str, BoardRun]]:
-    """Yield runs with the results of their files, by hash: all that were edited, and so many of the newest as can be read in a second.
+    """Yield runs re-read from their files: all edited runs, and the newest as far as a second allows.
 
     Args:
         kept: the runs.
@@ -310,6 +315,7 @@ def _rechecked(
     for run in sorted(kept, key=lambda run: run.order, reverse=True):
         if run.sha256 not in remembered:
             continue
+        # A run counts against the limit whether or not its files are at hand.
         left -= len(run.results)
         if (run.sha256 in edited or left >= 0) and (found := _of_its_files(run, base)):
             yield run.sha256, found
@@ -329,7 +335,8 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
             except RecordError:  # the file of its objects may have gone
                 continue
             now = _stored(run.sha256, read, [_result(result) for result in read.results], run.files)
-            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])  # the logs tell that
+            # Whether numbers were checked is not in the results file, so it is left out of the comparison.
+            known = replace(run, results=[replace(one, unchecked=None) for one in run.results])
             return run if now == known else replace(now, results=remember(read))
     return None
 
@@ -337,7 +344,7 @@ def _of_its_files(run: BoardRun, base: str) -> BoardRun | None:
 def _with_files(
     by_hash: Mapping[str, BoardRun], known: Mapping[str, tuple[BoardFile, str]], here: set[str], base: str
 ) -> list[BoardRun]:
-    """Return the runs that have a file, each with its files: those that are there, else the one where it was last."""
+    """Return the runs with files, each with its present files, else with the last known place."""
     places: dict[str, list[BoardFile]] = {}
     for file, sha in known.values():
         places.setdefault(sha, []).append(file)
@@ -351,7 +358,7 @@ def _with_files(
 
 
 def _place(path: Path, base: str) -> str:
-    """Return a path as the store writes it: relative to the board's folder, with forward slashes.
+    """Return a path for the store: relative to the board's folder, with forward slashes.
 
     Absolute where it is on another drive.
     """
@@ -363,11 +370,12 @@ def _place(path: Path, base: str) -> str:
 
 
 def _absolute(place: str, base: str) -> str:
-    return os.path.normpath(os.path.join(base, place))  # the folder itself may not be there yet
+    # The path is not looked up: the folder may not be there yet.
+    return os.path.normpath(os.path.join(base, place))
 
 
 def _stat(path: Path) -> os.stat_result:
-    """Return size and times of a file; one line of error where it cannot be read."""
+    """Return size and times of a file; ``RecordError`` for an unreadable file."""
     try:
         return os.stat(path)
     except OSError as error:
@@ -390,7 +398,7 @@ def _hash(path: Path) -> str:
 
 
 def to_text(store: Store) -> str:
-    """Return the file: JSON with one run on a line, so that a version control shows what came."""
+    """Return the store as JSON with a run on each line, so that diffs of the file show new runs."""
     lines = [json.dumps(_plain(run), separators=(",", ":")) for run in store.runs]
     written = json.dumps(dict(store.written))
     return f'{{"schema":{SCHEMA},"written":{written},"runs":[\n' + ",\n".join(lines) + "\n]}\n"
@@ -403,14 +411,14 @@ def _plain(run: BoardRun) -> dict[str, Any]:
 
 
 def _digest(run: Mapping[str, Any]) -> str:
-    """Return the digest of whose run it is and of its results, in plain JSON types and whatever the order of their keys."""
+    """Return the digest of a run's identity and results, whatever the order of keys."""
     return digest(
         [json.dumps([run[key] for key in ("model", "adapter", "model_args", "date", "results")], sort_keys=True)]
     )
 
 
 def load(folder: Path) -> Store:
-    """Return the store of a board's folder; an empty one where there is none yet.
+    """Return the store in a board's folder; an empty store where the folder has none.
 
     Raises:
         RecordError: it is damaged, or of another schema.
@@ -435,6 +443,7 @@ def load(folder: Path) -> Store:
         kept = tuple(map(_of_this_version, found.runs))
     except RecordError as error:
         raise RecordError(f"{path}: {error}; the board was changed or is damaged; {hint}") from None
+    # Numbers that somebody edited in the board's file no longer match the run's digest.
     edited = {
         run.sha256
         for run, raw in zip(found.runs, data["runs"], strict=True)
@@ -444,7 +453,7 @@ def load(folder: Path) -> Store:
 
 
 def _of_this_version(run: BoardRun) -> BoardRun:
-    """Return a run without what earlier versions wrote otherwise: they knew fewer secrets, computed other numbers and made other intervals.
+    """Return a run of an earlier version in today's form: secrets hidden, old numbers dropped or mended.
 
     Raises:
         RecordError: a result cannot be.

@@ -47,7 +47,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 def range_words(places: Iterable[Place | None]) -> str:
-    """Return what a rank such as 2–3 means, by the first range of a table; empty where every rank is one place.
+    """Explain ranks such as 2–3 by the first range of a table; empty where each rank is a single place.
 
     >>> range_words([Place(1, 1, 3), Place(2, 3, 3), Place(2, 3, 3)])
     'Rank 2–3 means the intervals cannot separate second from third.'
@@ -77,7 +77,7 @@ def title(group: Group, several: bool) -> str:
 
 
 def settings(group: Group) -> str:
-    """Return what the runs of a group share, in words: the settings that people know.
+    """Describe the settings shared by a group's runs, without long digests.
 
     ``Group.id`` stands for those with long digests.
     """
@@ -106,7 +106,7 @@ def settings(group: Group) -> str:
 
 
 def remarks(group: Group) -> list[str]:
-    """Return what to know of a group before it is read, a sentence each."""
+    """Return cautions about a group, a sentence each."""
     out = [f"Not comparable with group 1; it differs in: {clean('; '.join(group.differs))}."] if group.differs else []
     if group.unknown:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
@@ -126,7 +126,7 @@ def _unchecked(group: Group) -> list[str]:
 
 
 def _on_reading(group: Group) -> list[str]:
-    """Return what a group of indices is ranked by, which of them are contradicted, and of which models nobody checked that they look."""
+    """Say what a group of indices is ranked by, which indices are contradicted, and which models are unchecked."""
     if not group.has_index:
         return []
     unlooked = group.words.say("Not known whether the answers depend on the image (no or too few docs on wrong images)")
@@ -228,7 +228,7 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
 
 
 def _magic_columns(group: Group) -> tuple[Column, ...]:
-    """Return the columns of a group of MAGIC tasks, with the numbers that its entries have."""
+    """Return the columns of a group of MAGIC tasks, for the numbers of its entries."""
     return (
         Column("model", "Model"),  # first: it stays in sight on narrow screens
         Column(
@@ -266,7 +266,7 @@ def _other_columns(group: Group) -> tuple[Column, ...]:
 
 
 def of_numbers(group: Group) -> dict[str, Column]:
-    """Return the columns of the numbers of a group's own kind, by the numbers' names: those that the catalogue says are shown, and some entry has.
+    """Return a column for each catalogue number of a group's kind that some entry has, by the number's name.
 
     An index is not among them: its words are those of its grid (``BoardResult.noted``).
     """
@@ -338,7 +338,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
 
 
 def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
-    """Return the band of the index that ranks go by, and the bands that its interval reaches."""
+    """Return the band of the headline index, and the bands within reach of its interval."""
     if group.headline == "index":
         return entry.notes.band, entry.notes.span or entry.notes.band
     number = entry.number(group.headline)
@@ -353,7 +353,7 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
 
 
 def flat_sheet(board: Board) -> Sheet:
-    """Return all entries in one table: what ``leaderboard.csv`` holds."""
+    """Return a table of all entries, as in ``leaderboard.csv``."""
     words = (
         "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null fip fip_used"
         " mpp gap score drop"
@@ -371,9 +371,8 @@ def flat_sheet(board: Board) -> Sheet:
     words += "".join(
         f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known
     )
-    words += "".join(
-        f" {name}" for name in magic_words.order(name for row in rows for name in row)
-    )  # only where there are MAGIC boards
+    # Columns of MAGIC numbers appear only on boards with MAGIC tasks.
+    words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
     return Sheet(
         "leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named
@@ -417,7 +416,7 @@ def basis_words(by: By) -> str:
 
 
 def bases_note(bases: Mapping[str, Basis]) -> str:
-    """Return which runs the numbers of each benchmark rest on, in words: whole ones, and apart from them those with a limit."""
+    """Describe the runs behind each benchmark's numbers: whole runs, and apart from these, runs with a limit."""
     whole = [f"{clean(base)} ({_docs(one)})" for base, one in bases.items() if one.whole]
     limited = [f"{clean(base)} ({_docs(one)}, {_limits(one)})" for base, one in bases.items() if not one.whole]
     out = [f"From whole runs: {', '.join(whole)}."] if whole else []
@@ -437,7 +436,7 @@ def _limits(one: Basis) -> str:
 
 
 def overall_head(table: Overall, base: str) -> str:
-    """Return the head of a benchmark's column: its name, and its limit where its runs have one."""
+    """Return the head of a benchmark's column: the name, with the runs' limit where some runs have a limit."""
     one = table.bases[base]
     return clean(base) if one.whole else f"{clean(base)} ({_limits(one)})"
 
@@ -477,7 +476,7 @@ def overall_sheet(table: Overall) -> Sheet:
 
 
 def _benchmark_columns(table: Overall, base: str) -> tuple[Column, Column]:
-    """Return the columns of a benchmark: the index, and FIP beside it."""
+    """Return the two columns of a benchmark: the index and FIP."""
     head = overall_head(table, base)
     apart = "" if base in table.shared else ", not in the mean"
     return Column(column_of(base), f"{head}{apart}", signed=True, index=True), Column(
@@ -511,7 +510,7 @@ def _overall_row(line: Line) -> dict[str, Cell]:
 
 
 def changes_sheet(changes: Changes) -> Sheet:
-    """Return the changes from a grid to a finer one."""
+    """Return the table of relative changes of the index from a grid to a finer grid."""
     coarse, fine = f"{changes.coarse}×{changes.coarse}", f"{changes.fine}×{changes.fine}"
     columns = (
         Column("model", "Model"),
@@ -583,7 +582,7 @@ def heading(kind: str) -> str:
 def markdown_text(
     name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
 ) -> str:
-    """Return the board as one Markdown page; ``sheets`` as ``group_sheets`` makes them."""
+    """Return the board as a Markdown page, with ``sheets`` from ``group_sheets``."""
     blocks = [f"# {markdown(name)}", " ".join(markdown(line) for line in head(board)), OVERLAP]
     for table in overalls:
         blocks += _blocks(overall_sheet(table), 2)
@@ -597,7 +596,7 @@ def markdown_text(
 
 
 def _blocks(sheet: Sheet, level: int) -> list[str]:
-    """Return a table in Markdown with its heading and note; columns that are empty in all rows are left out."""
+    """Return a table in Markdown with heading and note; columns without any value are left out."""
     used = tuple(c for c in sheet.columns if any(row.get(c.key) not in (None, "") for row in sheet.rows))
     return [
         f"{'#' * level} {markdown(sheet.title)}",
@@ -652,7 +651,7 @@ def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
 def json_text(
     name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
 ) -> str:
-    """Return ``to_json`` as text, with one table on a line."""
+    """Return ``to_json`` as text, each table on a line."""
     lists = ("overall", "changes", "groups")
     plain = harmless(to_json(name, board, overalls, changes, sheets))
     parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in plain.items() if key not in lists]

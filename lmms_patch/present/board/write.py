@@ -18,7 +18,7 @@ PATIENCE = 600.0
 
 
 class _Lock(FileLock):
-    """A lock that two callers of one process take turns by, too.
+    """A lock with turns between callers in the same process, too.
 
     Why a class of its own: after an evaluation in the same process, lmms-eval has ``FileLock(path)`` return one object
     for all callers.
@@ -27,7 +27,7 @@ class _Lock(FileLock):
 
 @contextlib.contextmanager
 def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Hold a board's folder to the end of the block, so that no other update reads it before this one has written.
+    """Hold a board's folder to the end of the block, so that every update reads the previous update's files.
 
     Args:
         folder: made if it is not there, and removed again where the block raises.
@@ -54,9 +54,11 @@ def locked(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        # A folder that this call made goes again, so that a failed update leaves nothing.
         if made:
             (folder / LOCK).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it is not empty: not ours to remove
+            # A folder that is not empty is not ours to remove.
+            with contextlib.suppress(OSError):
                 folder.rmdir()
         raise
     finally:
@@ -82,8 +84,10 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
     made = [place for place in {(folder / name).parent for name in contents} - {folder} if not place.exists()]
     try:
         for place in {(folder / name).parent for name in contents} - {folder}:
+            # Writing through a link would write outside the board.
             if place.is_symlink():
                 raise OSError(None, f"{place.name} is a link")
+        # Unchanged files keep their times, so that a site or a version control sees only what is new.
         changed = {
             name: data
             for name, text in contents.items()
@@ -94,7 +98,8 @@ def publish(folder: Path, contents: Mapping[str, str], gone: Iterable[str] = ())
             pass
     except (OSError, RecordError) as error:
         for place in made:
-            with contextlib.suppress(OSError):  # it was never made, or is not empty
+            # The folder was never made, or is not empty.
+            with contextlib.suppress(OSError):
                 place.rmdir()
         raise _unwritable(folder, error) from None
     if changed or stale:

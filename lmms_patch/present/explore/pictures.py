@@ -38,7 +38,7 @@ OpenTask = Callable[[str], OfDoc]
 
 @dataclass(frozen=True)
 class Picture:
-    """An image as it is sent.
+    """An image in the form sent to the page.
 
     Attributes:
         data: the file; empty where there is none.
@@ -70,7 +70,7 @@ class Pictures:
             threading.Thread(target=self._work, daemon=True, name="images").start()
 
     def get(self, base: str, seen: Seen | None) -> Picture | None:
-        """Return an image if it was taken, or why it cannot be; None while it is not known yet.
+        """Return an image taken before, or the reason why there is none; None while the image is still to be taken.
 
         Args:
             base: a base task.
@@ -89,7 +89,7 @@ class Pictures:
         return None
 
     def take(self, base: str, seen: Seen | None) -> Picture:
-        """Return an image, or why there is none; waits for it. The arguments are those of ``get``."""
+        """Take an image now, and return the picture or the reason why there is none; arguments as in ``get``."""
         if self._open is None or seen is None:
             return Picture(why=self._why if seen is not None else NONE_SHOWN)
         first = self._task(base)
@@ -97,18 +97,20 @@ class Pictures:
             return Picture(why=first)
         try:
             return _checked(first(seen.doc_id), seen)
-        except Exception as error:  # a broken image, or a dataset that went away: the doc is shown without it
+        except Exception as error:
+            # A broken image or a dataset that went away: the page shows the doc without it.
             return Picture(why=line(f"its image cannot be read: {error}", 300))
 
     def _work(self) -> None:
-        """Take the images that wait, the newest request first.
+        """Take the waiting images, the newest request first.
 
         Runs in a thread of its own, to the end of the process.
         """
         while True:
             with self._news:
                 self._news.wait_for(lambda: bool(self._waiting))
-                key, seen = self._waiting[-1]  # the newest: what is looked at now
+                # The newest request first: that doc is on the screen now.
+                key, seen = self._waiting[-1]
             picture = self.take(key[0], seen)
             with self._news:
                 self._waiting = deque((one for one in self._waiting if one[0] != key), WAITING)
@@ -118,20 +120,21 @@ class Pictures:
                     self._bytes -= len(self._kept.popitem(last=False)[1].data)
 
     def _task(self, base: str) -> OfDoc | str:
-        """Return the function that gives the images of a base task, or why there is none."""
+        """Return the function for images of a base task, or the reason for having none."""
         if base not in self._opened:
             try:
                 assert self._open is not None
                 self._opened[base] = self._open(base)
             except PatchError as error:
                 self._opened[base] = line(f"no images: {error}", 400)
-            except Exception as error:  # lmms-eval may raise anything while it loads a task
+            except Exception as error:
+                # lmms-eval may raise anything while it loads a task.
                 self._opened[base] = line(f"no images: {base} cannot be loaded here: {error!r}", 400)
         return self._opened[base]
 
 
 def _checked(found: tuple[Any, str] | None, seen: Seen) -> Picture:
-    """Return an image as a file for pages, or why it is not the image that the run showed."""
+    """Return an image as a file for pages, or the reason why the run showed a different image."""
     if found is None:
         return Picture(why="the doc has no image that can be read")
     image, digest = found

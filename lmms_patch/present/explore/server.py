@@ -67,6 +67,7 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
 
     assets = {"/" if name == "index.html" else f"/{name}" for name in FILES}
     public = {*assets, "/favicon.ico"}
+    # Any other host name may be a page that rebinds its name to this machine.
     hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def guard(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -79,10 +80,17 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
         ours = request.headers.get("host") in hosts and (
             origin is None or origin in {f"http://{host}" for host in hosts}
         )
+        # Another site may only lead to the page itself, never fetch docs or images.
         fetched = site in (None, "same-origin", "none") or (
-            site in ("same-site", "cross-site") and path == "/" and _is_page(request)
+            site in ("same-site", "cross-site")
+            and path == "/"
+            and (request.headers.get("sec-fetch-mode"), request.headers.get("sec-fetch-dest"))
+            == ("navigate", "document")
         )
-        known = path in public or _is_equal(request.headers.get(TOKEN, ""), token)
+        # Comparing takes a time that does not depend on the number of right characters.
+        given = request.headers.get(TOKEN, "").encode("utf-8", "replace")
+        known = path in public or hmac.compare_digest(given, token.encode())
+        # One answer for every refusal: it does not tell which check failed.
         if request.method not in ("GET", "HEAD") or not ours or not fetched or not known:
             return Response("not yours\n", 403, {**HEADERS, "Content-Type": "text/plain; charset=utf-8"})
         try:
@@ -157,18 +165,8 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     )
 
 
-def _is_page(request: Request) -> bool:
-    """Return whether a browser opens an address in a tab, as after a click on a link in another program."""
-    return request.headers.get("sec-fetch-mode") == "navigate" and request.headers.get("sec-fetch-dest") == "document"
-
-
-def _is_equal(given: str, token: str) -> bool:
-    """Return whether a token is the right one. How long that takes does not tell how much of it is right."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
-
-
 def _task(explorer: Explorer, request: Request) -> int:
-    """Return the number of the task that a request names.
+    """Return the number of the task in a request.
 
     Raises:
         RecordError: there is no such task, or none of its docs is read yet.
@@ -200,6 +198,7 @@ def _number(text: str, count: int) -> int:
     Raises:
         RecordError: it is none.
     """
+    # ``int`` alone takes digits of other scripts, signs and white space.
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text) < count):
         raise RecordError("there is no such doc")
     return int(text)

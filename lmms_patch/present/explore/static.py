@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
@@ -50,6 +49,7 @@ def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lam
     Raises:
         PatchError: there are too many docs, a log cannot be read, or the folder cannot be written.
     """
+    # Both checks before any doc is read: an export of a large run takes a while.
     files.check_folder(output, MARK, "--export", "an earlier export")
     _check_earlier(output)
     count = sum(task.main.result.docs for task in explorer.tasks)
@@ -69,7 +69,7 @@ def write(explorer: Explorer, pictures: Pictures, output: Path, tell: Tell = lam
 
 
 def _check_earlier(output: Path) -> None:
-    """Check that a folder that is there, and will be replaced, is an export and has nothing else in it.
+    """Check whether a folder to be replaced is an earlier export and nothing else.
 
     Raises:
         OptionError: it is none, or has other files in it.
@@ -94,7 +94,7 @@ def _check_earlier(output: Path) -> None:
 
 
 def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
-    """Return the page with all docs in it.
+    """Return the page with all docs.
 
     Args:
         explorer: whose docs are read.
@@ -113,24 +113,23 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
         "images": images,
     }
     css, js = file("explore.css"), file("explore.js")
+    # Such a text would end its element in the middle, and the rest would stand in the page.
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
+    # Hashes and not 'unsafe-inline': only these very texts may run.
     policy = f"default-src 'none'; img-src 'self' file:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
     made = file("index.html").replace(
         _VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     )
     made = made.replace(_STYLE, f"<style>{css}</style>\n").replace(_SCRIPT, "")
-    scripts = f'<script type="application/json" id="data">{_inline(data)}</script>\n<script>{js}</script>\n'
+    # Every < is written as an escape, so that no text of a run ends the element.
+    inline = json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
+    scripts = f'<script type="application/json" id="data">{inline}</script>\n<script>{js}</script>\n'
     return made.replace("</body>", f"{scripts}</body>")
 
 
-def _inline(data: Any) -> str:
-    """Return JSON that ends no element of a page: every < is written as an escape."""
-    return json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
-
-
 def _hash(text: str) -> str:
-    """Return the hash of a style sheet or script as a Content-Security-Policy names it."""
+    """Return the hash of a style sheet or script in the form of a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

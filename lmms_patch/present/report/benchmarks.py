@@ -65,7 +65,8 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     if not points:
         return cells(entries)
     several = [
-        *([] if medium_of(points).instead else [fit(points)]),  # the paper's applications are of images
+        # The paper's applications are for images only.
+        *([] if medium_of(points).instead else [fit(points)]),
         percentiles(points),
         *([matrix(points)] if len(benchmarks(points)) >= FEWEST and len(columns(points)) <= WIDEST_MATRIX else []),
         correlations(points),
@@ -86,7 +87,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
 
 
 def cell(point: Point | None) -> Cell:
-    """Return a point as a cell: a bare number where it is published without an interval."""
+    """Return a point as a cell: a bare number for a published value without an interval."""
     if point is None:
         return None
     if point.valid and point.low is None and not point.docs and not point.words:
@@ -166,7 +167,7 @@ def bands(points: Sequence[Point]) -> Sheet:
 
 
 def _words(point: Point | None) -> str | None:
-    """Return the bands that an index reaches, in words; None where there is no such result."""
+    """Return the bands within reach of an index, in words; None without a result."""
     if point is None:
         return None
     made = cell(point)
@@ -182,9 +183,10 @@ def _told(point: Point | None) -> str | None:
 
 
 def indices(points: Sequence[Point]) -> Sheet:
-    """Return one index a row, with all that is known of it; ``published.read`` reads it back."""
+    """Return all points as a table, an index per row, readable by ``published.read``."""
     words = medium_of(points)
-    index = "trci" if words.instead else "index"  # a table that is given back must say that it is in time
+    # The column's name tells ``published.read`` that the indices are in time.
+    index = "trci" if words.instead else "index"
     rows: list[dict[str, Cell]] = [
         {
             "benchmark": p.benchmark,
@@ -218,7 +220,7 @@ def indices(points: Sequence[Point]) -> Sheet:
 
 
 def not_read(points: Sequence[Point]) -> Sheet:
-    """Return indices that may not be read, with the reason."""
+    """Return the points without a readable index, with the reason."""
     rows: list[dict[str, Cell]] = [
         {"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid
     ]
@@ -232,7 +234,7 @@ def not_read(points: Sequence[Point]) -> Sheet:
 
 
 def correlation(points: Sequence[Point], one: Pair, other: Pair) -> tuple[Estimate, float | None]:
-    """Return Pearson's r and Spearman's rho over the benchmarks for which both columns have an index that may be read."""
+    """Return Pearson's r and Spearman's rho between two columns, over benchmarks with a readable index in both."""
     sides: list[dict[str, float]] = [
         {p.benchmark: p.value for p in points if (p.model, p.n) == pair and p.valid and p.value is not None}
         for pair in (one, other)
@@ -439,7 +441,7 @@ FEWEST_SCORING = 10
 
 
 def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[tuple[Entry, Shares]]:
-    """Return the results with cell shares at a grid that mean something, of the medium of a kind, and these shares.
+    """Return the results with meaningful cell shares at a grid, of the kind's medium, and these shares.
 
     Not those whose gate fails (every cell says the same, or guesses), nor those of a handful of docs that score.
     """
@@ -453,7 +455,7 @@ def readable(entries: Sequence[Entry], n: int, kind: Kind) -> list[tuple[Entry, 
 
 
 def _scoring(entry: Entry, n: int) -> float | None:
-    """Return about how many docs have a cell that scores: MPP over the ceiling, times docs.
+    """Return an estimate of the number of docs with a scoring cell: MPP / ceiling × docs.
 
     None where that is not known.
     """
@@ -464,7 +466,7 @@ def _scoring(entry: Entry, n: int) -> float | None:
 
 
 def cells(entries: Sequence[Entry]) -> list[Sheet]:
-    """Return where in the image, or when in the clip, the score comes from, one table a grid.
+    """Return a table per grid of the places in image or clip from which the score comes.
 
     The last row is the mean over results (RCI paper, figure 3).
     """
@@ -477,7 +479,7 @@ def cells(entries: Sequence[Entry]) -> list[Sheet]:
 
 
 def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
-    """Return the table of one grid: of each result the share of every cell, and of all results the mean."""
+    """Return the table of a grid: each result's share of every cell, and the mean over results."""
     lines, across = kind.shape(n)
     places = {f"r{row + 1}c{col + 1}": f"row {row + 1} col {col + 1}" for row in range(lines) for col in range(across)}
     if kind.needs_video:

@@ -102,7 +102,7 @@ def build(
 
 
 def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
-    """Return the title of a report that was given none: its benchmarks and models, or how many there are."""
+    """Return a title for a report without a given title: benchmarks and models, or their numbers."""
     models = sorted({one.model for one in entries} | {point.model for point in points})
     bases = sorted({one.base for one in entries} | {point.benchmark for point in points})
     few = ", ".join(bases) if len(bases) <= 3 else f"{len(bases)} benchmarks"
@@ -135,13 +135,14 @@ def _examples(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tup
     for entry, rule, line in picked:
         made = examples.example(entry.label, rule, line, entry.result.metric)
         image = pictures.get(entry.base, {}).get(made.doc_id)
-        fits = image is not None and tuple(image.size) == made.size  # of another size: not the image of this run
+        # An image of another size is not the image of this run.
+        fits = image is not None and tuple(image.size) == made.size
         out.append(dataclasses.replace(made, image=picture(image)) if fits else made)
     return out, warnings
 
 
 def _regions(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tuple[list[RegionExample], list[str]]:
-    """Return the picked docs of MAGIC tasks, with what the model saw where that can be had; and warnings."""
+    """Return the picked docs of MAGIC tasks, with the model's view where available, and warnings."""
     digests = [magic_examples.asked(line) for _, _, line in picked]
     pictures, warnings = _pictures(
         [(entry.base, digest) for (entry, _, _), digest in zip(picked, digests, strict=True) if digest], images, tell
@@ -200,7 +201,7 @@ def _tables(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return ``report.json``: schema 1, what made it, the results and the tables (``lmms-patch config schemas/report``)."""
+    """Return the data of ``report.json``: schema, versions, results, tables (``lmms-patch config schemas/report``)."""
     return {
         "schema": 1,
         "title": report.title,
@@ -243,7 +244,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def check_output(output: Path) -> None:
-    """Check that a report may be written there.
+    """Check whether a report may be written to a folder.
 
     Raises:
         OptionError: a file, a folder with other things in it, or no right to write.
@@ -255,7 +256,7 @@ def check_output(output: Path) -> None:
 
 
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
-    """Return what ``lmms-patch prune`` left in these folders; None where it left nothing."""
+    """Return a table of the prunings in some folders; None without any."""
     rows: list[dict[str, Cell]] = []
     for path in paths:
         for file in sorted(path.rglob("pruned.json")):

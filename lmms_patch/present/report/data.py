@@ -28,7 +28,7 @@ class Shares(CellShares):
 
 @dataclass(frozen=True)
 class Part:
-    """The numbers of some docs of a result: all, or those of one category.
+    """The numbers of some docs of a result: of all docs or of a category.
 
     Attributes:
         docs: how many.
@@ -59,7 +59,7 @@ class Part:
 
 
 class Indexed:
-    """The index of some docs of a result at one grid, and what it is made of.
+    """The index of some docs at a grid, and the numbers behind the index.
 
     Each number is None where the kind has no such number.
 
@@ -81,7 +81,7 @@ class Indexed:
 
 @dataclass(frozen=True)
 class Entry(Labelled):
-    """One result: one task of one run.
+    """A result in a report: a task of a run.
 
     Attributes:
         label: unique in the report; letters, digits and hyphens.
@@ -132,13 +132,13 @@ class Entry(Labelled):
 
     @property
     def name(self) -> str:
-        """What the benchmark is called in figures, where results of cells in every order stand beside others."""
+        """The benchmark's name in figures, with a note on results of cells in every order."""
         return f"{self.base}{', every order' * self.kind.every_order}"
 
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """What was answered from one cell.
+    """The answer to a cell.
 
     Attributes:
         row, col: from 0, from the top left.
@@ -158,7 +158,7 @@ class CellAnswer:
 
 @dataclass(frozen=True)
 class Example:
-    """One doc, picked by a rule.
+    """A doc picked by a rule.
 
     Attributes:
         entry: label of its result.
@@ -188,7 +188,7 @@ class Example:
 
 @dataclass(frozen=True)
 class BoxUse:
-    """One box of a doc of a MAGIC task, by its number on the image: is it relevant, did the reasoning use it?"""
+    """A numbered box of a doc of a MAGIC task: whether relevant, and whether used by the reasoning."""
 
     number: int
     relevant: bool
@@ -197,7 +197,7 @@ class BoxUse:
 
 @dataclass(frozen=True)
 class RegionExample:
-    """One doc of a MAGIC task, picked by a rule.
+    """A doc of a MAGIC task picked by a rule.
 
     Attributes:
         entry: label of its result.
@@ -231,7 +231,7 @@ class RegionExample:
 
 @dataclass(frozen=True)
 class Figure:
-    """One drawing.
+    """A drawing of the report.
 
     Attributes:
         name: of its files ``figures/<name>.svg``, ``.pdf``, ``.png``, ``.tex``.
@@ -257,7 +257,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it.
+    """The whole report.
 
     Attributes:
         title: of the page.

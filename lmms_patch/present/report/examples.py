@@ -56,7 +56,7 @@ class Picker:
         self._kept: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
 
     def see(self, line: Any) -> None:
-        """Take a line of the sample log, if its doc is one to show."""
+        """Take a line of the sample log, if a rule picks the doc."""
         if self._count and (rule := self._rule_of(line)) is not None:
             kept = self._kept.setdefault(rule, [])
             bisect.insort(kept, (self._rank(line), line), key=itemgetter(0))
@@ -74,12 +74,13 @@ def picker(result: Result, count: int) -> Picker:
         doc_id = int(line.record.doc_id)
         return hashlib.sha256(f"{result.base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], doc_id
 
-    known = result.kind.index and result.higher_is_better  # what is right is not known of a metric that should be low
+    # Rules need to know right from wrong, which a metric better when lower does not tell.
+    known = result.kind.index and result.higher_is_better
     return Picker(count if known else 0, RULES, lambda line: rule_of(line, result.metric), rank)
 
 
 def rule_of(line: Line, metric: str) -> str | None:
-    """Return the rule that a doc falls under.
+    """Return the rule of a doc.
 
     None where its full image or a cell is unscored or was not asked, or it has no cells.
 
@@ -102,15 +103,14 @@ def rule_of(line: Line, metric: str) -> str | None:
         return "any cell"
     if not good:
         return "global only" if right[0] else "unanswered"
-    if not record.task_kind.every_order and _like_guesses(
-        answers, right, cells
-    ):  # letters of several orders do not tell the same
+    # With turned options the same letter means different answers, so letters cannot show guessing.
+    if not record.task_kind.every_order and _like_guesses(answers, right, cells):
         return "luck-like"
     return "local" if right[0] else "distracted"
 
 
 def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence[int]) -> bool:
-    """Return whether one wrong answer is given by at least as many cells as the right one, while no answer is given by most cells.
+    """Return whether a wrong answer is as frequent among cells as the right answer, with no answer in most cells.
 
     (Where most cells give one wrong answer, say "unknown", a right one stands out: that is no guess.)
     """
@@ -136,12 +136,12 @@ def _counted(record: Record, line: Line, metric: str) -> tuple[list[View], list[
 
 
 def answers_of(line: Line) -> list[str]:
-    """Return the answers on the doc's own image; empty where none is known."""
+    """Return the answers on the doc's image; empty texts where unknown."""
     return [answer or "" for answer in logs.answers_of(line)[: len(line.record.views)]]
 
 
 def example(entry: str, rule: str, line: Line, metric: str, image: str | None = None) -> Example:
-    """Return one picked doc as it is shown.
+    """Return a picked doc in the form for display.
 
     Args:
         entry: id of its result in the report.

@@ -22,7 +22,7 @@ _LETTER = 7.7
 
 @dataclass(frozen=True)
 class Box:
-    """One cell.
+    """A cell in the picture of an example.
 
     Attributes:
         place: where it is, in words.
@@ -44,7 +44,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Frame:
-    """One grid of an example.
+    """A grid of an example.
 
     Attributes:
         n: the grid; size: the same in words.
@@ -94,9 +94,8 @@ def _frame(example: Example, n: int, cells: Sequence[CellAnswer], words: Words) 
         at = x + w * left / 100 + inset, y + h * top / 100 + inset
         size = max(0.5, w * width / 100 - 2 * inset), max(0.5, h * tall / 100 - 2 * inset)
         room = int(size[0] / _LETTER)
-        said = (
-            clean(cell.answer, room) if room > 2 else clean(cell.answer)
-        )  # less than three letters of a longer answer say nothing
+        # Two letters of a longer answer would say nothing.
+        said = clean(cell.answer, room) if room > 2 else clean(cell.answer)
         says = said if len(said) <= room else ""
         place = f"{words.part} {cell.col + 1}" if words.instead else f"row {cell.row + 1}, column {cell.col + 1}"
         boxes.append(

@@ -94,7 +94,7 @@ def gather(
 
 
 def _same_docs(one: Result, other: Result) -> bool:
-    """Return whether two results are of the same docs of one benchmark, as far as they say."""
+    """Return whether two results have the same docs of the same benchmark, as far as known."""
     ours, theirs = (result.fingerprint["docs"] for result in (one, other))
     return one.base == other.base and one.docs == other.docs and (None in (ours, theirs) or ours == theirs)
 
@@ -110,6 +110,7 @@ def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Res
     asked = [
         one for one in of_model if (one.filter, one.base, one.metric) == (result.filter, result.base, result.metric)
     ]
+    # A difference of scores over other docs would not be the gain by the image.
     same = [one for one in asked if _same_docs(one, result)]
     if asked and not same:
         warnings.append(
@@ -132,7 +133,7 @@ def _gain(blind: Result, full: Result) -> Estimate | None:
 
 
 def _tst(result: Result, latest: Sequence[Result]) -> Estimate | None:
-    """Return the best text-only cross-validation of the same docs: what one diagnostic finds is there, whatever another misses."""
+    """Return the best text-only cross-validation of the same docs: a finding of any diagnostic counts."""
     scores = [one.measures["score"] for one in latest if one.tst and _same_docs(one, result)]
     return (
         None
@@ -144,6 +145,7 @@ def _tst(result: Result, latest: Sequence[Result]) -> Estimate | None:
 def _ids(texts: Sequence[str]) -> list[str]:
     """Return names for use in a page: letters, digits and hyphens; each once."""
     out: list[str] = []
+    # Ids become parts of addresses and file names: letters, digits and hyphens only.
     for text in texts:
         plain = "e-" + (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "entry")
         taken = sum(one == plain or re.fullmatch(re.escape(plain) + r"-\d+", one) is not None for one in out)
@@ -185,7 +187,7 @@ def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
 
 
 def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) -> tuple[Entry, Picked]:
-    """Return a MAGIC task: its numbers are the run's own, and its log is checked against them."""
+    """Return a MAGIC task with the run's numbers, and its picked docs."""
     result = one.result
     told = [str(line) for line in magic_pairs.stored(result).warnings]
     if unlogged := result.log is None:
@@ -214,9 +216,8 @@ def _records(
         if record.is_asked:
             views, answers = record.views, line.filtered_resps
             failures["views"] += len(views)
-            failures += (
-                Counter() if metric == "bypass" else states(record, metric)
-            )  # "bypass": the host's mark of --predict_only
+            # With --predict_only lmms-eval names the metric "bypass", and nothing is scored.
+            failures += Counter() if metric == "bypass" else states(record, metric)
             for i, view in enumerate(views):
                 if view.error is not None or has_failed(view):
                     failures["cells" if i and view.cell is not None else "full"] += 1
@@ -247,6 +248,7 @@ def _numbers(whole: Part, run: TaskRun, categories: bool) -> tuple[Part, dict[st
     With a blind run beside it, the gate and the necessity map of all docs are held against that run too.
     """
     kind = run.result.kind
+    # The stored analysis does not know the blind run, to which gate and necessity map are held here.
     if run.blind and (again := recompute(run).analysis) is not None:
         whole = Part(whole.docs, {**whole.measures, **of_analysis(again, kind)}, again.gate.number, again)
     by_name, why = by_category(run) if categories else ({}, "")
@@ -266,9 +268,8 @@ def _tst_categories(result: Result) -> dict[str, Part]:
         majority, chance, s = (
             Estimate(value, None, None, None, docs, docs, 0) for value in (stored.majority, stored.chance, stored.s)
         )
-        score = (
-            trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
-        )  # those of earlier versions could leave it
+        # Earlier versions wrote intervals that could leave the scale.
+        score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
         out[name] = Part(
             docs, {"score": score, "tst": score, "tst_majority": majority, "chance": chance, "tst_s": s}, None
         )

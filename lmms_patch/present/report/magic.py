@@ -29,7 +29,7 @@ _JUDGE = Column(
 
 
 def parts(found: MagicNumbers) -> dict[str, Part]:
-    """Return the numbers of each question type, as the run computed them; empty where there is one type only."""
+    """Return the numbers of each question type, as computed by the run; empty with a single type."""
     out = {}
     for name, numbers in (found.by_type or {}).items():
         estimates = {metric: mended(one, (0.0, 1.0)) for metric, one in numbers.items()}
@@ -44,7 +44,7 @@ def numbers_of(part: Part) -> dict[str, Estimate]:
 
 
 def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
-    """Return what other boxes change, for each model that has two variants of the same data.
+    """Return the effects of changed boxes, for each model with two variants of the same data.
 
     And why others are not there.
 
@@ -88,7 +88,7 @@ def _found(entry: Entry) -> MagicNumbers:
 
 
 def _about(entry: Entry) -> dict[str, Cell]:
-    """Return the cells that name a result: model, dataset, task and judge."""
+    """Return the cells with a result's model, dataset, task and judge."""
     found = _found(entry)
     return {
         "model": entry.model,
@@ -128,7 +128,7 @@ def _brackets(rows: Sequence[Mapping[str, Cell]]) -> str:
 
 
 def _together(entry: Entry) -> tuple[Any, ...]:
-    """Return what results that are set beside each other have in common: model, dataset, seed and judge."""
+    """Return the settings shared by results shown side by side: model, dataset, seed and judge."""
     found = _found(entry)
     return entry.model, found.dataset, found.seed, found.judge, found.judged_by
 
@@ -171,7 +171,7 @@ _MIND = Column("mind", "mind")
 
 
 def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
-    """Return what other boxes cost or give, paired by item: the differences, one row for each model and contrast."""
+    """Return the effects of changed boxes, paired by item: a row for each model and contrast."""
     rows: list[dict[str, Cell]] = []
     for one in contrasted:
         differences = {name: difference.estimate for name, difference in one.found.differences.items()}
@@ -197,7 +197,7 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
 
 
 def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
-    """Return the same with both sides and the p-values, one row for each metric."""
+    """Return the effects of changed boxes with both sides and p-values, a row for each metric."""
     rows: list[dict[str, Cell]] = [
         {
             "model": one.model,

@@ -38,7 +38,7 @@ def right(record: Record) -> tuple[bool, str]:
 
 
 def rule_of(record: Record) -> str | None:
-    """Return the rule that a doc falls under; None where nothing is known of its answer."""
+    """Return the rule of a doc; None for a doc without a known answer."""
     is_right, _ = right(record)
     if record.failed is not None:
         return None
@@ -61,7 +61,7 @@ def rule_of(record: Record) -> str | None:
 
 
 def pick(lines: Iterable[Line], count: int) -> dict[str, list[Line]]:
-    """Return a few docs of each rule: those whose hash of the item's name is smallest, so that models and variants show the same where they can.
+    """Return a few docs of each rule, by the smallest hash of the item's name, so that models share their docs.
 
     Args:
         lines: of the sample log.
@@ -80,7 +80,7 @@ def pick(lines: Iterable[Line], count: int) -> dict[str, list[Line]]:
 
 
 def example(entry: str, rule: str, line: Line, image: str | None = None) -> RegionExample:
-    """Return one picked doc as it is shown.
+    """Return a picked doc in the form for display.
 
     Args:
         entry: id of its result in the report.
@@ -112,6 +112,6 @@ def example(entry: str, rule: str, line: Line, image: str | None = None) -> Regi
 
 
 def asked(line: Line) -> str | None:
-    """Return the digest of what a doc shows, by which its image is found again; None in logs without it."""
+    """Return the digest of a doc's contents, by which the image is found again; None in logs without digests."""
     digest = line.record.asked.get("doc")
     return str(digest) if digest else None

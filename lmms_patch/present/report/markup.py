@@ -39,7 +39,7 @@ def numeric(sheet: Sheet) -> set[str]:
 
 
 def cell(given: Cell, column: Column, head: bool = False) -> str:
-    """Return a cell with what it is sorted by. Only columns of indices are coloured, by band.
+    """Return a cell as HTML with its sort key; only columns of indices are coloured, by band.
 
     Args:
         given: the cell.
@@ -66,7 +66,7 @@ def cell(given: Cell, column: Column, head: bool = False) -> str:
 
 
 def estimate(number: Estimate, signed: bool = False, digits: int = 3) -> str:
-    """Return a number with its interval and the words beside it.
+    """Return a number as HTML with interval and notes.
 
     N/A with the first words of the reason where it is not defined.
     """

@@ -17,7 +17,7 @@ from lmms_patch.stats.resample import Estimate
 
 @dataclass(frozen=True)
 class Standing:
-    """A model at one grid, over the benchmarks that its group shares.
+    """A model's place at a grid, over the benchmarks shared by its group.
 
     Attributes:
         model, n, type: which; type "" is all benchmarks.
@@ -44,7 +44,7 @@ class Standing:
 
 
 def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]:
-    """Return the models at one grid, best (nearest 0) first within each group.
+    """Return the models at a grid, nearest 0 first within each group.
 
     Args:
         points: indices; those that may not be read are left out.
@@ -71,7 +71,7 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
 
 
 def _cells(points: Iterable[Point]) -> dict[str, dict[str, Estimate]]:
-    """Return the indices that may be averaged: by model, by benchmark."""
+    """Return the indices for averaging, by model and benchmark."""
     out: dict[str, dict[str, Estimate]] = {}
     for point in points:
         if point.valid and point.value is not None:
@@ -85,7 +85,7 @@ def grids(points: Iterable[Point]) -> list[int]:
 
 
 def types(points: Iterable[Point]) -> list[str]:
-    """Return the papers' task types that there are, in their order."""
+    """Return the papers' task types among the points, in the papers' order."""
     there = {p.type for p in points if p.valid}
     return [kind for kind in TYPES if kind in there]
 
@@ -105,7 +105,7 @@ def sheets(points: Sequence[Point]) -> list[Sheet]:
 
 
 def _named(heads: Sequence[Column], words: Words, index: str) -> tuple[Column, ...]:
-    """Return columns that are named for PCRI as those of the index that ``basis`` names."""
+    """Return columns with "PCRI" in titles replaced by the name from ``basis``."""
     named = [(head, head.title.replace("PCRI", index)) for head in heads]
     return tuple(
         dataclasses.replace(head, title=words.parts if head.key == "n" and words.instead else title)
@@ -114,7 +114,7 @@ def _named(heads: Sequence[Column], words: Words, index: str) -> tuple[Column, .
 
 
 def basis(parts: Mapping[str, bool], words: Words, points: Sequence[Point] = ()) -> tuple[str, str]:
-    """Return which index some means are of: its name, ``index`` where parts are of different ones, and a sentence.
+    """Return the name of the index behind some means (``index`` where parts differ) and a sentence on the choice.
 
     Args:
         parts: of each part of a table or drawing, whether it is of the luck-corrected index.
@@ -174,7 +174,7 @@ def _rows(standings: Sequence[Standing]) -> list[dict[str, Cell]]:
 
 
 def _row(one: Standing, group: int | None) -> dict[str, Cell]:
-    """Return the row of a model: its place, and its means over shared and over its own benchmarks."""
+    """Return a model's row: place, means over shared benchmarks, and over all of the model's benchmarks."""
     place = one.place
     span = (
         None if place is None else str(place.first) if place.first == place.last else f"{place.first} to {place.last}"
@@ -204,13 +204,13 @@ def ranking(points: Sequence[Point]) -> Sheet:
 
 
 def _by_grid(notes: Sequence[tuple[str, str]]) -> str:
-    """Return each text once, behind the grids that it holds for."""
+    """Return each distinct text with the grids concerned in front."""
     texts = once(text for _, text in notes)
     return " ".join(f"{' and '.join(size for size, other in notes if other == text)}: {text}" for text in texts)
 
 
 def left_out(group: Group[str]) -> str:
-    """Return over which benchmarks a mean is, which are not in it, and which models have none."""
+    """Say over which benchmarks a mean goes, and which benchmarks and models are left out."""
     text = f"mean over {counted(len(group.shared), 'benchmark')} ({listed(group.shared)})"
     if group.left_out:
         text += f"; left out, because some ranked model has no index there: {listed(group.left_out)}"
@@ -245,7 +245,7 @@ def by_type(points: Sequence[Point]) -> Sheet:
 
 @dataclass(frozen=True)
 class Change:
-    """The mean index of one model at two grids, over the same benchmarks.
+    """The mean index of a model at two grids, over the same benchmarks.
 
     Attributes:
         model, type: which; type "" is all benchmarks.
@@ -268,7 +268,7 @@ class Change:
 
 
 def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
-    """Return the change from the coarsest grid to each finer one, over the benchmarks that all ranked models of a group have at both."""
+    """Return the change from the coarsest grid to each finer grid, over benchmarks shared by a group's models."""
     some = [p for p in points if not kind or p.type == kind]
     out = []
     for fine in grids(p for p in some if p.valid)[1:]:

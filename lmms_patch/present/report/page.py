@@ -122,9 +122,8 @@ def environment() -> jinja2.Environment:
         "bands": wording.bands,
     }
     made.globals |= {"frames_of": gallery.frames, "verdict": gallery.verdict}
-    made.globals["image_of"] = lambda example: Markup(
-        safe.picture(example.image) or ""
-    )  # base64 and nothing else: safe.picture has looked
+    # ``safe.picture`` has checked that the text is base64 and nothing else.
+    made.globals["image_of"] = lambda example: Markup(safe.picture(example.image) or "")
     return made
 
 

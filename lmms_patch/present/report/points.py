@@ -22,7 +22,7 @@ TYPES = {"mcq": "multiple choice", "yesno": "yes/no", "vqa": "visual question an
 
 @dataclass(frozen=True)
 class Point:
-    """The index of one model on one benchmark at one grid.
+    """The index of a model on a benchmark at a grid.
 
     Attributes:
         benchmark, model: as they are shown.
@@ -64,17 +64,17 @@ class Point:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the luck-corrected index contradicts it."""
+        """Whether the luck-corrected index contradicts the index."""
         return reading.CONTRADICTED in self.words
 
     @property
     def key(self) -> tuple[str, str, int, bool]:
-        """What makes it one number of a table."""
+        """The benchmark, model, grid and medium, which identify a number of a table."""
         return self.benchmark, self.model, self.n, self.in_time
 
     @property
     def estimate(self) -> Estimate:
-        """The index with its interval and the words beside it; without a value where it may not be read."""
+        """The index with interval and notes; without a value where the index may not be read."""
         value = self.value if self.valid else None
         estimate = Estimate(value, None, self.low, self.high, self.docs or 0, 0, 0, self.level, self.reason)
         return reading.noted(estimate, *self.words)
@@ -133,7 +133,7 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
 
 
 def medium_of(points: Iterable[Point]) -> Words:
-    """Return what the parts are called of some points, which are all of one medium.
+    """Return the words for parts of some points, which share a medium.
 
     Those of images where there is none.
     """
@@ -159,7 +159,7 @@ def luck_corrected(points: Sequence[Point]) -> tuple[list[Point], bool]:
 
 
 def corrected(point: Point) -> Point:
-    """Return a point with its luck-corrected index in place of the other.
+    """Return a point with the luck-corrected index in place of the raw index.
 
     A point that may not be read stays as it is.
     """
@@ -203,7 +203,7 @@ def benchmarks(points: Iterable[Point]) -> list[str]:
 
 
 class OfModel(Protocol):
-    """What is of one model: a result, an index, a place in a ranking."""
+    """An object with a model: a result, an index, a place in a ranking."""
 
     @property
     def model(self) -> str: ...
@@ -215,7 +215,7 @@ def model_names(some: Iterable[OfModel]) -> list[str]:
 
 
 def columns(points: Sequence[Point]) -> list[tuple[str, int]]:
-    """Return the (model, n) that there are: models in the order in which they come, grids from coarse to fine."""
+    """Return the present (model, n) pairs: models in order of appearance, grids from coarse to fine."""
     models, grids = model_names(points), sorted({point.n for point in points})
     there = {(point.model, point.n) for point in points}
     return [(model, n) for model in models for n in grids if (model, n) in there]

@@ -77,7 +77,7 @@ def read(path: Path) -> list[Point]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not empty, each with the number of its line."""
+    """Yield the non-empty rows, each with its line number."""
     try:
         if Path(path).stat().st_size > LARGEST:
             raise RecordError(f"{path}: larger than {LARGEST // 1_000_000} MB; not a table of indices")
@@ -100,7 +100,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def task_type(benchmark: str, given: str = "") -> str:
-    """Return a task type of the papers: as it is given, or of a benchmark of theirs by its name.
+    """Return a task type of the papers: the given type, or the type of a benchmark known from the papers.
 
     "" where neither is known.
 
@@ -115,7 +115,7 @@ def task_type(benchmark: str, given: str = "") -> str:
 
 
 class _Cells:
-    """Reads cells of one row, and says where one is wrong."""
+    """Reads the cells of a row, and names the line of a wrong cell."""
 
     def __init__(self, path: Path, keys: Sequence[str]) -> None:
         self.path, self.keys = path, keys
@@ -138,7 +138,7 @@ class _Cells:
         return row[key]
 
     def number(self, line: int, text: str, name: str) -> float | None:
-        """Return a cell as a number; None where it is empty."""
+        """Return a cell as a number; None for an empty cell."""
         if text.lower() in EMPTY:
             return None
         try:
@@ -187,7 +187,7 @@ class _Cells:
 
 
 class _Long(_Cells):
-    """One index a row."""
+    """Tables with an index per row."""
 
     def __init__(self, path: Path, keys: Sequence[str]) -> None:
         super().__init__(path, keys)
@@ -198,7 +198,7 @@ class _Long(_Cells):
         self.index = columns[0]
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
-        """Yield the result of a line that has one result."""
+        """Yield the result of a line in a table with a result per line."""
         row = self.row(cells)
         where = self.text(line, row, self.benchmark), self.text(line, row, "model"), self.grid(line, row["n"])
         docs = row.get("docs", "")
@@ -212,7 +212,7 @@ class _Long(_Cells):
 
 
 class _Wide(_Cells):
-    """One benchmark a row, one model and grid a column."""
+    """Tables with a benchmark per row, and a model and grid per column."""
 
     def __init__(self, path: Path, keys: Sequence[str], heads: Sequence[re.Match[str] | None]) -> None:
         super().__init__(path, keys)
@@ -222,9 +222,10 @@ class _Wide(_Cells):
                 self.columns.setdefault((head["model"], head["n"]), {})[(head["end"] or "").lower()] = i
 
     def points(self, line: int, cells: Sequence[str]) -> Iterator[Point]:
-        """Yield the results of a line that has one benchmark and a column for each model and grid."""
+        """Yield the results of a line in a table with a column for each model and grid."""
         benchmark = self.text(line, self.row(cells), self.benchmark)
         for (model, n), places in self.columns.items():
             ends = {end: cells[i] for end, i in places.items()}
-            if ends.get("") or ends.get("_reason"):  # an empty cell: this model was not asked
+            # An empty cell: this model was not asked.
+            if ends.get("") or ends.get("_reason"):
                 yield self.point(line, (benchmark, model, self.grid(line, n)), ends)

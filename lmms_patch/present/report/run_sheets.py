@@ -22,7 +22,7 @@ SCALE = "on the metric's own scale"
 
 
 def band_text(estimate: Estimate | None) -> str | None:
-    """Return the bands that the interval reaches; the band of the number itself where there is none."""
+    """Return the bands within reach of an interval; without an interval, the band of the value."""
     if estimate is None or estimate.value is None:
         return None
     if estimate.low is None or estimate.high is None:
@@ -130,7 +130,7 @@ def above_one(numbers: Iterable[tuple[Estimate | None, Words]]) -> list[str]:
 
 
 def _rows(entry: Entry) -> list[dict[str, Cell]]:
-    """Return the rows of a result: one for each of its grids, or one where it has none."""
+    """Return the rows of a result, a row per grid; a single row for a result without grids."""
     measures, failures = entry.whole.measures, entry.failures
     base: dict[str, Cell] = {
         **_named(entry),
@@ -164,7 +164,7 @@ def _of_image(part: Part) -> dict[str, Cell]:
 
 
 def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
-    """Return the numbers of some docs of a result at one grid."""
+    """Return the numbers of some docs of a result at a grid."""
     at, full = entry.index(n, part), part.measures.get("fip")
     return {
         "fip_used": at.grid.fip if at.grid and full is not None and at.grid.fip != full.value else None,
@@ -188,7 +188,7 @@ def _bare(estimate: Estimate | None) -> Cell:
 def _used(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]], entries: Sequence[Entry] = ()
 ) -> tuple[Column, ...]:
-    """Return the columns that say anything; the two indices by the names that they have in these results."""
+    """Return the columns with any value; the two indices named as in these results."""
     index = " / ".join(dict.fromkeys(entry.kind.index for entry in entries if entry.kind.index)) or "index"
     titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}
     return tuple(dataclasses.replace(c, title=titles.get(c.key, c.title)) for c in used(columns, rows))
@@ -292,7 +292,7 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
 
 
 def _excluded(entries: Sequence[Entry]) -> Sheet:
-    """Return the table of docs that a grid leaves out, by the reason."""
+    """Return the table of docs left out by a grid, by reason."""
     rows = [
         {**_named(entry), "n": n, "reason": reason, "docs": count}
         for entry in entries
@@ -365,14 +365,14 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
 
 
 def without_looking(entries: Sequence[Entry]) -> list[Entry]:
-    """Return, of each benchmark and model, the first result of full images, as far as there is a score without looking beside it."""
+    """Return each benchmark's and model's first result on full images, where a score without looking is known."""
     full = {(entry.base, entry.model): entry for entry in reversed(entries) if entry.kind.full}
     firsts = dict.fromkeys((entry.base, entry.model) for entry in entries if entry.kind.full)
     return [full[key] for key in firsts if full[key].blind is not None or full[key].tst is not None]
 
 
 def _blind(entries: Sequence[Entry]) -> Sheet:
-    """Return the table of what each model scores without the image, beside its score with it."""
+    """Return the table of each model's scores without and with the image."""
     rows: list[dict[str, Cell]] = []
     for entry in without_looking(entries):
         score = entry.whole.measures["score"]

@@ -18,7 +18,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={
 
 
 def picture(uri: str | None) -> str | None:
-    """Return the URI, where it is a picture in itself (``data:``, base64, a raster format); else None."""
+    """Return the URI of a self-contained picture (``data:``, base64, a raster format); else None."""
     return uri if uri and _PICTURE.fullmatch(uri) else None
 
 
@@ -56,7 +56,7 @@ _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 
 
 def drawing(svg: str, name: str) -> str:
-    """Return an SVG drawing that is nothing but shapes and texts, for use inside the page.
+    """Return an SVG drawing of nothing but shapes and texts, for use inside the page.
 
     Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
     inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; the drawing is
@@ -98,7 +98,7 @@ def _local(tag: object) -> str:
 
 
 def _spread(root: ElementTree.Element, style: str, name: str) -> None:
-    """Move the rules of a style sheet to attributes of the drawing's outer element, from which all other elements inherit them.
+    """Move the rules of a style sheet to attributes of the drawing's outer element, to be inherited by all elements.
 
     A page with several drawings would apply each sheet to all of them. matplotlib writes one rule, for every element
     (``*``).
@@ -120,7 +120,8 @@ def _check(element: ElementTree.Element, name: str) -> None:
     tag = _local(element.tag)
     if tag not in _ELEMENTS:
         raise ValueError(f"figure {name}: element {tag!r} is not allowed")
-    if tag in ("title", "desc") and len(element):  # pages read what is in these as HTML: texts only
+    # Browsers read the contents of title and desc as HTML, so only texts may be inside.
+    if tag in ("title", "desc") and len(element):
         raise ValueError(f"figure {name}: an element in {tag!r}")
     element.tag = tag
     given, element.attrib = dict(element.attrib), {}
@@ -140,7 +141,7 @@ def _check(element: ElementTree.Element, name: str) -> None:
 
 
 def _looks(style: str) -> Iterator[tuple[str, str]]:
-    """Yield the declarations of a style that have an attribute of the same name; the others do not change a drawing."""
+    """Yield the declarations of a style with an attribute of the same name; further declarations change no drawing."""
     for declaration in re.split(r";(?![^(]*\))", style):
         key, _, value = (part.strip() for part in declaration.partition(":"))
         if key == "font" and (font := _FONT.match(value)):

@@ -36,7 +36,7 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, lar
 
 
 def in_words(said: str) -> str:
-    """Return a sentence with a true minus before its numbers, as tables have it: plain text has a hyphen, which terminals and files keep.
+    """Return a sentence with true minus signs before numbers in place of hyphens, as in tables.
 
     >>> in_words("RCI_3 -0.20 [-0.30, +0.10], 95-100 docs of mme-1")
     'RCI_3 −0.20 [−0.30, +0.10], 95-100 docs of mme-1'
@@ -52,7 +52,7 @@ def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
 
 
 def words(estimate: Estimate | None) -> str:
-    """Return the words that stand beside a number."""
+    """Return the notes beside a number."""
     return ", ".join(reading.words(estimate))
 
 
@@ -65,12 +65,12 @@ def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
 
 
 def said(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
-    """Return the number of an estimate, with its interval where it has one."""
+    """Return the number of an estimate, with the interval where known."""
     return f"{value(estimate, signed, digits)} {ends(estimate, signed, digits)}".rstrip()
 
 
 def bands() -> list[tuple[str, str]]:
-    """Return the bands of the index, from local to global, each with the end that bounds it (``stats.index.band``).
+    """Return the bands of the index, from local to global, each with its bound (``stats.index.band``).
 
     >>> bands()[2:]
     [('balanced', '≤ +0.10'), ('moderate global', '< +0.30'), ('strong global', '≥ +0.30')]
@@ -119,7 +119,7 @@ def band_class(value: float | None) -> str:
 
 
 def colour(estimate: Estimate | None) -> str:
-    """Return the style of an index by its band; empty where it must not be read as it stands."""
+    """Return the style of an index by band; empty where the index must not be read as shown."""
     if estimate is None or reading.contradicted(estimate) or reading.assumed(estimate):
         return ""
     return MISLEAD if reading.misleads(estimate) else band_class(estimate.value)

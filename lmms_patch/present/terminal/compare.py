@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lmms_patch.ask.kinds import ANY_INDEX, KINDS, RCI, TRCI, Kind, of_index
-from lmms_patch.compare.tasks import Comparison, Number, Side, Task
+from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, shown
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.runs.catalogue import keyed
-from lmms_patch.stats.paired import Difference
 from lmms_patch.text import clean
 
 NAMED = 10
@@ -68,10 +67,10 @@ def text(comparison: Comparison, *, wide: bool = False, most: int | None = None)
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the first line: which is better on what, by how much, or that they cannot be told apart, and what would have been found."""
+    """Return the first line: the better side on each task and by how much, or the smallest detectable difference."""
     if comparison.same_run:
         return "A and B are the same run: every difference is 0."
-    if all(task.compared.identical for task in comparison.tasks):
+    if all(task.identical for task in comparison.tasks):
         return "A and B score the same on every doc and view: a copy of one run, or a model that answers alike."
     better: dict[str, list[Task]] = {}
     for task in comparison.tasks:
@@ -94,15 +93,11 @@ def headline(comparison: Comparison) -> str:
 def _better(comparison: Comparison, task: Task) -> str:
     """Return which side is shown to be better by the primary number, ``A`` or ``B``; empty where none is."""
     number = task.numbers[0]
-    value = number.difference.estimate.value
+    value = number.difference.value
     if number.p_holm is None or number.p_holm > comparison.alpha or not value:
         return ""
-    return "BA"[_lower(task, number) != (value < 0)]
-
-
-def _lower(task: Task, number: Number) -> bool:
-    """Return whether a number is better when lower."""
-    return number.name in task.compared.lower or (number.name in _SCORES and not task.compared.higher)
+    lower = number.name in task.lower or (number.name in _SCORES and not task.higher)
+    return "BA"[lower != (value < 0)]
 
 
 def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Task], str]) -> str:
@@ -111,10 +106,9 @@ def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Ta
     A task is named by its benchmark; where another task of the comparison is of the same one, by its own name, as one
     line has both lists.
     """
-    of_base = Counter(clean(task.compared.base) for task in comparison.tasks)
+    of_base = Counter(clean(task.base) for task in comparison.tasks)
     named = [
-        (clean(task.second if of_base[clean(task.compared.base)] > 1 else task.compared.base or task.second), task)
-        for task in tasks
+        (clean(task.second if of_base[clean(task.base)] > 1 else task.base or task.second), task) for task in tasks
     ]
     said = [f"{name} ({numbers(task)})" for name, task in named[:FIRST]]
     return in_words([*said, *([f"{len(tasks) - FIRST} more"] if len(tasks) > FIRST else [])])
@@ -123,12 +117,11 @@ def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Ta
 def _by(task: Task) -> str:
     """Return the primary numbers of both sides and their difference, in words."""
     number = task.numbers[0]
-    one = number.difference
-    sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (one.first, one.second))
-    name = task.compared.metric if number.name in _SCORES else number.name
+    sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (number.first, number.second))
+    name = task.metric if number.name in _SCORES else number.name
     where = _kind(task).where
     beside = "" if where in (RCI.where, TRCI.where) else f" {where}"
-    return f"{clean(name)}{beside} {sides}, B - A = {shown(one.estimate, _SIGNED)}"
+    return f"{clean(name)}{beside} {sides}, B - A = {shown(number.difference, _SIGNED)}"
 
 
 def _detectable(task: Task) -> str:
@@ -146,7 +139,7 @@ def _of(side: Side) -> str:
 
 
 def _told(comparison: Comparison) -> dict[str, list[str]]:
-    """Return what there is to mind, with the tasks that it is true of."""
+    """Return the cautions about all tasks, each with the tasks concerned."""
     told: dict[str, list[str]] = {}
     for task in comparison.tasks:
         for line in minds(task):
@@ -155,11 +148,11 @@ def _told(comparison: Comparison) -> dict[str, list[str]]:
 
 
 def _kind(task: Task) -> Kind:
-    return KINDS[task.compared.kind]
+    return KINDS[task.kind]
 
 
 def _words(task: Task) -> dict[str, str]:
-    """Return what pages call the numbers that a task may have, by their names."""
+    """Return the names of a task's possible numbers for pages, by key."""
     kind = _kind(task)
     least, most = kind.sizes
     every = keyed(kind, range(least, most + 1))
@@ -170,7 +163,7 @@ def _words(task: Task) -> dict[str, str]:
 def _block(
     comparison: Comparison, task: Task, wide: bool, most: int | None, told: Mapping[str, Collection[str]]
 ) -> str:
-    """Return a task's table, with what it is of above it and what it shows in words below it.
+    """Return a task's table, with a heading above and sentences below.
 
     Args:
         comparison: the comparison.
@@ -179,9 +172,8 @@ def _block(
         most: cells in a line; None: any.
         told: what there is to mind, with its tasks; what is true of several stands below all tables.
     """
-    compared = task.compared
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
-    clusters = "" if compared.clusters is None else f" in {compared.clusters} clusters"
+    clusters = "" if task.clusters is None else f" in {task.clusters} clusters"
     corrected = any(number.tests > 1 for number in task.numbers)
     heads: list[str | Column] = [
         *_HEADS,
@@ -190,26 +182,25 @@ def _block(
         *([_MORE] if wide else []),
     ]
     words = _words(task)
-    rows = [_row(number, words, task.compared.marks, corrected, wide) for number in task.numbers]
-    about = f"{name}, {compared.metric}: {compared.docs} docs{clusters}"
+    rows = [_row(number, words, task.marks, corrected, wide) for number in task.numbers]
+    about = f"{name}, {task.metric}: {task.docs} docs{clusters}"
     lines = [line for line in (*_right(task), *docs(task)) if line]
     lines += [f"mind: {line}" for line in minds(task) if len(told[line]) == 1]
     said = [fold(each, most) for each in (*lines, *sentences(comparison, task))]
     return "\n".join([fold(about, most), sheets.table(heads, rows).to_text(most), *said])
 
 
-def _row(number: Number, words: Mapping[str, str], marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
+def _row(number: Change, words: Mapping[str, str], marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
     """Return the row of a number: both sides, the difference, and p-values."""
-    difference = number.difference
     name = words.get(number.name, number.name)
     name = f"{name}, {reading.CONTRADICTED}" if number.name in marks else name
-    sides = (NOT_DEFINED if side is None else side for side in (difference.first, difference.second))
-    p = [reading.p_text(difference.p)] * (wide or not corrected) + [reading.p_text(number.p_holm)] * corrected
-    return [name, *sides, difference.estimate, *p, *([number.detectable] if wide else [])]
+    sides = (NOT_DEFINED if side is None else side for side in (number.first, number.second))
+    p = [reading.p_text(number.p)] * (wide or not corrected) + [reading.p_text(number.p_holm)] * corrected
+    return [name, *sides, number.difference, *p, *([number.detectable] if wide else [])]
 
 
 def _foot(comparison: Comparison) -> str:
-    """Return what stands below all tables: which tasks one run alone has, and how intervals and p-values were made."""
+    """Return the text below all tables: tasks in a single run only, and how intervals and p-values were made."""
     lines = []
     for own, other, side in (("A", "B", comparison.first), ("B", "A", comparison.second)):
         if side.only:
@@ -221,7 +212,7 @@ def _foot(comparison: Comparison) -> str:
 
 
 def _holm(comparison: Comparison) -> str:
-    """Say which numbers are primary, and over how many p-values they and the others are corrected."""
+    """Say which numbers are primary, and over how many p-values each family is corrected."""
     every = [number for task in comparison.tasks for number in task.numbers]
     first, others = (next((number.tests for number in every if number.primary is which), 0) for which in (True, False))
     if not first and not others:
@@ -236,10 +227,10 @@ def _holm(comparison: Comparison) -> str:
 
 
 def _right(task: Task) -> list[str]:
-    """Return on how many docs one side alone is right, or better, with McNemar's test, a line for each metric."""
-    tests = {"": task.compared.mcnemar, **task.compared.tests}
+    """Return a line for each metric: docs right in a single side only, and McNemar's test."""
+    tests = {"": task.mcnemar, **task.tests}
     return [
-        f"{f'{name}: ' if name else ''}{'better' if name in task.compared.lower else 'right'} in A only: {one.only_first} docs, "
+        f"{f'{name}: ' if name else ''}{'better' if name in task.lower else 'right'} in A only: {one.only_first} docs, "
         f"in B only: {one.only_second}; McNemar's exact p {reading.p_text(one.p)}"
         for name, one in tests.items()
         if one is not None and (not name or one.only_first or one.only_second)
@@ -248,34 +239,34 @@ def _right(task: Task) -> list[str]:
 
 def docs(task: Task) -> list[str]:
     """Say which docs are not in both runs, and which were not scored."""
-    compared, lines = task.compared, []
-    for own, ids in (("A", compared.only_first), ("B", compared.only_second)):
+    lines = []
+    for own, ids in (("A", task.only_first), ("B", task.only_second)):
         if ids:
             more = f", ... ({len(ids) - NAMED} more)" if len(ids) > NAMED else ""
             lines.append(f"{len(ids)} docs only in {own}, left out: {', '.join(map(str, ids[:NAMED]))}{more}")
-    if compared.unscored:
-        lines.append(f"{compared.unscored} docs of both could not be scored in one of them, left out")
+    if task.unscored:
+        lines.append(f"{task.unscored} docs of both could not be scored in one of them, left out")
     return lines
 
 
 def minds(task: Task) -> list[str]:
-    """Return what to mind of a task: other settings, warnings, McNemar's test with clusters."""
-    compared, clusters = task.compared, task.compared.clusters
+    """Return the cautions about a task: differing settings, warnings, McNemar's test on clustered docs."""
+    clusters = task.clusters
     lines = (
-        [f"A and B differ in {', '.join(compared.settings)}: that may be where a difference comes from"]
-        if compared.settings
+        [f"A and B differ in {', '.join(task.settings)}: that may be where a difference comes from"]
+        if task.settings
         else []
     )
     of_task = tuple(f"{name}: " for name in (task.first, task.second))
     lines += [
         _letters(next((line.removeprefix(name) for name in of_task if line.startswith(name)), line))
-        for line in compared.warnings
+        for line in task.warnings
     ]
     if (
-        (compared.mcnemar is not None or compared.tests)
+        (task.mcnemar is not None or task.tests)
         and clusters is not None
-        and clusters < compared.docs
-        and not compared.identical
+        and clusters < task.docs
+        and not task.identical
     ):
         lines.append(
             f"McNemar's test takes docs as independent, but they hang together in {clusters} clusters: go by the p-values of the table"
@@ -284,11 +275,11 @@ def minds(task: Task) -> list[str]:
 
 
 def sentences(comparison: Comparison, task: Task) -> list[str]:
-    """Say in words what the numbers of a task show: a sentence for its score where the first line has several tasks, one for each index."""
-    if task.compared.identical:
+    """Return sentences on a task's score and indices; the score's is left out where already in the first line."""
+    if task.identical:
         return ["A and B score the same on each of these docs."]
     out = []
-    if task.compared.kind == "magic":
+    if task.kind == "magic":
         return _magic_sentences(comparison, task)
     for number in task.numbers:
         if number.name in _SCORES:
@@ -297,17 +288,13 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
             place = _kind(task).where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
         elif _INDEX.match(number.name):
-            said = _sentence(
-                comparison, task, number, *map(of_index(number.name).words.say, _of_index(number.difference))
-            )
-            out.append(
-                " ".join([said, *(f"The index {_letters(line)}." for line in task.compared.marks.get(number.name, ()))])
-            )
+            said = _sentence(comparison, task, number, *map(of_index(number.name).words.say, _of_index(number)))
+            out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.marks.get(number.name, ()))]))
     return out
 
 
-def _of_index(one: Difference) -> tuple[str, str]:
-    """Say what a higher index means beside a lower one, which depends on their signs: below 0 one cell beats the full image."""
+def _of_index(one: Change) -> tuple[str, str]:
+    """Say what the higher of two indices means, given their signs: below 0 a cell beats the full image."""
     if one.first is None or one.second is None or min(one.first, one.second) >= 0:
         return "{higher} needs more of the image", "in how much of the image is needed"
     if max(one.first, one.second) < 0:
@@ -319,31 +306,30 @@ def _of_index(one: Difference) -> tuple[str, str]:
 
 
 def _magic_sentences(comparison: Comparison, task: Task) -> list[str]:
-    numbers = {number.name: number for number in task.numbers}
+    numbers = task.by_name
     told = [(next((name for name in names if name in numbers), ""), more, where) for names, more, where in _MAGIC]
     return [_sentence(comparison, task, numbers[name], more, where) for name, more, where in told if name]
 
 
-def _sentence(comparison: Comparison, task: Task, number: Number, more: str, where: str) -> str:
-    """Return what a difference shows, in one sentence: which side is better or higher, or that none is shown to be."""
-    one, what = number.difference, number.name
-    estimate = one.estimate
+def _sentence(comparison: Comparison, task: Task, number: Change, more: str, where: str) -> str:
+    """Return a sentence on a difference: the better or higher side, or no shown difference."""
+    what, estimate = number.name, number.difference
     if estimate.value is None:
         return f"{what}: no difference can be given: {_letters(estimate.reason or 'not defined')}."
     value = shown(estimate, _SIGNED)
-    if one.p is None or number.p_holm is None:
+    if number.p is None or number.p_holm is None:
         return f"{what}: B - A = {value}; no test: {_letters(estimate.reason or 'no interval')}."
     after = f", {reading.p_text(number.p_holm)} after Holm's correction over {number.tests} {'tasks' if number.primary else 'numbers'}"
     after = after if number.tests > 1 else ""
-    said = f"B - A = {value}, p = {reading.p_text(one.p)}{after}".replace("= <", "< ")
+    said = f"B - A = {value}, p = {reading.p_text(number.p)}{after}".replace("= <", "< ")
     if number.p_holm <= comparison.alpha:
-        upwards = task.compared.higher or number.name not in _SCORES
+        upwards = task.higher or number.name not in _SCORES
         higher, lower = "BA" if (estimate.value > 0) == upwards else "AB"
         return f"{more.format(higher=higher, lower=lower)} ({what}): {said}."
     return f"No difference is shown {where} ({what}): {said}. {_power(number, estimate.reason)}"
 
 
-def _power(number: Number, reason: str) -> str:
+def _power(number: Change, reason: str) -> str:
     if number.detectable is None:
         return f"Too little differs to show one: {reason}." if reason else "Too little differs to show one."
     return f"With these docs a difference of {number.detectable:.3f} would be found with 80 % power."
@@ -358,7 +344,7 @@ def _letters(line: str) -> str:
 
 
 def sheet(comparison: Comparison) -> Sheet:
-    """Return all numbers of all tasks, one row each."""
+    """Return all numbers of all tasks as a table with a row for each number."""
     columns = (
         Column("task", "task", help="its name in B"),
         Column("metric", "metric"),
@@ -396,27 +382,26 @@ def _title(comparison: Comparison) -> str:
     return f"A: {comparison.first.model}, B: {comparison.second.model}"
 
 
-def _cells(task: Task, number: Number) -> dict[str, Cell]:
-    """Return the row of a number in the sheet that is written to files."""
-    compared, one = task.compared, number.difference
-    tested = compared.mcnemar if number.name in _SCORES else compared.tests.get(number.name)
+def _cells(task: Task, number: Change) -> dict[str, Cell]:
+    """Return a number's row in the table for files."""
+    tested = task.mcnemar if number.name in _SCORES else task.tests.get(number.name)
     return {
         "task": task.second,
-        "metric": compared.metric,
-        "docs": one.estimate.n,
+        "metric": task.metric,
+        "docs": number.difference.n,
         "number": number.name,
-        "a": one.first,
-        "b": one.second,
-        "difference": one.estimate,
-        "p": one.p,
+        "a": number.first,
+        "b": number.second,
+        "difference": number.difference,
+        "p": number.p,
         "claim": "primary" if number.primary else "other",
         "p_holm": number.p_holm,
         "detectable": number.detectable,
-        "contradicted": "; ".join(map(_letters, compared.marks.get(number.name, ()))) or None,
+        "contradicted": "; ".join(map(_letters, task.marks.get(number.name, ()))) or None,
         "only_a_right": None if tested is None else tested.only_first,
         "only_b_right": None if tested is None else tested.only_second,
         "p_mcnemar": None if tested is None else tested.p,
-        "only_in_a": len(compared.only_first),
-        "only_in_b": len(compared.only_second),
-        "unscored": compared.unscored,
+        "only_in_a": len(task.only_first),
+        "only_in_b": len(task.only_second),
+        "unscored": task.unscored,
     }

@@ -44,9 +44,8 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
     for word in _WORD.findall(text):
         pieces = [""]
         for char in word:
-            begins = cell_len(char) == 2 or (
-                cell_len(char) == 1 and cell_len(pieces[-1][:1]) == 2
-            )  # an accent stays with its letter
+            # Combining accents have width 0 and must stay with their letter.
+            begins = cell_len(char) == 2 or (cell_len(char) == 1 and cell_len(pieces[-1][:1]) == 2)
             if begins and pieces[-1]:
                 pieces.append("")
             pieces[-1] += char

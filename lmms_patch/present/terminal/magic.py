@@ -34,7 +34,7 @@ def text(runs: MagicRuns, width: int | None = None) -> str:
 
 
 def table(tasks: Sequence[Result], width: int | None = None) -> str:
-    """Return one row per metric, one column per task; fractions with their intervals.
+    """Return a table with a row per metric and a column per task; fractions with intervals.
 
     Args:
         tasks: MAGIC tasks in which something was scored.
@@ -52,7 +52,7 @@ def table(tasks: Sequence[Result], width: int | None = None) -> str:
 
 
 def minds(tasks: Sequence[Result]) -> list[str]:
-    """Return what to know of the numbers, as the runs said it. What all tasks say comes once."""
+    """Return the cautions in the runs; a caution of all tasks appears once."""
     said = {task.task: task.magic.warnings if task.magic else [] for task in tasks}
     common = [line for line in next(iter(said.values()), []) if all(line in lines for lines in said.values())]
     own = [f"mind: {name}: {line}" for name, lines in said.items() for line in lines if line not in common]
@@ -73,7 +73,7 @@ def contrast_table(one: Contrasted, width: int | None = None) -> str:
 
 
 def sentence(one: Contrasted) -> list[str]:
-    """Say in one sentence what the accuracy of a contrast shows: by the judge where there is one, else by synonyms."""
+    """Say in a sentence what a contrast's accuracy shows: by the judge where available, else by synonyms."""
     name = next((name for name in ("acc_short", "acc_synonym") if name in one.found.differences), None)
     if name is None:
         return []
@@ -88,7 +88,7 @@ def sentence(one: Contrasted) -> list[str]:
 
 
 def sheet(runs: MagicRuns) -> Sheet:
-    """Return all numbers and contrasts, one row each."""
+    """Return all numbers and contrasts, a row each."""
     columns = (
         Column("model", "model"),
         Column("task", "task", help="of a contrast: the second task - the first"),

@@ -17,7 +17,7 @@ UNCHECKED = "text is not known, and is among the others, where no doc was asked 
 
 
 def table(shown: Sequence[Labelled], width: int | None = None) -> str:
-    """Return one row per task with the share of each class at its finest grid, in percent.
+    """Return a row per task with the share of each class at the finest grid, in percent.
 
     Empty where no task has a map.
 
@@ -41,7 +41,7 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
 
 
 def _table(words: Words, maps: Mapping[str, Necessity], width: int | None) -> str:
-    """Return the table of the tasks of one medium."""
+    """Return the table of the tasks of a medium."""
     rows: list[list[Cell]] = [
         [name, *(percent(found.shares[need]) for need in NEEDS), f"{found.checked}/{found.docs}"]
         for name, found in maps.items()

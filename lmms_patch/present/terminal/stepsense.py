@@ -12,7 +12,7 @@ from lmms_patch.stats.resample import Estimate
 
 
 def text(senses: StepSenses) -> str:
-    """Return the table, and what to know to read it."""
+    """Return the table, with notes for reading."""
     shown = sheet(senses)
     lines = [shown.to_text(), "", shown.note]
     for one in senses.scores:
@@ -36,7 +36,7 @@ def text(senses: StepSenses) -> str:
 
 
 def sheet(senses: StepSenses) -> Sheet:
-    """Return a row per source, one per pair of annotators, one per judge and person."""
+    """Return a row per source, per pair of annotators, and per judge and person."""
     level = senses.scores[0].micro.level
     columns = (
         Column(
@@ -102,7 +102,7 @@ def _score(one: StepSense) -> Mapping[str, Cell]:
 
 
 def _bounded(one: Estimate, low: float, high: float) -> Estimate:
-    """Return a score of a judge with its bounds beside it, where they lie more than a point apart."""
+    """Return a judge's score with its bounds noted, where they lie more than a point apart."""
     return reading.noted(one, f"{low:.3f} to {high:.3f} with the unjudged") if high - low > A_POINT else one
 
 

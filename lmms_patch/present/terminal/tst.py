@@ -23,7 +23,7 @@ _FOLDS = {"source": "by source", "none": "random", "text": "by text", "joined": 
 
 
 def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
-    """Return one row per task: what answers the questions without looking, and what that is to be compared with.
+    """Return a row per task: text-only score and the scores to compare with.
 
     Args:
         tested: text-only cross-validations.
@@ -46,7 +46,7 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
 
 
 def _title(rows: Iterable[Iterable[Cell]]) -> str:
-    """Return the head of the column of scores: with the level of the intervals in it, that of any new one where it has none."""
+    """Return the head of the column of scores, with the level of the intervals."""
     return f"TsT [{sheets.levels(cell for row in rows for cell in row) or f'{100 * LEVEL:g} %'}]"
 
 
@@ -88,7 +88,7 @@ def _row(result: Result) -> list[Cell]:
 
 
 def categories(result: Result, most: int = 40) -> str:
-    """Return one row per category of a task, those with the most docs where there are many.
+    """Return a row per category of a task; where there are many, the categories with the most docs.
 
     Empty where there is but one.
     """
@@ -154,10 +154,10 @@ def causes(result: Result, most: int = 15) -> str:
 
 
 def next_steps(tested: Sequence[Result]) -> list[str]:
-    """Return what to do next after each text-only cross-validation, one line each."""
+    """Return what to do next after each text-only cross-validation, a line each."""
     return [line(f"next for {result.task}: {text_only.next_step(_told(result), result.base)}") for result in tested]
 
 
 def notes(result: Result) -> list[str]:
-    """Return what the numbers mean, one line each."""
+    """Return the meaning of the numbers, a line each."""
     return [line(f"{result.task}: {one}") for one in text_only.notes(_told(result))]

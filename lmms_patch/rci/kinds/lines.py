@@ -14,6 +14,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Key, Kind, windows
 from lmms_patch.ask.views import between
+from lmms_patch.runs import luck_rows
 from lmms_patch.runs.numbers import Analysis, Grid, Lines
 from lmms_patch.runs.tables import Chosen
 from lmms_patch.stats import forms, luck
@@ -27,7 +28,7 @@ NO_SHARE = "shares of docs need a metric that is a mean of docs' scores, of whic
 
 
 class _Windows:
-    """The part of kinds that also show windows between the cells."""
+    """The part of kinds with windows between the cells."""
 
     def of(self, kind: Kind) -> bool:
         return kind.shifted
@@ -49,7 +50,7 @@ def _best(work: Work, n: int) -> Chosen:
 
 
 def _lines(work: Work, n: int, grid: Grid) -> Lines:
-    """Return the numbers of the windows between the cells of one grid."""
+    """Return the numbers of the windows between the cells of a grid."""
     table, s = work.table, work.settings
     used = np.isfinite(_best(work, n).scores)
     mpp = work.draws.estimate(str(windows(n)), None, used) if used.any() else work.nothing(grid.reason)
@@ -57,14 +58,15 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
     if not why and (work.form is None or not work.form.plain or not table.higher):
         why = NO_SHARE
     found = [
-        table.measured_scores(key, forms.MEAN, used, with_full=with_full)
+        luck_rows.measured(table, key, forms.MEAN, used, with_full=with_full)
         for with_full in (False, True)
         for key in ((n, windows(n)) if not why else ())
     ]
     scores = [one for one in found if one is not None]
     clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
     how: dict[str, Any] = {"draws": s.draws, "level": s.level, "seed": s.seed}
-    if len(scores) == 4:  # of so many more tries luck may leave nothing to measure
+    # Windows add tries, so luck alone may explain the score: then there is nothing to measure.
+    if len(scores) == 4:
         scale = s.scale or float(np.max(table.marks[used]))
         why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
     if why or len(scores) < 4:

@@ -35,7 +35,7 @@ _UNSCORED = "an answer has no score"
 
 
 class _Orders:
-    """The part of kinds that ask docs in every order of their options."""
+    """The part of kinds with docs asked in every order of their options."""
 
     def of(self, kind: Kind) -> bool:
         return kind.turns
@@ -84,7 +84,8 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
         "turns_mean": drawn(table, form, places, [min(1, len(own)) for own in places], generator(seed)),
         "turns_every": [table.at(worst)],
     }
-    if form.linear and higher:  # a share of docs, whose interval does not reach below 0 as that of a difference would
+    # Docs lost by turning are a share, so the interval must not reach below 0 as a difference's would.
+    if form.linear and higher:
         once, every = sets["turns_once"][0], sets["turns_every"][0]
         sets["turns_lost"] = [Chosen(once.items, once.scores - every.scores)]
     for count in sorted({len(own) for own in places} - {0}):
@@ -155,7 +156,7 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
 
 
 def evenness(table: Table, count: int, seed: Seed) -> float | None:
-    """Return the p-value of the hypothesis that the place of the gold changes nothing.
+    """Return the p-value of the hypothesis of no effect of the gold's place.
 
     None where nothing scores, or scores are no counts.
 
@@ -188,7 +189,7 @@ def _guess(table: Table, form: Form | None, counts: Any) -> float | None:
 
 
 def guessed(counts: Any) -> Any:
-    """Return the probability that guesses, drawn anew for each of k orders of k options, are right in all of them: (1/k)^k; 0 without options.
+    """Return the probability of guessing right in all k orders of k options: (1/k)^k; 0 without options.
 
     Args:
         counts: how many options docs have.

@@ -33,7 +33,7 @@ Places = Sequence[Sequence[int]]
 
 
 class _Boxes:
-    """The part of kinds that show docs' own boxes one by one."""
+    """The part of kinds with docs' boxes shown alone, a box per view."""
 
     def of(self, kind: Kind) -> bool:
         return kind.regions
@@ -115,7 +115,7 @@ def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float
 
 
 def scored_places(table: Table, key: Key) -> list[list[int]]:
-    """Return the views of each doc that belong to a set and have a score; none where the doc is not used for it."""
+    """Return each doc's scored views in a set; none for a doc not used in the set."""
     metric = table.metric
     return [
         [i for i in places if record.views[i].scores.get(metric) is not None]
@@ -145,6 +145,7 @@ def region_sets(
         return sets
     stream = generator(seed)
     places: dict[Key, list[list[int]]] = {key: scored_places(table, key) for key in REGIONS}
+    # As many boxes of each set as the smaller set has: else the larger set wins by more tries.
     least = [min(map(len, pair)) for pair in zip(*places.values(), strict=True)]
     for key in REGIONS:
         one = drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)

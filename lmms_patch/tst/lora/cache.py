@@ -28,7 +28,7 @@ _MODEL_FILES = (".json", ".safetensors", ".bin", ".model", ".jinja", ".txt", ".g
 def fingerprint(
     settings: LoraSettings, dtype: str, train: Sequence[Item] | None, test: Sequence[Item], seed: int
 ) -> str:
-    """Return 32 hex digits that stand for everything the predictions depend on.
+    """Return 32 hex digits for everything behind the predictions.
 
     Two things are left out: settings that only fit the work to a machine, so that a run that ran out of memory goes on
     with smaller batches; and the golds of ``test``, which no prediction depends on. For a model on the hub the
@@ -107,7 +107,7 @@ def write(path: Path, predictions: Sequence[Prediction]) -> None:
 
 
 def _asked(item: Item) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the answers that an item's probabilities are over, and what is said for them.
+    """Return the answers behind an item's probabilities, and the texts said for them.
 
     None if the answer is generated.
     """

@@ -190,7 +190,8 @@ def choice(answers: Sequence[str], logprobs: Sequence[float]) -> Prediction:
     of = dict(zip(answers, logprobs, strict=True))
     shares = np.exp(np.array(list(of.values())) - max(of.values()))
     probability = dict(zip(of, (shares / shares.sum()).tolist(), strict=True))
-    best = max(of, key=lambda answer: probability[answer])  # the first of equals
+    # ``max`` keeps the first of equals, so ties do not depend on the run.
+    best = max(of, key=lambda answer: probability[answer])
     return Prediction(
         best, tuple(answers), np.array([probability[answer] / list(answers).count(answer) for answer in answers])
     )
@@ -220,7 +221,8 @@ def run_folds(
         for at in range(rank, len(jobs), world):
             learned, asked, seed = jobs[at]
             mine[at] = prepared.zero_shot(asked) if learned is None else prepared.predict(learned, asked, seed=seed)
-    except Exception as error:  # told to the other ranks first, which would wait for this one
+    except Exception as error:
+        # Raised only after the other ranks know: else they would wait for this rank forever.
         failure = error
     told = gather((mine, None if failure is None else f"{type(failure).__name__}: {failure}"))
     if failure is not None:

@@ -37,7 +37,7 @@ class Loaded:
 
 
 def device_of(settings: LoraSettings) -> torch.device:
-    """Return the device that is asked for.
+    """Return the chosen device.
 
     ``auto``: accelerate's choice, which is this rank's own GPU where there is one.
     """
@@ -52,7 +52,7 @@ def device_of(settings: LoraSettings) -> torch.device:
 
 
 def dtype_of(settings: LoraSettings, device: torch.device) -> torch.dtype:
-    """Return the number format that is asked for; ``auto``: bfloat16 where the GPU computes in it, else float32."""
+    """Return the chosen number format; ``auto`` means bfloat16 on GPUs with bfloat16 arithmetic, else float32."""
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     name = settings.dtype if settings.dtype != "auto" else "bfloat16" if fast else "float32"
     return {"bfloat16": torch.bfloat16, "float32": torch.float32}[name]

@@ -38,7 +38,7 @@ class TrainingError(PatchError):
 
 @contextmanager
 def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
-    """Put a fresh adapter on the model, in evaluation mode; afterwards take it off and leave the model as it was.
+    """Put a fresh adapter on the model, in evaluation mode; afterwards restore the model.
 
     All that torch draws inside depends on ``seed`` alone; the process's own generators are put back.
 
@@ -58,20 +58,20 @@ def adapted(model: Loaded, settings: LoraSettings, seed: int) -> Iterator[None]:
     )
     before = dict(model.net.named_modules())
     _check_layers(settings, before)
+    # The process's own random state is put back, so that a run with or without LoRA draws the same elsewhere.
     with torch.random.fork_rng([model.device] if model.device.type == "cuda" else []):
         torch.manual_seed(seed)
         wrapped = get_peft_model(model.net, config)
         for weight in filter(lambda weight: weight.requires_grad, wrapped.parameters()):
-            weight.data = weight.data.float()  # layers that are trained in full; peft itself only sees to the adapter
+            # peft converts the adapter alone; layers trained in full need float32 too.
+            weight.data = weight.data.float()
         wrapped.eval()
         try:
             yield
         finally:
             wrapped.unload()
-            for (
-                name,
-                module,
-            ) in model.net.named_modules():  # ``unload`` leaves layers that were trained in full as trained
+            # ``unload`` leaves layers that were trained in full as trained.
+            for name, module in model.net.named_modules():
                 if before.get(name, module) is not module:
                     model.net.set_submodule(name, before[name])
             model.net.requires_grad_(False)
@@ -98,8 +98,10 @@ def answer_logprobs(model: Loaded, rows: Sequence[Row]) -> Tensor:
     Float32, shape (rows,).
     """
     batch = {key: tensor.to(model.device) for key, tensor in collate(rows, model.pad).items()}
-    keep = max(len(row.answer) for row in rows) + 1  # a token is predicted by the column before it
+    # A token is predicted by the column before it.
+    keep = max(len(row.answer) for row in rows) + 1
     labels = batch.pop("labels")[:, 1 - keep :]
+    # Padding is on the left, so positions count from the first real token.
     positions = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
     given = {"position_ids": positions, "logits_to_keep": keep, "use_cache": False}
     with _autocast(model):
@@ -198,7 +200,7 @@ def _autocast(model: Loaded) -> torch.autocast:
 
 
 def _check_layers(settings: LoraSettings, modules: dict[str, Any]) -> None:
-    """Check that every layer that is named exists: peft itself passes over all that do not, but for the first kind.
+    """Check whether every named layer exists, as peft silently ignores unknown layers beside a known layer.
 
     Raises:
         OptionError: a layer does not exist.
@@ -217,7 +219,7 @@ def _check_layers(settings: LoraSettings, modules: dict[str, Any]) -> None:
 
 @contextmanager
 def _training_mode(model: Loaded, settings: LoraSettings) -> Iterator[None]:
-    """Switch dropout on, and gradient checkpointing where it is wanted; afterwards both off."""
+    """Switch dropout on, and gradient checkpointing where wanted; afterwards both off."""
     wanted = settings.gradient_checkpointing
     checkpointing = model.device.type == "cuda" if wanted == "auto" else wanted
     if checkpointing:

@@ -12,7 +12,8 @@ from lmms_patch.errors import OptionError, must, read_as
 
 
 def _only_number(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):  # pydantic also reads True as 1 and "8" as 8
+    # Pydantic also reads True as 1 and "8" as 8.
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError("not a number")
     return value
 
@@ -27,7 +28,7 @@ _Layers = Annotated[tuple[StrictStr, ...], must("a list of layer names, or one t
 
 
 class LoraSettings(BaseModel):
-    """How a causal language model is tuned on the training folds, and asked about the held-out one.
+    """How a causal language model is tuned on the training folds, and asked about the held-out fold.
 
     The defaults are the preset ``paper`` (``PRESETS``).
 
@@ -101,7 +102,7 @@ class LoraSettings(BaseModel):
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any], where: str) -> LoraSettings:
-        """Return settings as a user writes them: any field by its name, and ``preset``, which the others override.
+        """Return settings in a user's form: any field by name, and ``preset``, overridden by further keys.
 
         Args:
             mapping: lists of layers may be written as one text, ``q_proj+v_proj``.

@@ -18,7 +18,7 @@ _MARK = "lmmspatchanswer"
 
 @dataclass(frozen=True)
 class Row:
-    """One sequence, as token ids.
+    """A sequence as token ids.
 
     Attributes:
         prompt: what the model is shown.
@@ -58,7 +58,8 @@ class Encoder:
         if self.tokenizer.chat_template:
             return tuple(self._templated(text, add_generation_prompt=True, tokenize=True))
         ids = self.tokenizer(f"{self._system}\n{text}\n" if self._system else f"{text}\n").input_ids
-        while ids and ids[-1] == self.tokenizer.eos_token_id:  # some tokenizers end every text
+        # Some tokenizers append the end token to every text.
+        while ids and ids[-1] == self.tokenizer.eos_token_id:
             ids = ids[:-1]
         return tuple(ids)
 
@@ -67,7 +68,7 @@ class Encoder:
         return (*self._plain(text), *self.end)
 
     def fitted(self, text: str, room: int) -> tuple[tuple[int, ...], bool]:
-        """Return a prompt that leaves ``room`` tokens for an answer, and whether it had to be cut.
+        """Return a prompt with ``room`` tokens left for an answer, and whether the prompt had to be cut.
 
         An over-long text loses its *beginning*: options and instructions stand at the end. The template around it stays
         whole.
@@ -101,7 +102,7 @@ class Encoder:
         return self.tokenizer.apply_chat_template(messages, return_dict=False, enable_thinking=False, **kwargs)
 
     def _end(self) -> list[int]:
-        """Return the ids that end an answer.
+        """Return the ids at the end of an answer.
 
         Raises:
             OptionError: there are none.

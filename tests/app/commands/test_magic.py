@@ -16,7 +16,7 @@ from PIL import Image
 
 from lmms_patch.app import api, schemas
 from lmms_patch.app.cli import main
-from lmms_patch.magic.rows import KINDS, Faults, parse
+from lmms_patch.magic.rows import Faults, parse
 from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.settings import NAMES
 from tests.magic.worlds import World, contents
@@ -180,11 +180,6 @@ def test_odd_images_are_as_good_as_others(capsys, tmp_path):
     lines = [{**row(name, image=name, steps=[]), "boxes": boxed((0, 0, 10001, 11))} for name in names]
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert api.magic.check(tmp_path).kinds()[0] == ("error", "box outside the image", 6, 6)
-
-
-def test_every_kind_of_fault_is_in_the_documentation(request):
-    text = (request.config.rootpath / "docs" / "magic.md").read_text(encoding="utf-8")
-    assert [kind for kind in KINDS if f"| {kind} |" not in text] == []
 
 
 def test_the_item_of_the_documentation_is_a_good_one(request):

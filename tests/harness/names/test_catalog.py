@@ -6,6 +6,7 @@ import pytest
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
+from lmms_patch.errors import OptionError
 from lmms_patch.harness.names import catalog, configs, sizes
 from lmms_patch.harness.names.effects import judge_in, returns_nothing
 from tests.harness.toys import rows, write_task
@@ -145,6 +146,16 @@ def test_wrong_questions_are_one_line_and_status_2(arguments, says, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["class: x\n", "class: x\ntask: [a]\n", "task: 5\n", "task: [a]\ngroup: [b]\n", "task: a\ntag: 5\n", "[1]\n"],
+)
+def test_a_file_that_the_hosts_index_cannot_use_is_named(text, tmp_path):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(OptionError, match=r"mine\.yaml cannot be read as a task file"):
+        catalog.task_manager(tmp_path)
+
+
 def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
     write_task(tmp_path, "toy", rows(7))
     local = {
@@ -164,6 +175,9 @@ def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
         )
         == 2
     )
+    for odd in (5, [{"a": 1}], {"test": 1.5}, ["nothing.parquet"]):
+        assert sizes.docs_of({**local, "dataset_kwargs": {"data_files": odd}}) is None
+    assert sizes.docs_of({**local, "test_split": ["test"]}) is None
     prepared = tmp_path / "cache" / "lmms-lab___gqa" / "default" / "0.0.0" / "abc"
     prepared.mkdir(parents=True)
     (prepared / "dataset_info.json").write_text(json.dumps({"splits": {"testdev": {"num_examples": 12578}}}))

@@ -14,7 +14,7 @@ from lmms_eval.tasks.gqa import utils as gqa
 from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
-from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
+from lmms_patch.errors import CannotWrapError, OptionError, RecordError, UnknownNameError
 from lmms_patch.harness.tst import flat_config, pruned_task
 from lmms_patch.tst.keys import keys_of
 from tests.harness import standins, toys
@@ -457,6 +457,13 @@ def test_a_folder_holds_one_task_and_is_not_pruned_again(toy, tmp_path):
     pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy))
     with pytest.raises(OptionError, match="holds the pruned task toy_pruned already; choose another folder"):
         pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy), name="other")
+    about = tmp_path / "out" / "pruned_task.json"
+    whole = about.read_text()
+    for odd in ("", "[]", "{}", "[" * 2000):
+        about.write_text(odd)
+        with pytest.raises(RecordError, match="is not whole"):
+            pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy))
+    about.write_text(whole)
     with pytest.raises(CannotWrapError, match="toy_pruned is pruned itself; prune toy"):
         pruned_task.write("toy_pruned", keys[:1], tmp_path / "again", include_path=str(tmp_path / "out"))
 

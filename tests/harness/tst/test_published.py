@@ -11,6 +11,7 @@ from huggingface_hub import DatasetCard
 
 from lmms_patch.app.cli import main
 from lmms_patch.harness.tst import published
+from lmms_patch.present import card as card_page
 from lmms_patch.runs.typed import read_as
 from lmms_patch.tst.formats import PublishedJson
 from tests.harness import toys
@@ -92,6 +93,8 @@ def test_a_copy_is_exactly_the_kept_docs_for_datasets_and_for_the_harness(tasks,
     card = head_of(made)
     assert card.data.license == "cc-by-4.0"
     assert card.data.size_categories == "n<1K"
+    sizes = {999: "n<1K", 1000: "1K<n<10K", 99_999: "10K<n<100K", 10**6: "1M<n<10M", 10**7: "n>10M"}
+    assert {count: card_page._size(count) for count in sizes} == sizes
     assert card.data.configs == [
         {"config_name": "default", "data_files": [{"split": "test", "path": "data/test.parquet"}]}
     ]

@@ -1,3 +1,4 @@
+import re
 from functools import cache
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmms_patch.magic.prompts import Example, ask
+from lmms_patch.magic.score import vocabulary
 from lmms_patch.magic.score.extract import ANOTHER, Mentions, own_steps, regions, regions_of_steps, renumber
 from lmms_patch.magic.score.mentions import groups, same_length
 from lmms_patch.magic.score.response import parse
@@ -141,6 +143,37 @@ def test_no_common_word_behind_a_region_word_is_a_number_of_another_language(nou
     ]
     named = [text for text in said if (found := regions(text, 12)).used or found.invented or found.negated]
     assert not named
+
+
+NEXT_SENTENCE = {
+    "english": "The girl stands in {a} 6. {b} 11 shows a bus.",
+    "german": "Das Kind ist in {a} 6. {b} 11 zeigt einen Bus.",
+    "french": "La fille est dans {a} 6. {b} 11 montre un bus.",
+    "spanish": "La niña está en {a} 6. {b} 11 muestra un bus.",
+    "portuguese": "A menina está em {a} 6. {b} 11 mostra um carro.",
+    "italian": "La ragazza è in {a} 6. {b} 11 mostra un bus.",
+    "turkish": "Kız {a} 6. {b} 11 bir otobüs gösteriyor.",
+}
+
+
+@pytest.mark.parametrize("language", NEXT_SENTENCE)
+def test_a_number_that_ends_a_sentence_is_no_ordinal_of_the_next(language):
+    """ "in region 6. Region 11 shows" was read as the German "6. Region"."""
+    entries = ("box", "area", "frame")
+    nouns = [
+        noun for entry in entries for noun in vocabulary.LANGUAGES[language][entry] if re.fullmatch(r"[\w ]+", noun)
+    ]
+    texts = [NEXT_SENTENCE[language].format(a=a, b=b.capitalize()) for a in nouns for b in nouns]
+    assert [text for text in texts if regions(text, 12).used != {6, 11}] == []
+
+
+TWO = {"the rectangle": "two", "der Kasten": "zwei", "la caja": "dos", "il riquadro": "due", "kutu": "iki"}
+
+
+@pytest.mark.parametrize("noun", TWO)
+@pytest.mark.parametrize("number", TWO.values())
+def test_a_number_word_names_a_box_behind_a_noun_of_its_own_language(noun, number):
+    assert regions(f"{noun} {number}.", 12).used == ({2} if TWO[noun] == number else set())
 
 
 def test_a_step_of_an_example_that_is_copied_is_not_the_models_own():

@@ -102,6 +102,8 @@ def test_exact_by_hand(answer, gold, right):
         ("Without a dog", "dog", False),
         ("children", "kid", True),
         ("a frisbee", "frisbee", True),
+        ("Cherries.", "cherry", True),
+        ("two ponies", "pony", True),
         ("The object that the boy throws is a frisbee.", "frisbee", True),
         # numbers
         ("There are two dogs.", "2", True),

@@ -4,19 +4,15 @@ import re
 
 import pytest
 
-from lmms_patch.compare.engine import Compared
-from lmms_patch.compare.tasks import Comparison, Number, Side, Task
+from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.present.terminal import compare
-from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import Estimate
 from tests.making.terminal import cells
 
 
 def number(name, first, second, low, high, p, *, primary=False, p_holm=None, tests=1, detectable=0.05):
     estimate = Estimate(second - first, 0.02, low, high, 400, 400, 1000)
-    return Number(
-        name, Difference(first, second, estimate, p, 40), primary, p if p_holm is None else p_holm, tests, detectable
-    )
+    return Change(name, primary, first, second, estimate, p, p if p_holm is None else p_holm, tests, detectable, 40)
 
 
 def task(base, primary, *others, kind="rci", name="", **about):
@@ -28,16 +24,21 @@ def task(base, primary, *others, kind="rci", name="", **about):
         "unscored": 0,
         "mcnemar": None,
         "settings": (),
+        "warnings": (),
+        "index": None,
+        "higher": True,
+        "clusters": None,
+        "draws": 0,
+        "identical": False,
         **about,
     }
     label = name or f"{base}_{kind}3"
-    compared = Compared(task=label, differences={}, base=base, kind=kind, **given)
-    return Task(label, label, compared, (primary, *others))
+    return Task(first=label, second=label, base=base, kind=kind, numbers=(primary, *others), **given)
 
 
 def comparison(*tasks, same_run=False, models=("first", "second")):
     sides = [Side(f"out/{model}", model, (), 0, ()) for model in models]
-    return Comparison(*sides, tasks, 0.95, 0, same_run)
+    return Comparison(first=sides[0], second=sides[1], tasks=tasks, level=0.95, seed=0, same_run=same_run)
 
 
 BETTER = number("fip", 0.61, 0.69, 0.02, 0.14, 0.002, primary=True)

@@ -81,7 +81,7 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Sketch:
-    """A figure before it is drawn.
+    """The parts of a figure before drawing: texts, draw function, widths.
 
     Attributes:
         name: of its files.
@@ -167,7 +167,7 @@ def write_at(drawing: Any, x: float, y: float, text: str, size: float = SMALL, *
 
 
 def box(drawing: Any, x: float, y: float, side: float, said: str, **looks: Any) -> None:
-    """Draw a square that tells its number at a place in inches from the lower left."""
+    """Draw a square at a place in inches from the lower left, with a text shown to whoever points at the square."""
     from matplotlib.patches import Rectangle
 
     drawing.add_artist(tip(Rectangle((x, y), side, side, transform=drawing.dpi_scale_trans, **looks), said))
@@ -185,7 +185,7 @@ def key_height(marks: Sequence[Mark], across: float) -> float:
 
 
 def _rows(marks: Sequence[Mark], across: float) -> list[list[Mark]]:
-    """Return the rows of a legend; patches of colour begin a new one, so that a scale stays together."""
+    """Return the rows of a legend; colour patches begin a new row, to keep a scale together."""
     out: list[list[Mark]] = []
     used, before = across, None
     for one in marks:
@@ -201,7 +201,7 @@ def _rows(marks: Sequence[Mark], across: float) -> list[list[Mark]]:
 
 
 def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across: float) -> None:
-    """Draw a legend: its entries one after the other, in as many rows as they take."""
+    """Draw a legend, wrapped into as many rows as its entries need."""
     from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
@@ -232,7 +232,7 @@ def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across:
 
 
 def tip(artist: Any, text: str, sign: str = _TIP) -> Any:
-    """Let a mark tell its number: browsers show the text to who points at it.
+    """Attach a text to a mark, shown by browsers to whoever points at the mark.
 
     The text travels through matplotlib as the mark's id; in hexadecimal, because matplotlib changes its quotes with
     what is in it.
@@ -247,7 +247,7 @@ def told(identifier: str) -> str:
 
 
 def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> None:
-    """Draw a mark that tells its number."""
+    """Draw a mark with an attached text (``tip``)."""
     fill = "none" if look.hollow else look.colour
     style = {
         "color": look.colour,
@@ -261,7 +261,7 @@ def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> 
 
 
 def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said: str, **more: Any) -> None:
-    """Draw an interval that tells its number.
+    """Draw an interval as a line with an attached text (``tip``).
 
     So do its surroundings in an SVG, because the line itself is hard to point at.
     """
@@ -270,7 +270,7 @@ def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said
 
 
 def interval(where: Any, number: Estimate, place: float, look: Mark, said: str, up: bool = False) -> None:
-    """Draw a number that is defined as a mark, with its interval where it has one.
+    """Draw a number as a mark, with the interval as a line where known.
 
     Args:
         where: the axes.
@@ -311,7 +311,7 @@ def parts(items: Sequence[T], most: int) -> Iterator[tuple[Sequence[T], str, str
 def blocks(
     models: Sequence[str], most: int, rows: Sequence[str], rows_most: int
 ) -> Iterator[tuple[Sequence[str], Sequence[str], str, str]]:
-    """Yield the models and rows of each part of a table that is too large for one drawing, with the ends of its names as ``parts``."""
+    """Yield models and rows of each part of a large table, with the ends of its names as in ``parts``."""
     pairs = [(some, names) for some, *_ in parts(models, most) for names, *_ in parts(rows, rows_most)]
     yield from ((*pair, end, told) for (pair,), end, told in parts(pairs, 1))
 
@@ -354,7 +354,7 @@ class Rows:
 def row_panels(
     across: float, names: Sequence[str], whole: Sequence[str], row: float, titles: Sequence[str], marks: Sequence[Mark]
 ) -> Rows:
-    """Return panels with the same rows: side by side for two columns, one below the other for one.
+    """Return panels with the same rows: side by side on two columns, stacked on a single column.
 
     Args:
         across: inches.
@@ -417,15 +417,14 @@ _NOTHING: dict[str, Any] = {
 
 
 def write(sketch: Sketch, folder: Path) -> Figure:
-    """Draw a figure, write its files, and return what the page shows of it.
+    """Draw a figure, write the figure's files, and return the data for the page.
 
     ``<name>.svg``, ``.pdf`` and ``.png`` are two columns wide, ``<name>-1col.pdf`` is one, where that fits a page;
     ``<name>.tex`` places them in a paper. The PNG has its title in the picture, for slides; papers have it in the
     caption.
     """
-    title, caption, alt = (
-        line(words) for words in (sketch.title, sketch.caption, sketch.alt)
-    )  # XML has no place for control characters
+    # XML has no place for control characters.
+    title, caption, alt = (line(words) for words in (sketch.title, sketch.caption, sketch.alt))
     drawing = sketch.draw(TWO)
     plain = _svg(drawing)
     made = {f"{sketch.name}.svg": on_white(plain).encode()}
@@ -472,7 +471,7 @@ def _svg(drawing: Any) -> str:
 
 
 def _png(drawing: Any, title: str) -> bytes:
-    """Return the drawing as a picture, with its title above it."""
+    """Return the drawing as a PNG picture with the title above the drawing."""
     from matplotlib.transforms import Bbox
 
     across, tall = drawing.get_size_inches()
@@ -483,7 +482,7 @@ def _png(drawing: Any, title: str) -> bytes:
 
 
 def snippet(name: str, caption: str, papers: Sequence[float]) -> str:
-    r"""Return LaTeX that places a figure: ``\caption`` and ``\label`` included, needs ``graphicx``.
+    r"""Return LaTeX for a figure with ``\caption`` and ``\label``; needs ``graphicx``.
 
     Of two widths, the second is a comment.
     """
@@ -522,7 +521,7 @@ def _title(identifier: str) -> str:
 
 
 def _widened(match: re.Match[str]) -> str:
-    """Return an interval with its title, and with an unseen wide line over it."""
+    """Return an interval's SVG with a title, under an invisible wide line, easy to point at."""
     identifier, way, looks = match.groups()
     wide = f'<path d="{way}" style="fill: none; stroke: {INK}; stroke-opacity: 0; stroke-width: 7"/>'
     return f'<g>{_title(identifier)}<path d="{way}" {looks}/>{wide}'
@@ -535,9 +534,10 @@ def on_white(svg: str) -> str:
 
 
 def for_page(svg: str, name: str, alt: str) -> str:
-    """Return a drawing for a page: no size of its own, no ground, colours that follow the page's, own ids, and what it shows in words."""
+    """Return an SVG for inlining in a page: no fixed size or ground, page colours, ids with a prefix, alt text."""
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(width|height|version|xmlns:xlink)="[^"]*"', "", head)
+    # Only ids that something refers to stay; the figure's name in front keeps them apart from other figures' ids.
     used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]*)', rest))
 
     def tag(match: re.Match[str]) -> str:

@@ -30,7 +30,7 @@ _TITLES = {"lowres": "How much detail is needed", "frames": "How many frames are
 
 @dataclass(frozen=True)
 class Curve:
-    """The numbers of one result, from left to right.
+    """The numbers of a result, from left to right.
 
     Attributes:
         entry: the result.
@@ -45,7 +45,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class _Chart:
-    """What the panels of one figure have alike.
+    """The parts shared by all panels of a figure.
 
     Attributes:
         curves: all of them; those of one benchmark share a panel.
@@ -65,12 +65,12 @@ class _Chart:
 
     @property
     def bases(self) -> list[str]:
-        """The benchmarks that have a panel."""
+        """The benchmarks with a panel."""
         return once(curve.entry.base for curve in self.curves)[:PANELS]
 
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
-    """Yield the curves of scores, one figure per kind and scale, and the curves of indices, one per medium."""
+    """Yield curves of scores, a figure per kind and scale, and curves of indices, a figure per medium."""
     for kind in once(entry.kind for entry in entries if entry.kind.curve):
         for scale, some, end in scales(entry for entry in entries if entry.kind == kind):
             yield from _of_scores(kind, some, scale, f"curve-{kind.name}{end}")
@@ -83,7 +83,7 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _of_scores(kind: Kind, entries: Sequence[Entry], scale: str, file: str) -> Iterator[Sketch]:
-    """Yield the figure of scores of one kind, over the reduction or the number of frames."""
+    """Yield the figure of a kind's scores over the reduction or the number of frames."""
     curves, sizes = [], set[int]()
     for entry in entries:
         known = {
@@ -237,7 +237,7 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
 
 
 def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
-    """Draw a panel per benchmark, three side by side for two columns, one for one."""
+    """Draw a panel per benchmark, three side by side on two columns, or stacked on a single column."""
     bases, marks = chart.bases, model_marks(models)
     left, below, head, gap, body = 0.5, 0.44, 0.26, 0.16, 1.5
     columns = min(3, len(bases)) if across >= TWO else 1
@@ -268,7 +268,7 @@ def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
 
 
 def _limits(chart: _Chart) -> tuple[float, float]:
-    """Return the ends of the vertical axis, which all panels share; 0 is on it."""
+    """Return the ends of the vertical axis, shared by all panels and with 0 inside."""
     ends = canvas.ends(number for curve in chart.curves for number in curve.numbers.values())
     ends += [value for curve in chart.curves for value in curve.beside.values()]
     low, high = min(0.0, *ends), max(0.0, *ends)
@@ -277,7 +277,7 @@ def _limits(chart: _Chart) -> tuple[float, float]:
 
 
 def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[str]) -> None:
-    """Draw the curves of one benchmark, beside each other where they meet."""
+    """Draw a benchmark's curves, shifted sideways to keep points apart."""
     for k, curve in enumerate(curves):
         entry = curve.entry
         look = model_look(models, entry.model, hollow=entry.whole.gate == 0)

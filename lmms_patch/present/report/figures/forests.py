@@ -51,7 +51,7 @@ _LETTERS = {
 
 
 def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
-    """Yield the headline, and a drawing for each grid that shows what the headline does not."""
+    """Yield the headline, and a drawing for each grid with an index not in the headline."""
     chosen = _chosen(points)
     shown = {point.key for point in chosen.points} if chosen else set()
     if chosen:
@@ -71,7 +71,7 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def leading(point: Point) -> tuple[Estimate | None, bool]:
-    """Return the index to go by, and whether it is luck-corrected; None where it may not be read."""
+    """Return the headline index and whether luck-corrected; None where no index may be read."""
     if not point.valid or point.value is None:
         return None, False
     corrected = point.corrected
@@ -81,19 +81,19 @@ def leading(point: Point) -> tuple[Estimate | None, bool]:
 
 
 def said(estimate: Estimate) -> str:
-    """Return an index with its interval and its words, as tables write it."""
+    """Return an index with interval and notes, as in tables."""
     return ", ".join([wording.said(estimate, True), *reading.words(estimate)])
 
 
 def words(point: Point) -> tuple[str, ...]:
-    """Return the words beside the index to go by, and whether it contradicts the other."""
+    """Return the notes beside the headline index, and the note of ``_contradicted`` where due."""
     estimate, corrected = leading(point)
     other = (_contradicted(point),) if corrected and point.contradicted else ()
     return (*reading.words(estimate), *other)
 
 
 def _contradicted(point: Point) -> str:
-    """Return what stands beside a luck-corrected index that contradicts the other."""
+    """Return the note beside a luck-corrected index in contradiction to the raw index."""
     return f"{_name(point, False)} {reading.CONTRADICTED}"
 
 
@@ -162,7 +162,7 @@ class _Chosen:
 
 
 def _chosen(points: Sequence[Point]) -> _Chosen | None:
-    """Return what the headline shows: of each benchmark and model one grid; None without any index.
+    """Return the points of the headline, a grid for each benchmark and model; None without any index.
 
     That is the finest grid that at least half of the results have; for a result without it, its own finest.
     """
@@ -218,7 +218,7 @@ def _headline(chosen: _Chosen) -> Sketch:
 
 
 def _aloud(medium: Words, n: int) -> str:
-    """Return a grid's size as it is said aloud."""
+    """Return a grid's size in words for screen readers: "at 3 by 3"."""
     return f"in {medium.size(n)}" if medium.instead else f"at {n} by {n}"
 
 
@@ -236,7 +236,7 @@ def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator
 def _grid_sketch(
     points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str
 ) -> Sketch:
-    """Return the drawing of one grid, or of a part of its models and benchmarks."""
+    """Return the drawing of a grid, or of a part of its models and benchmarks."""
     shown = [row for row in rows if any(p.benchmark == row for p in points)]
     caption = _caption(points, n) + lettering.explained(lettering.short(models))
     medium = medium_of(points)
@@ -307,7 +307,7 @@ def _caption(points: Sequence[Point], n: int) -> str:
 
 @dataclass(frozen=True)
 class _Lane:
-    """The line of one benchmark and model.
+    """The line of a benchmark and model in a panel.
 
     Attributes:
         point: what is drawn.
@@ -320,7 +320,7 @@ class _Lane:
 
 @dataclass(frozen=True)
 class _Block:
-    """The lines of one benchmark.
+    """The lines of a benchmark in a panel.
 
     Attributes:
         name: of the benchmark.
@@ -408,7 +408,7 @@ def _parts(rows: Sequence[str], models: Sequence[str], room: float, split: int) 
 def _blocks(
     points: Sequence[Point], models: Sequence[str], rows: Sequence[str], room: float, grid: int
 ) -> list[_Block]:
-    """Return the blocks of a panel, one below the other."""
+    """Return the blocks of a panel from top to bottom."""
     out, top = [], 0.0
     for row, tall in zip(rows, _tall(rows, models, room), strict=True):
         mine = {p.model: p for p in points if p.benchmark == row}
@@ -494,7 +494,7 @@ def _panel(
 
 
 def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, float], plot: float) -> None:
-    """Draw one result: its interval and marks, or why it has none."""
+    """Draw a result: interval and marks, or the reason for lacking these."""
     point, place, (low, high) = lane.point, lane.place, limits
     m = models.index(point.model)
     colour = palette.SERIES_LIGHT[m]
@@ -568,7 +568,7 @@ def _refused(
 
 
 def _beside(point: Point, models: Sequence[str], room: float) -> str:
-    """Return what stands right of a lane: the number where there is one model, and the words, as letters where there is little room."""
+    """Return the text right of a lane: the number (with a single model) and notes, as letters where room is short."""
     estimate, _ = leading(point)
     if estimate is None:
         return ""

@@ -67,7 +67,7 @@ class Grid:
 
 
 def place(i: int, n: int, kind: Kind) -> str:
-    """Return where a cell is, in words: from 1, from the top left; or which segment it is.
+    """Return a cell's place in words, from 1 at the top left; for clips the number of the segment.
 
     >>> from lmms_patch.ask.kinds import RCI, TRCI
     >>> place(2, 3, RCI), place(2, 3, TRCI)
@@ -80,7 +80,7 @@ def place(i: int, n: int, kind: Kind) -> str:
 def draw_grid(
     drawing: Any, grid: Grid, left: float, bottom: float, side: float, numbered: bool = True, named: bool = True
 ) -> None:
-    """Draw a heatmap; row 1 on top, column 1 on the left. Cells that differ from even by their p-value are outlined.
+    """Draw a heatmap, row 1 on top, column 1 on the left; cells with a small p-value are outlined.
 
     Args:
         drawing: matplotlib's figure. Axes would take most of the time of a drawing, so the cells are put into the
@@ -238,7 +238,7 @@ def overview(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _grids(entries: Sequence[Entry]) -> list[tuple[Kind, int]]:
-    """Return the grids that some results have, each with one of its kinds: those of images apart from those of clips."""
+    """Return the grids of some results, each with a kind of its medium."""
     by_shape = {(entry.kind.shape(n), n): entry.kind for entry in reversed(entries) for n in reversed(entry.grids)}
     return [(by_shape[key], key[1]) for key in once((entry.kind.shape(n), n) for entry in entries for n in entry.grids)]
 
@@ -249,7 +249,7 @@ def _section(kind: Kind) -> str:
 
 
 def _overview(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind, name: str, part: str) -> Sketch:
-    """Return the small heatmaps of some results at one grid."""
+    """Return the small heatmaps of some results at a grid."""
     entries = [entry for entry, _ in known]
     names = lettering.short(entry.model for entry in entries)
     several = len(names) > 1
@@ -287,7 +287,7 @@ def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
-    """Return the drawing of cells over results, at one grid."""
+    """Return the box plots of cells over results at a grid."""
     entries, values = [entry for entry, _ in known], np.array([found.score for _, found in known])
     mean = values.mean(axis=0)
     over, models = counted(len(entries), "result"), model_names(entries)
@@ -310,7 +310,7 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
 
 
 def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, across: float) -> Any:
-    """Draw the mean heatmap, and the box of each cell beside or below it."""
+    """Draw the mean heatmap, and the box plots of its cells beside or below."""
     models = model_names(entries)
     marks = model_marks(models)
     key = canvas.key_height(marks, across - 2 * EDGE)
@@ -362,7 +362,8 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     axes.set(
         xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4)
     )
-    half = 50 / cells  # of an even share: there the axis begins, or at 0 where some share is lower
+    # The axis begins at half of an even share, or at 0 where some share is lower.
+    half = 50 / cells
     axes.set_ylim(0.0 if least < half else half, None)
 
 
@@ -370,14 +371,14 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
 
 
 def model_look(models: Sequence[str], model: str, **more: Any) -> Mark:
-    """Return the mark of a model among others: with a shape and a colour that no other has for up to six models, else one for all."""
+    """Return a model's mark: distinct shape and colour among up to six models, else the same mark for all."""
     known = once(models)
     k = known.index(model) if len(known) <= len(palette.MARKERS) else None
     return Mark("", "o" if k is None else palette.MARKERS[k], palette.SERIES_LIGHT[k or 0], **more)
 
 
 def model_marks(models: Sequence[str]) -> list[Mark]:
-    """Return the legend that names each model's colour.
+    """Return the legend of the models' colours.
 
     Empty for one model, and for more models than there are marks.
     """

@@ -60,7 +60,8 @@ def _table(
     shown = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in rows]
     named = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in heads]
     left, above = _room(shown, named)
-    beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))  # the last head leans over the right edge
+    # The last head is turned and leans over the right edge.
+    beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))
     side = min(
         widest, (across - left - EDGE) / len(heads), (across - left - EDGE - beyond) / max(0.5, len(heads) - 0.5)
     )
@@ -83,7 +84,7 @@ def _table(
 
 
 def _cell(axes: Any, row: int, column: int, colour: str | None, text: str, told: str, size: float) -> None:
-    """Draw a cell with its number; without a colour it is empty, and outlined."""
+    """Draw a cell with its number; a cell without a colour is empty and outlined."""
     from matplotlib.patches import Rectangle
 
     looks = {"facecolor": colour, "edgecolor": INK} if colour else {"fill": False, "edgecolor": INK, "alpha": 0.5}
@@ -139,7 +140,7 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
 
 
 def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
-    """Draw the index of one benchmark and model, or N/A."""
+    """Draw the index of a benchmark and model, or N/A."""
     who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
     if point.valid and point.value is not None:
         label = f"({short(point.value)})" if point.contradicted else short(point.value)
@@ -224,7 +225,7 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
 
 
 def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float) -> None:
-    """Draw one correlation, outlined where its interval leaves out 0."""
+    """Draw a correlation, outlined where the interval leaves out 0."""
     from matplotlib.patches import Rectangle
 
     if a == b:

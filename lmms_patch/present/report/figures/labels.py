@@ -83,6 +83,7 @@ def place(
     dense = [sum(math.dist(p, q) < 0.6 for q in marks) for p in points]
     hard = np.array([(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in marks]).reshape(-1, 4)
     soft = np.array(lines, float).reshape(-1, 4)
+    # Points in dense parts choose first, as they have the fewest places.
     order = sorted(range(len(points)), key=lambda k: (-dense[k], k))
     best: list[Placed | None] = [None] * len(points)
     for _ in range(_ROUNDS):
@@ -91,7 +92,8 @@ def place(
             best = found
         if None not in best:
             break
-        order.sort(key=lambda k: found[k] is not None)  # those that found no place go first
+        # Names without a place choose first in the next round.
+        order.sort(key=lambda k: found[k] is not None)
     return best
 
 
@@ -103,7 +105,7 @@ def _in_order(
     hard: Array,
     soft: Array,
 ) -> list[Placed | None]:
-    """Place the names one after the other; each keeps clear of those before it."""
+    """Place the names in turn, each clear of the names placed before."""
     out: list[Placed | None] = [None] * len(points)
     for i in order:
         taken = [one for one in out if one is not None]
@@ -133,10 +135,10 @@ def _best(
     free &= ~_touching(boxes, hard).any(axis=1) & ~_touching(boxes, taken).any(axis=1)
     costs = np.where(free, _DISTANCES + _OVER_LINE * _touching(boxes, soft).sum(axis=1) + _DETOURS, np.inf)
     cheapest = np.argsort(costs, kind="stable")[: int(free.sum())]
-    others = hard[
-        ~_touching(np.array([[*point, *point]]), hard)[0]
-    ]  # marks that lie on this one cannot be told apart anyway
+    # Marks on top of this mark cannot be told apart anyway, so they block no place.
+    others = hard[~_touching(np.array([[*point, *point]]), hard)[0]]
     in_crowd = None
+    # In portions, the cheapest first: most names find a place among the first few.
     for k in range(0, len(cheapest), _AT_ONCE):
         some = boxes[cheapest[k : k + _AT_ONCE]]
         ends, near = _leaders(middle, some)
@@ -145,13 +147,14 @@ def _best(
         whole = clear & (near | ~_through(ends, others).any(axis=1))
         if whole.any():
             return _placed(some, ends, near, int(whole.argmax()))
-        if in_crowd is None and clear.any():  # in a crowd, a leader may cross marks
+        # In a crowd, a leader may cross marks.
+        if in_crowd is None and clear.any():
             in_crowd = _placed(some, ends, near, int(clear.argmax()))
     return in_crowd
 
 
 def _placed(boxes: Array, ends: Array, near: Mask, k: int) -> Placed:
-    """Return one of some places in plain numbers."""
+    """Return a place, out of several, in plain numbers."""
     left, bottom, right, top = map(float, boxes[k])
     x, y, u, v = map(float, ends[k])
     return Placed((left, bottom, right, top), None if near[k] else ((x, y), (u, v)))
@@ -169,7 +172,7 @@ def _leaders(point: Array, boxes: Array) -> tuple[Array, Mask]:
 
 
 def _touching(boxes: Array, others: Array) -> Mask:
-    """Return which boxes overlap which others, or nearly: shape (boxes, others)."""
+    """Return which boxes overlap or nearly overlap which of ``others``: shape (boxes, others)."""
     left, bottom, right, top = (boxes[:, k, None] for k in range(4))
     return (
         (others[:, 0] < right + _PAD)
@@ -185,7 +188,8 @@ def _through(lines: Array, boxes: Array) -> Mask:
     for axis in (0, 1):
         start, step = lines[:, axis, None], (lines[:, axis + 2] - lines[:, axis])[:, None]
         low, high = boxes[:, axis], boxes[:, axis + 2]
-        along = np.abs(step) < 1e-12  # the line runs along these sides: it lies between them, or goes through no box
+        # A line parallel to a side never crosses it: the line is between both sides or outside the box.
+        along = np.abs(step) < 1e-12
         a, b = (low - start) / np.where(along, 1.0, step), (high - start) / np.where(along, 1.0, step)
         between = np.where((low < start) & (start < high), 0.0, 2.0)
         first = np.maximum(first, np.where(along, between, np.minimum(a, b)))
@@ -194,7 +198,7 @@ def _through(lines: Array, boxes: Array) -> Mask:
 
 
 def _crossing(lines: Array, others: Array) -> Mask:
-    """Return which lines cross which others, shape (lines, others): the ends of each lie on different sides of the other."""
+    """Return which lines cross which of ``others``, shape (lines, others)."""
 
     def side(a: Array, b: Array, c: Array) -> Array:
         """Return the sign of the turn from a over b to c."""

@@ -37,7 +37,7 @@ def _advance(character: str) -> float:
 
 @functools.cache
 def _font() -> FT2Font:
-    """Return the font at 100 points: one of our own, because those of matplotlib change their size."""
+    """Return the font at 100 points, loaded separately, because matplotlib changes the size of its fonts."""
     from matplotlib.font_manager import findfont
     from matplotlib.ft2font import FT2Font
 
@@ -58,7 +58,7 @@ def height(lines: int, size: float = SIZE) -> float:
 
 @functools.lru_cache(4096)
 def fit(given: str, room: float, size: float = SIZE, lines: int = 2) -> str:
-    """Return a name that fits: wrapped where it is too long for a line, its middle left out where it is too long for all lines.
+    """Return a name wrapped to fit, with the middle left out where the name is too long for all lines.
 
     It is broken after separators, unless breaking inside words keeps half as much again of it.
 
@@ -76,7 +76,7 @@ def fit(given: str, room: float, size: float = SIZE, lines: int = 2) -> str:
 
 
 def _longest(whole: str, room: float, size: float, lines: int, breaks: re.Pattern[str] | None) -> list[str]:
-    """Return as much of a text as fits, in lines; empty where nothing of it does."""
+    """Return as much of a text as fits, in lines; empty where nothing fits."""
     for most in range(min(len(whole), int(lines * room * 72 / size / 0.25)), 3, -1):
         shown = line(whole, most)
         wrapped = _wrapped(breaks.split(shown) if breaks else list(shown), room, size)
@@ -111,7 +111,7 @@ def short(models: Iterable[str]) -> dict[str, str]:
 
 
 def of_several(models: Iterable[str]) -> str:
-    """Return the sentence that gives the whole names of models that have short ones (``explained``).
+    """Return the sentence on the whole names of models with short names (``explained``).
 
     Empty for one model.
     """
@@ -120,7 +120,7 @@ def of_several(models: Iterable[str]) -> str:
 
 
 def explained(names: Mapping[str, str], shown: Sequence[str] | None = None) -> str:
-    """Return the sentence that gives the whole names of shortened ones; empty where none is."""
+    """Return the sentence on the whole names of shortened names; empty where nothing was shortened."""
     pairs = [
         f"{names[model]} is {line(model)}"
         for model in (names if shown is None else shown)

@@ -27,7 +27,7 @@ _STEP, _ROW = 0.13, 0.2
 
 
 def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
-    """Draw ranking, task types, and relative change, of each group of models that can be compared.
+    """Draw ranking, task types, and relative change, for each group of comparable models.
 
     Of the index that the tables rank by; none of a single model.
     """
@@ -46,7 +46,8 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
             len(known),
             words,
         )
-    if not medium_of(points).instead:  # task types and grids are the papers', which are of images
+    # Task types and grids are the papers', which are of images.
+    if not medium_of(points).instead:
         yield from _types(points)
         yield from _changes(points)
 
@@ -69,7 +70,7 @@ def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
 
 
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
-    """Draw a mean with its interval; nothing where it is not defined."""
+    """Draw a mean with its interval; nothing for an undefined mean."""
     if estimate.value is None:
         return
     canvas.interval(axes, estimate, place, _look(k), f"{who}: {wording.said(estimate, signed)}")
@@ -179,7 +180,7 @@ def _counts(rows: Sequence[Standing]) -> str:
 def _type_panel(
     axes: Any, rows: Sequence[Standing], order: Sequence[str], grids: Sequence[int], places: Sequence[float], what: str
 ) -> None:
-    """Draw the means of one task type."""
+    """Draw the means of a task type."""
     axes.axvline(0, color=INK, linewidth=0.7, zorder=1)
     for place, model in zip(places, order, strict=True):
         mine = [row for row in rows if row.model == model]
@@ -244,7 +245,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def _change(axes: Any, row: Change, place: float, k: int) -> None:
-    """Draw one relative change; a very large one is written at the edge."""
+    """Draw a relative change; a very large change is written at the edge."""
     value = 100 * (row.relative.value or 0)
     told = f"{row.model}{f', {TYPES[row.type]}' if row.type in TYPES else ''}: {wording.number(value, True, 1)} %"
     if abs(value) <= CHANGE_EDGE:

@@ -29,7 +29,7 @@ _TICKS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
-    """Yield both drawings, of the tasks that show relevant and adversarial boxes."""
+    """Yield both drawings for tasks with relevant and adversarial boxes."""
     shown = [entry for entry in entries if entry.result.magic and entry.result.magic.variant == "all"]
     if any(_both(entry, mean) for entry in shown for mean in ("micro", "macro")):
         yield _precision_recall(shown)
@@ -38,19 +38,19 @@ def drawings(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 
 def _known(entry: Entry, *names: str) -> list[Estimate] | None:
-    """Return some numbers of a result; None where one is not defined."""
+    """Return some numbers of a result; None unless all are defined."""
     given = [entry.whole.measures.get(name) for name in names]
     known = [one for one in given if one is not None and one.value is not None]
     return known if len(known) == len(names) else None
 
 
 def _both(entry: Entry, mean: str) -> list[Estimate] | None:
-    """Return recall and precision; None where one is not defined."""
+    """Return recall and precision; None unless both are defined."""
     return _known(entry, f"magiscore_recall_{mean}", f"magiscore_precision_{mean}")
 
 
 def _answered(entry: Entry, metric: str) -> list[Estimate] | None:
-    """Return F1 and the share of right answers; None where one is not defined."""
+    """Return F1 and the share of right answers; None unless both are defined."""
     return _known(entry, "magiscore_f1_macro", metric)
 
 
@@ -142,7 +142,7 @@ def _squares(titles: Sequence[str], across: float, entries: Sequence[Entry], nam
 
 
 def _is_named(entries: Sequence[Entry]) -> bool:
-    """Return whether there are too many models for a legend, so that names stand beside points."""
+    """Return whether names stand beside points because models outnumber the legend's marks."""
     return len(palette.MARKERS) < len({entry.model for entry in entries}) <= NAMED
 
 
@@ -190,7 +190,7 @@ def _keyed(entries: Sequence[Entry]) -> str:
 
 
 def _missing(entries: Sequence[Entry]) -> str:
-    """Return the sentence on results that are not drawn."""
+    """Return a sentence on the results missing from the drawing."""
     out = [f"{entry.model} ({mean})" for entry in entries for mean in ("micro", "macro") if not _both(entry, mean)]
     return f" Not drawn, since not defined: {listed(out, 6)}." if out else ""
 

@@ -61,7 +61,7 @@ def _unit(scale: str) -> str:
 
 @dataclass(frozen=True)
 class Both:
-    """FIP and MPP of one result, over the same docs.
+    """FIP and MPP of a result, over the same docs.
 
     Attributes:
         entry: the result.
@@ -83,16 +83,15 @@ def both(entry: Entry, n: int) -> Both | None:
     full: Estimate | None = entry.whole.measures.get("fip")
     grid = entry.whole.grid(n)
     if full is not None and grid and grid.fip is not None and grid.fip != full.value:
-        full = Estimate(
-            grid.fip, None, None, None, best.n if best else full.n, full.clusters, 0
-        )  # of fewer docs: no interval is known
+        # This FIP is over fewer docs than the run's, and only its value is stored.
+        full = Estimate(grid.fip, None, None, None, best.n if best else full.n, full.clusters, 0)
     if full is None or best is None or full.value is None or best.value is None:
         return None
     return Both(entry, full, best)
 
 
 def whole_and_best(entries: Sequence[Entry]) -> Iterator[Sketch]:
-    """Draw MPP over FIP, a panel per grid; one drawing per scale of the metrics."""
+    """Draw MPP over FIP, a panel per grid and a drawing per scale of the metrics."""
     for words, of_medium in by_medium((entry for entry in entries if entry.kind.index), lambda entry: entry.words):
         yield from _of_medium(of_medium, words, "fip-mpp-time" if words.instead else "fip-mpp")
 
@@ -110,7 +109,7 @@ def _of_medium(entries: Sequence[Entry], words: Words, name: str) -> Iterator[Sk
 
 
 def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Words, name: str) -> Sketch:
-    """Return the drawing of MPP over FIP for one scale."""
+    """Return the drawing of MPP over FIP for a scale."""
     panels = dict(list(grids.items())[:PANELS])
     everything = [one for rows in panels.values() for one in rows]
     models = once(one.entry.model for one in everything)
@@ -225,7 +224,7 @@ def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str],
 
 
 def _middle(rows: Sequence[Both]) -> Both:
-    """Return the point that is nearest to the mean of all."""
+    """Return the point nearest to the mean of all points."""
     x = sum(one.full.value or 0.0 for one in rows) / len(rows)
     y = sum(one.best.value or 0.0 for one in rows) / len(rows)
     return min(rows, key=lambda one: ((one.full.value or 0.0) - x) ** 2 + ((one.best.value or 0.0) - y) ** 2)
@@ -319,7 +318,7 @@ def _draw_rows(
 
 
 def _scores(axes: Any, entry: Entry, numbers: Sequence[Estimate | None], looks: Sequence[Mark], place: float) -> None:
-    """Draw the numbers of one result, one under the other."""
+    """Draw the numbers of a result, stacked."""
     points = [look for look in looks if look.shape != "|"]
     for look, estimate in zip(looks, numbers, strict=True):
         if estimate is None or estimate.value is None:
@@ -342,7 +341,7 @@ _HIDDEN = {
 
 
 def boxes_hidden(entries: Sequence[Entry]) -> Iterator[Sketch]:
-    """Draw how far the score falls with each set of docs' own boxes hidden.
+    """Draw the fall of the score with each set of docs' boxes hidden.
 
     One drawing per scale, split where there are many.
     """
