@@ -277,7 +277,8 @@ def has_stderr(aggregation: Any) -> bool:
 
     try:
         known = _with_stderr.get(aggregation)
-    except TypeError:  # an object that nothing can refer to weakly
+    except TypeError:
+        # an object that nothing can refer to weakly
         return stderr_for_metric(aggregation, 1) is not None
     if known is None:
         known = _with_stderr[aggregation] = stderr_for_metric(aggregation, 1) is not None
@@ -330,7 +331,8 @@ WRITTEN_BY = {
     **dict.fromkeys(
         ("llava_vid", "oryx"), re.compile(r"Video .* (can not load|generate failed), check the source", re.DOTALL)
     ),
-    "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),  # the server sent no text
+    # the server sent no text
+    "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }
 """The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""

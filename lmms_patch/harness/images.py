@@ -81,7 +81,8 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     try:
         task = manager.load_task_or_group([base])[base]
         len(task.eval_docs)
-    except (Exception, SystemExit) as error:  # a MAGIC task without its data refuses to load
+    except (Exception, SystemExit) as error:
+        # a MAGIC task without its data refuses to load
         raise CannotWrapError(f"{base}: its dataset cannot be loaded here: {one_line(error)}") from None
     return task
 
@@ -105,7 +106,8 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
             try:
                 # the last image: those of in-context examples come first
                 out[digest] = media.decode(docs.visuals(row)[-1])
-            except Exception:  # a broken file: the doc is shown without it
+            except Exception:
+                # a broken file: the doc is shown without it
                 continue
     if wanted and not out:
         raise CannotWrapError(
@@ -118,7 +120,8 @@ def _media(task: Any, row: Any) -> list[Any]:
     """Return the images that a doc shows, undecoded; none where the task cannot show it."""
     try:
         return list(media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals))
-    except Exception:  # a broken file: the grid is drawn without it
+    except Exception:
+        # a broken file: the grid is drawn without it
         return []
 
 
@@ -126,5 +129,6 @@ def _decoded(medium: Any) -> Image.Image | None:
     """Return an image; None where it cannot be read."""
     try:
         return media.decode(medium)
-    except Exception:  # as above
+    except Exception:
+        # as above
         return None

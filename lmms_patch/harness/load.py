@@ -38,7 +38,8 @@ def text_only(
     lookup.require_base(manager, spec)
     if manager.task_index[base]["type"] not in ("task", "python_task"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
-    manager._lmms_patch_text_only = True  # do not download videos: nothing is shown
+    # do not download videos: nothing is shown
+    manager._lmms_patch_text_only = True
     configs.check(manager, spec)
     with named(manager, base):
         loaded = manager.load_task_or_group([base])

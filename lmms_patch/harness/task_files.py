@@ -58,7 +58,8 @@ def _read(path: Any) -> Any:
     try:
         with open(path, "rb") as file:
             return yaml.load(file, _Loader)
-    except Exception:  # the host reads it then, or says what is wrong with it
+    except Exception:
+        # the host reads it then, or says what is wrong with it
         return None
 
 
@@ -78,7 +79,8 @@ def _loader() -> Any:
             from lmms_eval.utils import ignore_constructor
 
             super().__init__(stream)
-            tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}  # anybody may have added to these
+            # anybody may have added to these
+            tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}
             vars(self).update(
                 tables, yaml_constructors={**tables["yaml_constructors"], "!function": ignore_constructor}
             )

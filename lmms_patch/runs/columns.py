@@ -37,7 +37,8 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
     out = dict(values)
     native: set[tuple[str, str]] = set()
     for result in results:
-        if result.kind.name != "magic":  # all metrics of a MAGIC task are ours
+        # all metrics of a MAGIC task are ours
+        if result.kind.name != "magic":
             native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
         for metric, estimate in estimates(result).items():
             key = f"{metric}_stderr,{result.filter}"
@@ -122,7 +123,8 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
         ):
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
-        one = known.get(name)  # not the column, which nothing checks
+        # not the column, which nothing checks
+        one = known.get(name)
         if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
             out[f"{name}_stderr"] = float(one.se)
     return out

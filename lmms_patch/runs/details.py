@@ -337,7 +337,8 @@ class Details(Struct):
     settings: Settings = Settings()
     higher_is_better: dict[str, bool] = {}
     donors: Donors = Donors()
-    analysis: Analysis = cast(Any, None)  # left out where nothing was scored; never null
+    # left out where nothing was scored; never null
+    analysis: Analysis = cast(Any, None)
     gate: Literal[0, 1] | UnsetType | None = UNSET
     made: Made | UnsetType = UNSET
     tst_details: TstDetails | UnsetType = UNSET
@@ -374,7 +375,8 @@ class MagicDetails(Struct):
     settings: MagicSettings = MagicSettings()
     higher_is_better: dict[str, bool] = {}
     made: Made | UnsetType = UNSET
-    magic: MagicNumbers = cast(Any, None)  # left out where the statistics failed; never null
+    # left out where the statistics failed; never null
+    magic: MagicNumbers = cast(Any, None)
 
 
 class ObjectColumns(Struct):

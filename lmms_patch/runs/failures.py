@@ -270,7 +270,8 @@ def too_many(records: Sequence[Record], key: Key) -> str:
                 else f"{failed / asked:.2%}, more than {most:.1%} of a part"
             )
             mend = _ask_again(texts[0])
-            if kind.every_order and key != TURNS:  # one view stands in place of its orders
+            # one view stands in place of its orders
+            if kind.every_order and key != TURNS:
                 return f"{failed} of {asked} views of {what} have a failed call ({share}); {mend}"
             return f"{failed} of {asked} calls for {what} failed ({share}); {mend}"
     return ""

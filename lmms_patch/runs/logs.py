@@ -213,7 +213,8 @@ def _read(text: bytes, shared: Shared, where: str) -> Line:
         return Line(fields.patch, fields.doc_id, fields.filtered_resps, fields.input, fields.target, record=record)
     except RecordError as error:
         raise RecordError(f"{where}: {error}; {CHANGED}") from None
-    except (ValueError, RecursionError):  # a number that is none, half a character: JSON that Python reads
+    except (ValueError, RecursionError):
+        # a number that is none, half a character: JSON that Python reads
         return _slowly(text, shared, where)
 
 
@@ -246,7 +247,8 @@ def answers_of(line: Line) -> list[str | None]:
     """
     given, own = line.filtered_resps, len(line.record.views) if line.record.is_asked else 0
     asked = own + len(line.record.wrong_views)
-    if asked == 1 and not isinstance(given, list):  # the harness writes a single answer without its list
+    # the harness writes a single answer without its list
+    if asked == 1 and not isinstance(given, list):
         given = [] if given is None else [given]
     each = len(given) // asked if isinstance(given, list) and asked else 0
     if not each or each * asked != len(given):

@@ -81,7 +81,8 @@ def measures(result: Result) -> dict[str, Estimate]:
         out |= _of_magic(magic)
         out["score"] = out[metric]
     found = result.details.get("tst_details")
-    if found:  # means over fold seeds; the harness's own number is of the first seed
+    # means over fold seeds; the harness's own number is of the first seed
+    if found:
         out |= _of_tst(found, numbers)
         out |= {
             "score": out["tst"],

@@ -106,7 +106,8 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
             name: column.dictionary_encode() if COLUMNS[name] == SHARED_TEXT else column
             for name, column in columns.items()
         }
-    except (ValueError, OverflowError):  # half a character (UnicodeEncodeError), a number of more than 64 bits
+    except (ValueError, OverflowError):
+        # half a character (UnicodeEncodeError), a number of more than 64 bits
         return {name: pa.nulls(len(flat), kind) for name, kind in COLUMNS.items()}
 
 

@@ -157,7 +157,8 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
         return data
     if isinstance(told, dict) and "digest" in told:
         told = {**told, "digest_found": digests.of_file(data)}
-        if not {"file", "sha256"} & set(told):  # the objects stand in the results file
+        # the objects stand in the results file
+        if not {"file", "sha256"} & set(told):
             return {**data, "lmms_patch": told}
     if not isinstance(told, dict) or not isinstance(told.get("sha256"), str):
         raise RecordError(
@@ -203,7 +204,8 @@ def samples_file(results: Path, task: str) -> Path | None:
     try:
         path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
         return path if path.is_file() else None
-    except (ValueError, OSError):  # a name with a separator, which would lead elsewhere, or one that no file can have
+    except (ValueError, OSError):
+        # a name with a separator, which would lead elsewhere, or one that no file can have
         return None
 
 

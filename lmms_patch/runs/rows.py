@@ -186,7 +186,8 @@ class _Doc:
         self.of_record += record.wrong_views
         rows = np.flatnonzero(self.asked)
         self.chosen = np.zeros(len(self.views), bool)
-        self.chosen[rows[list(record.best.values())]] = True  # places among the views that were asked
+        # places among the views that were asked
+        self.chosen[rows[list(record.best.values())]] = True
         self.answers: list[str | None] = [None] * len(self.views)
         for row, answer in zip(rows.tolist(), answers_of(line), strict=True):
             self.answers[row] = None if self.views[row].failed is not None else answer

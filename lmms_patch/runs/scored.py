@@ -54,7 +54,7 @@ class ScoredView(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Baseline:
-    """One uninformed (or gold) answer of a doc, scored by the base task.
+    """An uninformed answer of a doc, or its gold, scored by the base task.
 
     Attributes:
         answer: what was answered.
@@ -68,7 +68,7 @@ class Baseline:
     scores: Mapping[str, Scalar]
 
     def record(self) -> record.Baseline:
-        """Return the answer as a record holds it; items equal to their scalar are left out."""
+        """Return the answer in the form for a record; items equal to their scalar are left out."""
         items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
         return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
 

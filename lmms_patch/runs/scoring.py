@@ -37,13 +37,15 @@ def _number(value: Any) -> Scalar:
     """Return a finite number as a float, else None. NumPy scalars and booleans count as numbers."""
     if type(value) is not float and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if type(value) is float:  # most are; the question below costs ten times as much
+    # most are; the question below costs ten times as much
+    if type(value) is float:
         return value if math.isfinite(value) else None
     if not isinstance(value, numbers.Real):
         return None
     try:
         value = float(value)
-    except OverflowError:  # a whole number of more than 308 digits
+    except OverflowError:
+        # a whole number of more than 308 digits
         return None
     return value if math.isfinite(value) else None
 
@@ -103,7 +105,8 @@ def plain(value: Any) -> Any:
     if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # without its subclass, which msgspec cannot encode
+        # without its subclass, which msgspec cannot encode
+        return str.__str__(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):

@@ -87,7 +87,8 @@ class Table:
     ) -> None:
         self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
         self.logged = [record for record in records if _has(record, metric)]
-        if not as_given:  # a log's lines stand in the order of the ranks, and bootstrap draws go by place
+        # a log's lines stand in the order of the ranks, and bootstrap draws go by place
+        if not as_given:
             self.logged.sort(key=lambda record: record.doc_id)
         self.kind = self.logged[0].task_kind if self.logged else RCI
         """The kind of task that the records are of; that of images without records."""

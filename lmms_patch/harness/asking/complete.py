@@ -65,7 +65,8 @@ class Complete:
             raise
         except Exception as error:
             answers = self._one_by_one(ask, requests, [compat.Lost(one_line(error))] * len(requests))
-            if not self._answered and all(map(_is_lost, answers)):  # most likely it raises on all such requests
+            # most likely it raises on all such requests
+            if not self._answered and all(map(_is_lost, answers)):
                 self._given_up = one_line(error)
         self._answered = self._answered or not all(map(_is_lost, answers))
         return answers
@@ -115,7 +116,8 @@ class Complete:
         try:
             with self._swallowed() as errors:
                 answers = list(ask([request]))
-        except Exception as error:  # some adapters hand on what another request left, and fail where there was none
+        except Exception as error:
+            # some adapters hand on what another request left, and fail where there was none
             return compat.Lost(one_line(error))
         if len(answers) != 1:
             return compat.Lost(_UNEQUAL)

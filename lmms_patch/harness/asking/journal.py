@@ -130,7 +130,8 @@ class Journal:
         self._own = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.sqlite"
         # no transaction begins by itself: ``write`` begins its own
         self._db: sqlite3.Connection | None = sqlite3.connect(self._own, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # whoever else finds the file is told that its run is alive
+        # whoever else finds the file is told that its run is alive
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._db.execute(_TABLE)
         self._db.execute(_PLACE)
         self._db.execute("INSERT INTO place VALUES (?, ?)", _place_of(folder))
@@ -187,7 +188,8 @@ class Journal:
         try:
             with contextlib.closing(self._open(file, 0)) as db:
                 told = db.execute("SELECT folder, inode FROM place").fetchone()
-        except (sqlite3.Error, OSError):  # of an earlier version, or damaged, or of a run that is alive
+        except (sqlite3.Error, OSError):
+            # of an earlier version, or damaged, or of a run that is alive
             return True
         # one of the two is enough: a folder that is renamed keeps its number
         if told is None or any(one == own for one, own in zip(told, _place_of(self.folder), strict=True)):
@@ -216,7 +218,8 @@ class Journal:
                         found |= {key: answer for key, answer in read.items() if answer is not None}
             except (sqlite3.Error, OSError) as error:
                 busy = "locked" in str(error)
-                if busy and self._world > 1:  # most likely another rank of this run, which began a moment earlier
+                # most likely another rank of this run, which began a moment earlier
+                if busy and self._world > 1:
                     continue
                 why = "the run that writes it is still alive" if busy else f"it cannot be read: {line(error)}"
                 log().warning(f"answers in {file} are not used: {why}")
@@ -270,7 +273,8 @@ class Journal:
 
         Where they are not, say so, and end with status 2: the host ends with 0.
         """
-        if has_failed():  # a scorer that raised is mended, and the same command typed again
+        # a scorer that raised is mended, and the same command typed again
+        if has_failed():
             return
         with contextlib.suppress(OSError):
             found = (path for path in self.folder.parents[1].rglob("*_results.json") if path.is_file())
@@ -282,7 +286,8 @@ class Journal:
                 )
             elif states:
                 shutil.rmtree(self.folder, ignore_errors=True)
-                self.folder.parent.rmdir()  # fails where another run has its journal
+                # fails where another run has its journal
+                self.folder.parent.rmdir()
 
     def _close(self) -> None:
         if self._db is not None:
@@ -352,6 +357,7 @@ def _read(text: Any) -> Any:
                 return GenerationResult(answer, TokenCounts(**counts))
             case {"text": str(answer), **more} if not more:
                 return answer
-    except (ValueError, TypeError, RecursionError):  # no JSON, or counts that this version of the host does not have
+    except (ValueError, TypeError, RecursionError):
+        # no JSON, or counts that this version of the host does not have
         pass
     return None

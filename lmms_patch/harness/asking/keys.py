@@ -120,7 +120,8 @@ class Digests:
         if doc_id not in self._known:
             try:
                 self._known[doc_id] = _digest(self._parts(doc_id)).hex()
-            except Exception as error:  # any dataset, any format: an answer that cannot be kept is asked again
+            except Exception as error:
+                # any dataset, any format: an answer that cannot be kept is asked again
                 if not self._failed:
                     log().warning(
                         f"{self._task.spec.name}: answers are not kept where a doc cannot be read (doc {doc_id}: {one_line(error)})"

@@ -46,7 +46,8 @@ def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     places.
     """
     results = _evaluate(original, *args, **kwargs)
-    if results is not None:  # None on all ranks but the first
+    # None on all ranks but the first
+    if results is not None:
         add_errors(results)
     return results
 
@@ -209,7 +210,8 @@ class Asker:
             rounds = asking.rounds()
             wanted: Sequence[Instance] | None = next(rounds, None)
             while wanted is not None:
-                spare = [own[place] for place in [*answers, *own][:1]]  # most often one that was asked before
+                # most often one that was asked before
+                spare = [own[place] for place in [*answers, *own][:1]]
                 found = dict(zip(map(_place, wanted), self._in_portions(model, kind, wanted, bar, spare), strict=True))
                 answers |= found
                 try:

@@ -106,7 +106,8 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
     """
     try:
         told = settings()
-        _examples_of(told, DRAWN[variant])  # read now, so that a mistake in them is told before a model is asked
+        # read now, so that a mistake in them is told before a model is asked
+        _examples_of(told, DRAWN[variant])
         dataset, left_out = _load(told, data)
         rows = [{**row, "data": data} for item in dataset.items for row in _rows(dataset, item, variant, told.seed)]
         if not rows:
@@ -167,7 +168,8 @@ def _stamp(path: str) -> tuple[Any, ...]:
             else []
         )
         return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-    except OSError:  # the folder cannot be read: reading the dataset says so
+    except OSError:
+        # the folder cannot be read: reading the dataset says so
         return ()
 
 
@@ -301,7 +303,8 @@ def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | No
         or not all(text.strip() for text in texts)
         or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers)
     ):
-        return None  # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
+        # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
+        return None
     chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
     boxes = [item.boxes[place] for place in drawn.places]
     image = draw(

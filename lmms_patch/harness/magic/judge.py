@@ -67,10 +67,14 @@ class Judge:
         self._cache = VerdictCache(settings.cache, _warn)
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._row: tuple[str, int] = ("", 0)  # the reason of the last failures, and how many there were in a row
-        self._trying = False  # whether the next failure ends the asking again (``resume``)
-        self._answered = False  # whether any reply came so far
-        self._refused = 0  # questions that were refused before any reply came
+        # the reason of the last failures, and how many there were in a row
+        self._row: tuple[str, int] = ("", 0)
+        # whether the next failure ends the asking again (``resume``)
+        self._trying = False
+        # whether any reply came so far
+        self._answered = False
+        # questions that were refused before any reply came
+        self._refused = 0
         self._provider: Any = None
         self._address = ""
 
@@ -121,7 +125,8 @@ class Judge:
             verdicts = dict(zip(different, pool.map(one, different), strict=True))
         except BaseException:
             self.stopped = self.stopped or "the run was interrupted"
-            self._over.set()  # ends the pauses between tries
+            # ends the pauses between tries
+            self._over.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         pool.shutdown()
@@ -251,7 +256,8 @@ class Judge:
         request = Request(messages=[{"role": "user", "content": text}], config=provider.config)
         try:
             response = _within(self.settings.timeout, lambda: _quietly(lambda: provider.evaluate(request)))
-        except AttributeError as error:  # the provider calls strip() on the text of a reply that has none
+        except AttributeError as error:
+            # the provider calls strip() on the text of a reply that has none
             if error.name == "strip" and error.obj is None:
                 raise NoTextError from None
             raise
@@ -372,7 +378,8 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
     def run() -> None:
         try:
             done.put((True, work()))
-        except BaseException as error:  # handed to the caller
+        except BaseException as error:
+            # handed to the caller
             done.put((False, error))
 
     # a daemon: a server that never answers must not keep the process alive

@@ -55,7 +55,7 @@ class NoProviderError(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed request.
+    """A failed request to the judge.
 
     Attributes:
         reason: a word for the cause, the same for all failures of that cause.

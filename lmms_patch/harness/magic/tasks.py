@@ -65,9 +65,11 @@ def bind(task: Any) -> None:
     Raises:
         OptionError: a setting, of the task or the judge, has a value that is not allowed.
     """
-    JudgeSettings.from_env(os.environ)  # read for its errors, before a model is asked
+    # read for its errors, before a model is asked
+    JudgeSettings.from_env(os.environ)
     if judge_model() is not None:
-        _judge().resume()  # a judge that was given up while another model was scored may be back
+        # a judge that was given up while another model was scored may be back
+        _judge().resume()
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -190,7 +192,8 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
         asked["full"] = lambda: judge.full(doc["question"], own, doc["full_answer"])
     else:
         said |= {"short": False, "full": False}
-    if not doc["full_answer"]:  # the judge is not asked, and says that there is no gold answer
+    # the judge is not asked, and says that there is no gold answer
+    if not doc["full_answer"]:
         said.pop("full", None)
         asked["full"] = lambda: judge.full(doc["question"], own, "")
     if doc["variant"] == "selfheal":

@@ -71,7 +71,8 @@ class Embedder:
         Raises:
             OptionError: a vector that is not finite, or too little memory.
         """
-        with self._lock:  # folds are threads
+        # folds are threads
+        with self._lock:
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             if new:
                 self._known |= dict(zip(new, self._computed(new), strict=True))
@@ -146,7 +147,8 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     net, report = AutoModel.from_pretrained(
         asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
     )
-    if lacking := sorted(key for key in report["missing_keys"] if "pooler" not in key):  # a pooler is not used
+    # a pooler is not used
+    if lacking := sorted(key for key in report["missing_keys"] if "pooler" not in key):
         raise OptionError(
             f"embeddings={asked.name}: {len(lacking)} weights are missing, such as {lacking[0]}; give a folder with all weights"
         )
@@ -197,7 +199,8 @@ def _most_tokens(tokenizer: Any, config: Any) -> int:
     """Return the most tokens of a text: the tokenizer's limit, or where it has none that of the model's positions."""
     if tokenizer.model_max_length < _MOST_TOKENS:
         return int(tokenizer.model_max_length)
-    return int(getattr(config, "max_position_embeddings", 514)) - 2  # some models count positions from 2
+    # some models count positions from 2
+    return int(getattr(config, "max_position_embeddings", 514)) - 2
 
 
 def _digest(net: Any) -> str:

@@ -17,7 +17,8 @@ from lmms_eval.protocol import ChatMessages
 from lmms_patch.harness.models.vision import hasten
 from lmms_patch.resources import folder
 
-NO_IMAGE = object()  # stands for the image of a sample that has none, so that the adapter keeps the sample
+# stands for the image of a sample that has none, so that the adapter keeps the sample
+NO_IMAGE = object()
 
 
 class MosaicVLM(LFM2_5_VL):

@@ -77,7 +77,8 @@ class _TextOnlyModel(lmms):
                 _tell(name, found)
             except PatchError as error:
                 refuse(error)
-            except Exception as error:  # the host would print it and end with status 0
+            except Exception as error:
+                # the host would print it and end with status 0
                 log().exception("the text-only diagnostic failed")
                 refuse(CannotWrapError(f"{text_only.spec.name}: the text-only diagnostic failed: {one_line(error)}"))
         return text_only

@@ -42,7 +42,8 @@ def hasten(encoder: Any) -> bool:
             _hasten(encoder, undo)
             found = encoder(pixels, grid_thw=grids).pooler_output
         torch.testing.assert_close(found, wanted)
-    except Exception as error:  # whatever another version of transformers does otherwise
+    except Exception as error:
+        # whatever another version of transformers does otherwise
         for step in reversed(undo):
             step()
         log().info(f"the embedded model runs at the speed of transformers: {type(error).__name__}: {error}")

@@ -103,7 +103,8 @@ def _check_files(folder: Any) -> None:
         try:
             config = load_yaml_config(str(path), mode="simple")
             said = _no_task_file(config)
-        except Exception as error:  # the host's parser raises nearly anything
+        except Exception as error:
+            # the host's parser raises nearly anything
             said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if said:
             raise OptionError(

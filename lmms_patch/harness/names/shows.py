@@ -73,7 +73,8 @@ class _Value:
         """Return the media behind the value."""
         guessed = {_medium_named(self.words)} if self.text or self.field else set()
         if not self.text and "clip" in guessed:
-            guessed = {"unknown"}  # a field that is handed over as it is: the dataset may have decoded the video
+            # a field that is handed over as it is: the dataset may have decoded the video
+            guessed = {"unknown"}
         media = self.media | guessed
         return Shown(media, self.certain and not guessed and "unknown" not in media)
 

@@ -210,7 +210,8 @@ def written(
         OptionError: the clip has no room.
         RecordError: the file cannot be written.
     """
-    from lmms_patch.harness.video.writing import encode  # takes PyAV to import
+    # takes PyAV to import
+    from lmms_patch.harness.video.writing import encode
 
     def make() -> bytes:
         cut = shown(clip, view, min_cell=min_cell, seed=seed)

@@ -62,7 +62,8 @@ class Sampling:
         """
         if not self.reader:
             return np.linspace(0, total - 1, count, dtype=int)
-        import torch  # the adapter has imported it
+        # the adapter has imported it
+        import torch
 
         return np.asarray(torch.linspace(0, total - 1, count).round().long().numpy(), int)
 

@@ -54,7 +54,8 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
     try:
         whole.check(source)
         return _read(source, sampling)
-    except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
+    except Exception as error:
+        # a damaged file makes FFmpeg's readers raise nearly anything
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise media.UnreadableError(f"{name} cannot be read: {' '.join(reason.split())}") from None
 
@@ -92,7 +93,8 @@ def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling
     # the stretches hold equally many of the video's frames; a border between two frames is interpolated
     edges = np.interp(np.arange(count + 1) * total / count, np.arange(total + 1), [*clock, float(duration)])
     spans = np.stack([edges[:-1], edges[1:]], axis=1)
-    rate = (count / duration).limit_denominator(1_000_000)  # an mp4 file has 32 bits for either number
+    # an mp4 file has 32 bits for either number
+    rate = (count / duration).limit_denominator(1_000_000)
     return Clip(frames, clock[sampling.indices(total, float(duration))], spans, rate, total, sound)
 
 
@@ -171,7 +173,8 @@ def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
         if packet.is_corrupt:
             raise ValueError("it is cut short or damaged")
         if not packet.size:
-            continue  # the mark of the end
+            # the mark of the end
+            continue
         if packet.is_keyframe:
             packets.keys.append(len(packets.pts))
         packets.pts.append(packet.pts)

@@ -72,7 +72,8 @@ class Sound:
         try:
             with opened(self._source) as container:
                 return self._decode_from(container, number * BLOCK)
-        except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
+        except Exception as error:
+            # a damaged file makes FFmpeg's readers raise nearly anything
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise SoundError(f"the sound cannot be decoded: {' '.join(reason.split())}") from None
 

@@ -72,7 +72,8 @@ def _put_frames(out: Any, video: Any, clip: Clip) -> None:
 
     def put(packets: Any) -> None:
         for packet in packets:
-            packet.duration = 1  # otherwise the last frame has no duration, and the rate comes out too high
+            # otherwise the last frame has no duration, and the rate comes out too high
+            packet.duration = 1
             out.mux(packet)
 
     for number, picture in enumerate(clip.frames):

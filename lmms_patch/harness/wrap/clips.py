@@ -57,7 +57,8 @@ class ClipFiles:
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))
-        if clip.sound is not None and frames > 1:  # a still is silent
+        # a still is silent
+        if clip.sound is not None and frames > 1:
             self.watch.hear()
         return path
 
@@ -68,5 +69,6 @@ class ClipFiles:
         """
         self.watch.settle()
         forget(self)
-        if self._no_room is not None:  # the adapter took it for a failed call
+        # the adapter took it for a failed call
+        if self._no_room is not None:
             refuse(self._no_room)

@@ -127,7 +127,8 @@ class Golds:
             prompt = base.doc_to_text(row)
         except Exception:
             prompt = (
-                ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
+                # the prompt needs the image, which these rows lack: options are then known from the golds alone
+                ""
             )
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
         choices = (
@@ -194,7 +195,8 @@ def field(row: Any, names: str | list[str] | None) -> Any:
     if names is None:
         return None
     values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
-    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan becomes None
+    # nan becomes None
+    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]
     if None in known:
         return None
     simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]

@@ -31,7 +31,8 @@ class LateImage(Image.Image):
         object.__setattr__(self, "_decode", decode)
 
     def __getattribute__(self, name: str) -> Any:
-        return LateImage if name == "__class__" else getattr(_decoded(self), name)  # ``isinstance`` asks for the class
+        # ``isinstance`` asks for the class
+        return LateImage if name == "__class__" else getattr(_decoded(self), name)
 
     def __repr__(self) -> str:
         return repr(_decoded(self))
@@ -45,7 +46,8 @@ def _decoded(image: Image.Image) -> Image.Image:
     own = object.__getattribute__(image, "__dict__")
     if decode := own.get("_decode"):
         found = decode()
-        own.update(vars(found))  # first of all, since another thread may ask meanwhile: whatever it finds is whole
+        # first of all, since another thread may ask meanwhile: whatever it finds is whole
+        own.update(vars(found))
         object.__setattr__(image, "__class__", type(found))
         own.pop("_decode", None)
     return image
@@ -69,7 +71,8 @@ def late(rows: Any) -> Any:
     if not isinstance(rows, datasets.Dataset):
         return rows
     if rows not in _late:
-        made = copy.deepcopy(rows)  # but for its data, which are shared
+        # but for its data, which are shared
+        made = copy.deepcopy(rows)
         made.info.features = datasets.Features({name: _made_late(feature) for name, feature in rows.features.items()})
         _late[rows] = made
     return _late[rows]

@@ -302,7 +302,8 @@ class Ledger:
             and len(full) < len(items)
             and (reason := self.why_none(self._metrics.primary, n))
         ):
-            return reason  # some docs have no scalar of this metric, so they followed the primary metric's choice
+            # some docs have no scalar of this metric, so they followed the primary metric's choice
+            return reason
         if not any(item.from_m == metric for item in items):
             return ""
         name = self._metrics.over_cells(metric, n)

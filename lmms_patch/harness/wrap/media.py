@@ -122,7 +122,8 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     if new is DROP:
         return DROP
     if video and isinstance(new, Image.Image):
-        return {"type": "image", "url": new}  # the grey image in place of a video that cannot be read
+        # the grey image in place of a video that cannot be read
+        return {"type": "image", "url": new}
     new = new.medium if isinstance(new, Video) else new
     return {**part, key: {**source, "url": new} if nested else new}
 
@@ -284,7 +285,8 @@ def decode(medium: Any) -> Image.Image:
         image.load()
     except CannotWrapError:
         raise
-    except Exception as error:  # a damaged file makes Pillow's readers raise nearly anything
+    except Exception as error:
+        # a damaged file makes Pillow's readers raise nearly anything
         raise UnreadableError(f"an image cannot be read: {' '.join(str(error).split())}") from None
     return image
 

@@ -112,7 +112,8 @@ class Memory:
         for owner, name in ((function, "__defaults__"), (function, "__kwdefaults__")):
             self._note(owner, name, getattr(owner, name))
         for cell in function.__closure__ or ():
-            with contextlib.suppress(ValueError):  # the cell is empty
+            # the cell is empty
+            with contextlib.suppress(ValueError):
                 self._note(cell, "cell_contents", cell.cell_contents, always=isinstance(cell.cell_contents, _IMMUTABLE))
         read, written = _globals_of(function.__code__)
         if vars(function) or function.__name__ in read:

@@ -69,7 +69,8 @@ class OrderTable:
             if doc_id not in self._known:
                 try:
                     self._known[doc_id] = self._find(doc_id)
-                except Exception as error:  # prompts, targets and scorers of any task
+                except Exception as error:
+                    # prompts, targets and scorers of any task
                     self._known[doc_id] = Orders(fault=one_line(error))
             return self._known[doc_id]
 
@@ -141,7 +142,8 @@ class OrderTable:
             CannotWrapError: the request does not end with the doc's prompt.
         """
         out = list(arguments)
-        if not turn or self._messages:  # then the model is told by messages, which are made of the moved row
+        # then the model is told by messages, which are made of the moved row
+        if not turn or self._messages:
             return out
         prompt, moved = (self.of(doc_id).orders[which].prompt() for which in (0, turn))
         if not isinstance(out[0], str) or not out[0].endswith(prompt):

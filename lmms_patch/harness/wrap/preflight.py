@@ -132,7 +132,8 @@ class Preflight:
             )
         if everyone:
             self._table.orders.check(everyone)
-            if self._table.wrong is not None:  # the null is of docs that count
+            # the null is of docs that count
+            if self._table.wrong is not None:
                 self._table.wrong.evaluate([doc_id for doc_id in everyone if self._table.orders.of(doc_id).orders])
             part = " of this process" if len(doc_ids) < len(everyone) else ""
             yield Notice(f"{self._spec.name}: {self._table.orders.counts(doc_ids, self._table.views, part)}")

@@ -239,7 +239,8 @@ class Recorder:
         if self._session.predict_only:
             return {"patch": patch, **dict.fromkeys(self._session.base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self._session.aggregations.derived)
-        if self._state.plan.sampled:  # the host would take a sample for the whole, in its own standard errors
+        # the host would take a sample for the whole, in its own standard errors
+        if self._state.plan.sampled:
             return {"patch": patch, **ours, **dict.fromkeys(self._session.metrics.native)}
         if self._spec.kind.keeps_best:
             # The host's --baseline compares the first number in a log line whose key holds "score". That number must be

@@ -203,7 +203,8 @@ def details(
         {"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})}
     )
     told, mind = sentences(found, spec.kind)
-    if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
+    # nothing was scored, so only failed calls are worth a line
+    if metric == compat.OUTPUT_ONLY:
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     tested = stress(records, seed=settings.seed)
     if tested is not None:

@@ -172,14 +172,16 @@ class WrappedTask(Delegate):
         name, about = self.spec.name, self._session.about_metric
         if kwargs.get("cache_requests"):
             log().warning(f"{name}: --cache_requests is ignored: its key does not know the views")
-        if about and not self._session.predict_only:  # only now it is known whether there is an index
+        # only now it is known whether there is an index
+        if about and not self._session.predict_only:
             log().warning(f"{name}: {about}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = by_doc(compat.taken_requests(self._base))
         limits = kwargs.get("limit"), kwargs.get("offset")
         self.evaluated = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, *limits)]
         self._state.ask(AskPlan())
-        self._recorder = Recorder(self._session, self._requests)  # scores of an earlier run are not those of this one
+        # scores of an earlier run are not those of this one
+        self._recorder = Recorder(self._session, self._requests)
         self._session.evaluate(self.evaluated)
         try:
             for notice in Preflight(self._session, self._requests, self._frames_from).notices(
@@ -189,7 +191,8 @@ class WrappedTask(Delegate):
             if self.spec.leaves_out and self.evaluated:
                 self._check_asking()
             if self.text_only is not None:
-                _ = self.text_only.folds  # docs that cannot be cross-validated are refused before the model answers
+                # docs that cannot be cross-validated are refused before the model answers
+                _ = self.text_only.folds
             if self.spec.options.captions and self.spec.kind.captions:
                 self.table.captions.update(taken(self._session, self.evaluated))
             shown, place = (self.doc_to_messages, 1) if self._chat else (self.doc_to_visual, 2)
