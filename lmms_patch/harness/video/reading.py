@@ -61,7 +61,7 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
 
 
 def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
-    """Return the clip of a list of images, one frame per second."""
+    """Return the clip of a list of images, a frame per second."""
     if not images:
         raise media.UnreadableError("the video cannot be read: its list of images is empty")
     total = len(images)
@@ -117,7 +117,7 @@ class _Packets:
 
 
 def _picture(container: InputContainer) -> VideoStream:
-    """Return the first video track that is no cover of an album.
+    """Return the first video track, apart from the cover of an album.
 
     Raises:
         ValueError: there is none.
@@ -145,6 +145,7 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         heard = (
             (track.sample_rate, track.channels) if track is not None else (0, 0) if container.streams.audio else None
         )
+    # packets stand in the order of decoding, frames in the order of their times
     pts: Sequence[int | None] = (
         sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
     )
@@ -183,6 +184,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
         packets.one_each
         and bool(_FORMATS & set(container.format.name.split(",")))
         and stream.codec_context.name in _CODECS
+        # 0: the file does not say how many frames it has
         and stream.frames in (0, len(packets.pts))
         and None not in packets.pts
         and len(set(packets.pts)) == len(packets.pts)
@@ -254,6 +256,7 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
             decoded = _from_key(container, stream, pts[key])
             for number in range(bisect.bisect_left(ticks, pts[key]), numbers[-1] + 1):
                 frame = next(decoded, None)
+                # the decoder numbers the frames otherwise: decode them in order instead
                 if frame is None or frame.pts != ticks[number]:
                     return None
                 if frame.is_corrupt:
@@ -264,13 +267,13 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
 
 
 def _key_before(keys: Sequence[int], pts: Sequence[int], position: int) -> int:
-    """Return the position of the last key frame that is both stored and shown no later than a packet."""
+    """Return the position of the last key frame both stored and shown no later than a packet."""
     last = bisect.bisect_right(keys, position) - 1
     return next((key for key in reversed(keys[: last + 1]) if pts[key] <= pts[position]), 0)
 
 
 def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Iterator[VideoFrame]:
-    """Yield the frames that are shown from the key frame of this time on."""
+    """Yield the frames shown from the key frame of a given time on."""
     container.seek(pts, stream=stream)
     started = False
     for packet in container.demux(stream):
@@ -280,16 +283,17 @@ def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Itera
 
 
 class _Kept:
-    """Decoded frames in one array, which is made for the size of the first."""
+    """Decoded frames in a single array, made for the size of the first frame."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self.frames: Frames = np.empty((0, 0, 0, 3), np.uint8)
 
     def put(self, place: int, frame: VideoFrame) -> None:
-        """Store a frame, turned as its file says. A frame of another size than the first is scaled to it."""
+        """Store a frame, turned as its file says. A frame of another size is scaled to the size of the first."""
         turns = round(frame.rotation / 90) % 4
         if len(self.frames):
+            # a frame is scaled before it is turned, so a quarter turn exchanges its sides
             height, width = self.frames.shape[1:3] if turns % 2 == 0 else self.frames.shape[2:0:-1]
         else:
             height, width = frame.height, frame.width
