@@ -47,7 +47,7 @@ def first_images(
 def image_of(
     base: str, include_path: str | os.PathLike[str] | None = None
 ) -> Callable[[int], tuple[Image.Image, str] | None]:
-    """Load a base task, and return a function that shows its docs.
+    """Load a base task, and return a function to show its docs.
 
     The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its
     images as a record has it (``wrap.swap.sight``); None where no image can be read. The digest is empty where it may
@@ -80,6 +80,7 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     lookup.require_base(manager, WrapSpec(base, RCI, (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
+        # asked for now, so that data that cannot be loaded fail here
         len(task.eval_docs)
     except (Exception, SystemExit) as error:
         # a MAGIC task without its data refuses to load
@@ -88,10 +89,7 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
 
 
 def _by_row(task: Any) -> Callable[[int], list[Any]]:
-    """Return a function from a row of a task's eval split to the images that the doc shows, undecoded.
-
-    None where it has none.
-    """
+    """Return a function from a row of a task's eval split to the doc's images, undecoded; [] for none."""
     rows = task.eval_docs
     count = len(rows)
     return lambda row: _media(task, rows[row]) if 0 <= row < count else []
@@ -117,7 +115,7 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
 
 
 def _media(task: Any, row: Any) -> list[Any]:
-    """Return the images that a doc shows, undecoded; none where the task cannot show it."""
+    """Return the images shown by a doc, undecoded; none where the task cannot show the doc."""
     try:
         return list(media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals))
     except Exception:
@@ -126,7 +124,7 @@ def _media(task: Any, row: Any) -> list[Any]:
 
 
 def _decoded(medium: Any) -> Image.Image | None:
-    """Return an image; None where it cannot be read."""
+    """Return an image; None for an unreadable image."""
     try:
         return media.decode(medium)
     except Exception:

@@ -54,7 +54,7 @@ def _folders() -> tuple[str, ...]:
 
 
 def _read(path: Any) -> Any:
-    """Return what a file holds; None where libyaml cannot read it."""
+    """Return what a file holds; None for a file libyaml cannot read."""
     try:
         with open(path, "rb") as file:
             return yaml.load(file, _Loader)
@@ -67,7 +67,7 @@ _TABLES = ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolv
 
 
 def _loader() -> Any:
-    """Return a class that reads with libyaml, and makes of it what PyYAML's ``FullLoader`` does.
+    """Return a class which reads with libyaml, and builds the same objects as PyYAML's ``FullLoader``.
 
     None where PyYAML was built without libyaml.
     """

@@ -31,7 +31,7 @@ def of_lines(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def of_samples(samples: Iterable[Mapping[str, Any]], default: Callable[[Any], Any]) -> list[str]:
-    """Return ``of_lines`` of a log that the harness has not written yet, of each filter pipeline.
+    """Return ``of_lines`` for each filter pipeline of a log not yet written by the harness.
 
     Args:
         samples: as the harness has them: the first of ``arguments`` becomes ``input``, ``target`` its text.
@@ -70,7 +70,7 @@ def of_line(doc_id: Any, asked: Any, answers: Any, gold: Any) -> bytes:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the entries of a list, and of lists in it, as texts; of anything else its own text."""
+    """Return the entries of nested lists as texts; for anything else the text itself."""
     if isinstance(value, (list, tuple)):
         return [text for one in value for text in ((one,) if type(one) is str else _texts(one))]
     # a plain text, whatever its class

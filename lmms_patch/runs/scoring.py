@@ -15,7 +15,7 @@ Scalar = float | None
 
 
 def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], Any] | None = None) -> Scalar:
-    """Return the scalar of one native item (DESIGN §6): a number, one of its keys, or M on the single item.
+    """Return the scalar of a native item: a number, the number under a key, or M on the single item.
 
     Args:
         item: what the native ``process_results`` returned for one metric.
@@ -51,7 +51,7 @@ def _number(value: Any) -> Scalar:
 
 
 def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
-    """Return the index of the best score; ties go to the lowest index; unscored ones never win.
+    """Return the index of the best score; ties go to the lowest index; unscored views never win.
 
     Returns:
         The index, or None where all are unscored.
@@ -66,7 +66,7 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
 def worst_orders(
     views: Sequence[V], of: Callable[[V], Hashable], score: Callable[[V], Scalar], higher_is_better: bool = True
 ) -> list[int]:
-    """Return, for each view that was asked in several orders of the options, the place of the order that it counts as: its worst.
+    """Return the place of each view's worst order, for views asked in several orders of the options.
 
     A view is right only if every order of it is. One that lacks a score in some order has none: that order decides.
     Ties go to the first order.

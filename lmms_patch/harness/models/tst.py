@@ -31,7 +31,7 @@ GROUPINGS = ("all", "headline")
 
 
 class _TextOnlyModel(lmms):
-    """A harness model that cross-validates a diagnostic."""
+    """A harness model around a diagnostic, which cross-validates whole tasks."""
 
     is_simple = True
 
@@ -88,7 +88,7 @@ class _TextOnlyModel(lmms):
         return [self._found(request).answer(request.doc_id) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-        """Return 0 for the option that is answered, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
+        """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
         out = []
         for request in requests:
             chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])

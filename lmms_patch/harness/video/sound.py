@@ -51,7 +51,7 @@ class Sound:
         self._block = functools.lru_cache(2)(self._decode)
 
     def between(self, begin: float, end: float) -> Iterator[Samples]:
-        """Yield the sound between two times of the video (seconds) in pieces; backwards where it ends before it begins.
+        """Yield the sound between two times of the video (seconds) in pieces; backwards where the end comes first.
 
         Stretches that touch share no sample and leave none out.
 

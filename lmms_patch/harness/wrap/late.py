@@ -16,7 +16,7 @@ from PIL import Image
 
 
 class LateImage(Image.Image):
-    """An image that is decoded when anything of it is asked for.
+    """An image decoded at the first look at any of its parts.
 
     From then on it is the decoded image, of that image's class.
 
@@ -42,7 +42,7 @@ class LateImage(Image.Image):
 
 
 def _decoded(image: Image.Image) -> Image.Image:
-    """Turn an image into the decoded one, unless it is decoded; return it."""
+    """Turn an image into the decoded image, if not yet decoded, and return the result."""
     own = object.__getattribute__(image, "__dict__")
     if decode := own.get("_decode"):
         found = decode()
@@ -54,7 +54,7 @@ def _decoded(image: Image.Image) -> Image.Image:
 
 
 class _LateImages(datasets.Image):
-    """The feature of images that are decoded when they are looked at."""
+    """The feature of images decoded only when looked at."""
 
     def decode_example(self, value: Any, token_per_repo_id: Any = None) -> Any:
         return LateImage(lambda: datasets.Image.decode_example(self, value, token_per_repo_id))
@@ -64,7 +64,7 @@ _late: weakref.WeakKeyDictionary[datasets.Dataset, datasets.Dataset] = weakref.W
 
 
 def late(rows: Any) -> Any:
-    """Return the rows of a dataset with images that are decoded when they are looked at.
+    """Return the rows of a dataset with images decoded only when looked at.
 
     Rows of any other kind as they are.
     """
