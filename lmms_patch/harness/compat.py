@@ -165,7 +165,7 @@ def host_version() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the packages that made a run's numbers."""
+    """Return the versions of the packages behind a run's numbers."""
     return {"lmms_patch": __version__, "lmms_eval": host_version()}
 
 
@@ -212,11 +212,12 @@ def wanted_of(owner: str) -> dict[str, tuple[str, ...]]:
 
 def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:
     function = getattr(owner, name, None)
+    # look under our replacement, or a second check would find the parameters of that
     return None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
 
 
 def at_odds(wrong: list[str]) -> HostError:
-    """Return the refusal of a host that lacks what we need: both versions, what is wrong, and what to type."""
+    """Return the refusal of a host without all we need: both versions, what is wrong, and what to type."""
     said = filter(None, [version_at_odds(host_version()), *wrong])
     return HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(said)}; type: {INSTALL}")
 
@@ -232,16 +233,16 @@ def works_with() -> str:
 
 
 def version_at_odds(installed: str) -> str:
-    """Say why a version of lmms-eval is not supported; "" where it is."""
+    """Say why a version of lmms-eval is not supported; "" where supported."""
     # () where the version is unknown
     release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)
     return "" if OLDEST <= release < TOO_NEW else "its version is not known"
 
 
 def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
-    """Say why a function of the host is not the one that we replace or call; "" where it is.
+    """Say why a function of the host is unlike the function we replace or call; "" where alike.
 
-    Parameters that are added at its end do no harm.
+    Parameters added at the end do no harm.
 
     Args:
         owner: a class or module (``HOMES``).
@@ -267,7 +268,7 @@ _with_stderr: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
 
 def has_stderr(aggregation: Any) -> bool:
-    """Return whether the host computes a standard error for this aggregation. It looks the function up by identity.
+    """Return whether the host computes a standard error for an aggregation. The host looks the function up by identity.
 
     Each function is asked for once: the host imports two of its tasks at each question, and tries again each time where
     that fails.
@@ -276,7 +277,8 @@ def has_stderr(aggregation: Any) -> bool:
 
     try:
         known = _with_stderr.get(aggregation)
-    except TypeError:  # an object that nothing can refer to weakly
+    except TypeError:
+        # an object that nothing can refer to weakly
         return stderr_for_metric(aggregation, 1) is not None
     if known is None:
         known = _with_stderr[aggregation] = stderr_for_metric(aggregation, 1) is not None
@@ -305,7 +307,7 @@ def without_retries(method: Any) -> Any:
 
 
 def as_log_likelihood(response: Any) -> Any:
-    """Return a log-likelihood answer as the pair (loss, greedy) that the adapter gave.
+    """Return a log-likelihood answer as the adapter's pair (loss, greedy).
 
     lmms-eval 0.7 turns every answer that is not text into a string before scoring (``unwrap_generation_output``), and
     then its own ``multiple_choice`` scorer fails on that string.
@@ -329,7 +331,8 @@ WRITTEN_BY = {
     **dict.fromkeys(
         ("llava_vid", "oryx"), re.compile(r"Video .* (can not load|generate failed), check the source", re.DOTALL)
     ),
-    "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),  # the server sent no text
+    # the server sent no text
+    "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }
 """The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""
@@ -350,7 +353,7 @@ class NoText(str):
 
 
 class Lost(str):
-    """An empty answer that stands for a call that failed.
+    """An empty answer in place of a failed call.
 
     Attributes:
         why: what went wrong, in one line.
@@ -359,16 +362,16 @@ class Lost(str):
     why: str
 
     def __new__(cls, why: str) -> Lost:
-        """Return an empty text that knows why it is empty."""
+        """Return an empty text with the reason for its emptiness."""
         made = super().__new__(cls, "")
         made.why = why
         return made
 
 
 def text_of(answer: Any) -> Any:
-    """Return the text of an answer: adapters return a text, or an object that also counts tokens.
+    """Return the text of an answer: adapters return a text, or an object with counts of tokens.
 
-    A log-likelihood is returned as it is.
+    A log-likelihood is returned unchanged.
     """
     return getattr(answer, "text", answer)
 
@@ -390,7 +393,7 @@ def adapter_of(model: Any) -> str:
 
 
 def failure(response: Any, adapter: str = "") -> str:
-    """Say in one line why a response is not an answer of the model; "" where it is one.
+    """Say in a line why a response is not an answer of the model; "" for an answer.
 
     Args:
         response: what the host kept of a call: a text, or None.

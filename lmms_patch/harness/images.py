@@ -47,7 +47,7 @@ def first_images(
 def image_of(
     base: str, include_path: str | os.PathLike[str] | None = None
 ) -> Callable[[int], tuple[Image.Image, str] | None]:
-    """Load a base task, and return a function that shows its docs.
+    """Load a base task, and return a function to show its docs.
 
     The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its
     images as a record has it (``wrap.swap.sight``); None where no image can be read. The digest is empty where it may
@@ -80,17 +80,16 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     lookup.require_base(manager, WrapSpec(base, RCI, (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
+        # asked for now, so that data that cannot be loaded fail here
         len(task.eval_docs)
-    except (Exception, SystemExit) as error:  # a MAGIC task without its data refuses to load
+    except (Exception, SystemExit) as error:
+        # a MAGIC task without its data refuses to load
         raise CannotWrapError(f"{base}: its dataset cannot be loaded here: {one_line(error)}") from None
     return task
 
 
 def _by_row(task: Any) -> Callable[[int], list[Any]]:
-    """Return a function from a row of a task's eval split to the images that the doc shows, undecoded.
-
-    None where it has none.
-    """
+    """Return a function from a row of a task's eval split to the doc's images, undecoded; [] for none."""
     rows = task.eval_docs
     count = len(rows)
     return lambda row: _media(task, rows[row]) if 0 <= row < count else []
@@ -105,7 +104,8 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
             try:
                 # the last image: those of in-context examples come first
                 out[digest] = media.decode(docs.visuals(row)[-1])
-            except Exception:  # a broken file: the doc is shown without it
+            except Exception:
+                # a broken file: the doc is shown without it
                 continue
     if wanted and not out:
         raise CannotWrapError(
@@ -115,16 +115,18 @@ def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> di
 
 
 def _media(task: Any, row: Any) -> list[Any]:
-    """Return the images that a doc shows, undecoded; none where the task cannot show it."""
+    """Return the images shown by a doc, undecoded; none where the task cannot show the doc."""
     try:
         return list(media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals))
-    except Exception:  # a broken file: the grid is drawn without it
+    except Exception:
+        # a broken file: the grid is drawn without it
         return []
 
 
 def _decoded(medium: Any) -> Image.Image | None:
-    """Return an image; None where it cannot be read."""
+    """Return an image; None for an unreadable image."""
     try:
         return media.decode(medium)
-    except Exception:  # as above
+    except Exception:
+        # as above
         return None

@@ -38,7 +38,8 @@ def text_only(
     lookup.require_base(manager, spec)
     if manager.task_index[base]["type"] not in ("task", "python_task"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
-    manager._lmms_patch_text_only = True  # do not download videos: nothing is shown
+    # do not download videos: nothing is shown
+    manager._lmms_patch_text_only = True
     configs.check(manager, spec)
     with named(manager, base):
         loaded = manager.load_task_or_group([base])
@@ -50,7 +51,7 @@ def text_only(
 
 @contextlib.contextmanager
 def named(manager: Any, name_or_config: Any) -> Iterator[None]:
-    """Turn a failure to load a task's dataset into one line that names the task, the dataset and the cause.
+    """Turn a failure to load a task's dataset into a line with the task, the dataset and the cause.
 
     Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only
     names a future object. A task that is a Python class loads its data itself, and lets errors of the network and the
@@ -81,7 +82,7 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
 
 
 def _what_to_do(name: str, cause: BaseException | None) -> str:
-    """Say what the user can do about a dataset that could not be loaded."""
+    """Say what the user can do about an unloadable dataset."""
     kinds = [kind.__name__ for kind in type(cause).__mro__]
     if any(word in kind for kind in kinds for word in ("Connect", "Timeout", "Offline")):
         offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")

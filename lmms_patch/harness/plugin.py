@@ -98,7 +98,8 @@ class _OnceImported(MetaPathFinder):
             sys.meta_path.remove(self)
         try:
             install()
-        except Exception as error:  # the host too goes on without an entry point that fails, and says so
+        except Exception as error:
+            # the host too goes on without an entry point that fails, and says so
             log().warning(
                 f"lmms-patch could not be installed, so its tasks are not found: {type(error).__name__}: {error}"
             )
@@ -209,7 +210,8 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
         specs = lookup.expand(manager, asked)
-        if specs and (wrong := host.at_odds()):  # what is imported with the first wrapped task, before a model is
+        # what is imported with the first wrapped task, before a model is
+        if specs and (wrong := host.at_odds()):
             raise compat.at_odds(wrong)
         for spec in specs:
             configs.check(manager, spec)
@@ -277,7 +279,8 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
     from lmms_patch.harness.magic import files
 
     if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
-        return files.load(manager, loader, name_or_config, **kwargs)  # a native task of the run fails as it always did
+        # a native task of the run fails as it always did
+        return files.load(manager, loader, name_or_config, **kwargs)
     from lmms_patch.harness import load
 
     with load.named(manager, name_or_config):
@@ -610,7 +613,8 @@ def _push_beside(tracker: Any, path: Path) -> None:
             repo_type="dataset",
             commit_message=f"Adding aggregated results for {tracker.general_config_tracker.model_name}",
         )
-    except Exception as error:  # the host too goes on where a push fails
+    except Exception as error:
+        # the host too goes on where a push fails
         log().warning(f"{beside.name} is not pushed to the Hub: {type(error).__name__}: {error}")
 
 
@@ -660,7 +664,8 @@ def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, sa
         own = [
             one for one in read(results).results if one.task == task_name and one.kind.suffix and one.docs and one.log
         ]
-        if own:  # under --predict_only nothing was scored, so there is nothing but the log
+        # under --predict_only nothing was scored, so there is nothing but the log
+        if own:
             write(own)
     except Exception as error:
         told = str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"

@@ -16,7 +16,7 @@ _failed = False
 
 
 def on_command_line() -> bool:
-    """Return whether this process is lmms-eval's own command line: ``lmms-eval`` or ``python -m lmms_eval``.
+    """Return whether this process is lmms-eval's command line: ``lmms-eval`` or ``python -m lmms_eval``.
 
     ``accelerate launch``, ``torchrun`` and lmms-eval's job server use the second form.
     """
@@ -27,7 +27,7 @@ def on_command_line() -> bool:
 
 
 class Refusal(BaseException):
-    """A user's mistake that must pass through the host's loading of a task's data.
+    """A user's mistake, on its way through the host's loading of a task's data.
 
     Why a ``BaseException``: after any ``Exception`` there, the host tries again five times, 2 s apart.
 
@@ -57,7 +57,7 @@ def refuse(error: PatchError) -> NoReturn:
 
 
 def _print(message: object) -> None:
-    """Print one line, at the beginning of a line also where a progress bar stands."""
+    """Print a message on a fresh line, even beside a progress bar."""
     from tqdm import tqdm
 
     sys.stdout.flush()
@@ -66,7 +66,7 @@ def _print(message: object) -> None:
 
 
 def fail_at_exit(message: str) -> None:
-    """Report a failure that is found after inference, and end the process with status 2 once the run is written.
+    """Report a failure found after inference, and end the process with status 2 once the run is written.
 
     Nothing is raised, because the harness must go on and write the answers that it has.
     """
@@ -77,7 +77,7 @@ def fail_at_exit(message: str) -> None:
 
 
 def has_failed() -> bool:
-    """Return whether ``fail_at_exit`` was called: the run is written, but something in it has to be mended."""
+    """Return whether ``fail_at_exit`` was called: the run is written, but needs mending."""
     return _failed
 
 

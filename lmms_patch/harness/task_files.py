@@ -54,11 +54,12 @@ def _folders() -> tuple[str, ...]:
 
 
 def _read(path: Any) -> Any:
-    """Return what a file holds; None where libyaml cannot read it."""
+    """Return what a file holds; None for a file libyaml cannot read."""
     try:
         with open(path, "rb") as file:
             return yaml.load(file, _Loader)
-    except Exception:  # the host reads it then, or says what is wrong with it
+    except Exception:
+        # the host reads it then, or says what is wrong with it
         return None
 
 
@@ -66,7 +67,7 @@ _TABLES = ("yaml_constructors", "yaml_multi_constructors", "yaml_implicit_resolv
 
 
 def _loader() -> Any:
-    """Return a class that reads with libyaml, and makes of it what PyYAML's ``FullLoader`` does.
+    """Return a class which reads with libyaml, and builds the same objects as PyYAML's ``FullLoader``.
 
     None where PyYAML was built without libyaml.
     """
@@ -78,7 +79,8 @@ def _loader() -> Any:
             from lmms_eval.utils import ignore_constructor
 
             super().__init__(stream)
-            tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}  # anybody may have added to these
+            # anybody may have added to these
+            tables = {table: getattr(yaml.FullLoader, table) for table in _TABLES}
             vars(self).update(
                 tables, yaml_constructors={**tables["yaml_constructors"], "!function": ignore_constructor}
             )

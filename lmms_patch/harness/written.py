@@ -31,7 +31,7 @@ FEW, NEAR = 100, 0.05
 
 
 def add_errors(results: dict[str, Any]) -> None:
-    """Put our standard errors into the host's columns for them; leave the results as they are where that fails.
+    """Put our standard errors into the host's columns; leave the results unchanged where this fails.
 
     Args:
         results: what ``evaluator.evaluate`` returns; changed.
@@ -47,7 +47,7 @@ def save(
     samples: Mapping[str, Sequence[Mapping[str, Any]]] | None,
     added: Mapping[str, Any],
 ) -> None:
-    """Write a results file as the host does, with the long objects of our tasks in a file beside it.
+    """Write the results file as the host does, and the long objects of our tasks to a file beside.
 
     The file beside it comes first: no results file lacks its objects, wherever a run is killed. Where that file cannot
     be written, the objects stay in the results file.
@@ -76,11 +76,13 @@ def save(
             files.write(objects_file(path), content)
             about = {"file": objects_file(path).name, "sha256": digest}
             filed |= {"results": {**results["results"], **columns}, "lmms_patch": about}
+            # the digest covers the keys that the host adds while it writes, too
             digest = of_file({**filed, **added}, handle_non_serializable)
             filed["lmms_patch"] = {**about, "digest": digest}
         except Exception as error:
             log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {_said(error)}")
     original(filed)
+    # the host keeps the keys that it has added to its results
     results.update({key: value for key, value in filed.items() if key not in ("results", "lmms_patch")})
 
 
@@ -156,7 +158,7 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
 
 
 def _small(results: Sequence[Result], took: float | None) -> str:
-    """Say that a run of few docs works, and what a run would take whose index is known within 0.05.
+    """Say of a small run what its numbers are worth: the pipeline works, and so many docs make the index known within 0.05.
 
     Empty for a run of 100 docs or more.
 
@@ -179,6 +181,7 @@ def _small(results: Sequence[Result], took: float | None) -> str:
         for _, index in known
         if index is not None and index.low is not None and index.high is not None
     ]
+    # a width falls with the root of the number of docs; without an index take a score of 0.5, which is widest
     wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
     wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
     what = reading.name(known[0][0], corrected=False) if halves else "a score"
@@ -190,9 +193,9 @@ def _small(results: Sequence[Result], took: float | None) -> str:
 
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
-    """Return the results of our tasks by name, one for each filter pipeline.
+    """Return the results of our tasks by name, a result for each filter pipeline.
 
-    Empty where something of them is not as we make it.
+    Empty where a result is not as we make results.
     """
     ours = [
         task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())

@@ -644,7 +644,8 @@ def documented() -> dict[str, str]:
             )
         )
         sides = list(number.ends)
-        if not (number.columns or number.measured):  # only the ends of its interval have a name
+        # only the ends of its interval have a name
+        if not (number.columns or number.measured):
             names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
         ends = "; " * bool(sides) + ", ".join(f"`_{side}`" for side in sides)
         out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)

@@ -37,7 +37,8 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
     out = dict(values)
     native: set[tuple[str, str]] = set()
     for result in results:
-        if result.kind.name != "magic":  # all metrics of a MAGIC task are ours
+        # all metrics of a MAGIC task are ours
+        if result.kind.name != "magic":
             native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
         for metric, estimate in estimates(result).items():
             key = f"{metric}_stderr,{result.filter}"
@@ -86,7 +87,7 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
 
 
 def tracked(result: Result, most: int = MOST) -> dict[str, float]:
-    """Return the numbers of a result that matter most, by the names of their columns: what an experiment tracker shows.
+    """Return a result's most important numbers, by the names of their columns, for an experiment tracker.
 
     First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected
     form, the metric over best cells, and all other columns. What room is left goes to intervals, those of indices
@@ -122,14 +123,15 @@ def tracked(result: Result, most: int = MOST) -> dict[str, float]:
         ):
             out |= {f"{name}_low": one.low, f"{name}_high": one.high}
     for name in names:
-        one = known.get(name)  # not the column, which nothing checks
+        # not the column, which nothing checks
+        one = known.get(name)
         if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
             out[f"{name}_stderr"] = float(one.se)
     return out
 
 
 def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
-    """Return the columns of a task that lmms-eval's last table shows: at most six numbers of each filter pipeline, with their standard errors.
+    """Return a task's columns for lmms-eval's last table: at most six numbers of each filter pipeline, with standard errors.
 
     Of a task with an index these are the primary metric, the metric over best cells and both indices of the finest
     grid, the chance floor and the number of docs. A number that is not defined is left out: the findings below the
@@ -156,7 +158,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
 
 
 def errors(result: Result) -> dict[tuple[str, str], float]:
-    """Return the columns of a result that are standard errors, by metric and sort: "", or "_clt" and "_clustered" of the harness."""
+    """Return the standard errors among a result's columns, by metric and sort: "", or "_clt" and "_clustered" of the harness."""
     found = (
         (match, value) for key, value in result.run.written[result.task].items() if (match := _ERROR.fullmatch(key))
     )
@@ -168,7 +170,7 @@ def errors(result: Result) -> dict[tuple[str, str], float]:
 
 
 def _is_object(key: str) -> bool:
-    """Return whether a column has an object of ours, or stands beside one."""
+    """Return whether a column has an object of ours, or stands beside such a column."""
     metric = key.partition(",")[0]
     return metric in OBJECTS or (key.partition("_stderr")[0] in OBJECTS and "_stderr" in metric)
 
@@ -184,7 +186,7 @@ def _columns(result: Result) -> list[str]:
 
 
 def estimates(result: Result) -> dict[str, Estimate]:
-    """Return the estimates of the columns of a result; a column that has another value than its estimate has none.
+    """Return the estimates of a result's columns; a column with another value than its estimate is left out.
 
     They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.
     """

@@ -21,7 +21,7 @@ from lmms_patch.runs.run import Run
 
 
 class _Counts(Struct):
-    """The part of a line of a sample log that tells what its calls took."""
+    """The part of a sample log's line about the cost of its calls."""
 
     token_counts: list[dict[str, Any] | None] | None = None
     filtered_resps: Any = None
@@ -57,7 +57,7 @@ class Cost:
 
 
 def cost(run: Run, bases: Collection[str] = ()) -> Cost | None:
-    """Return what a run took; None where it has no call of a model in a log.
+    """Return what a run took; None for a run without a model's call in a log.
 
     Args:
         run: the run.
@@ -117,7 +117,7 @@ def _is_count(value: Any) -> TypeGuard[float]:
 
 
 def _seconds(run: Run, logged: Mapping[str, Path], out: float) -> tuple[float | None, str]:
-    """Return how long a run took; None, with the reason, where that is not the time of the calls in its logs.
+    """Return how long a run took; None, with the reason, where the time is not of the calls in its logs.
 
     Args:
         run: the run.

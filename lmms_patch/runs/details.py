@@ -287,7 +287,7 @@ class MagicNumbers(Struct):
 
 
 class FramesRead(Struct):
-    """Which frames the model's adapter read from the clips that it was handed, against those that the views hold.
+    """Which frames the model's adapter read from the clips handed over, against the frames held by the views.
 
     Attributes:
         checked: whether it was noticed what the adapter read from full clips, which it is handed as their own file
@@ -337,7 +337,8 @@ class Details(Struct):
     settings: Settings = Settings()
     higher_is_better: dict[str, bool] = {}
     donors: Donors = Donors()
-    analysis: Analysis = cast(Any, None)  # left out where nothing was scored; never null
+    # left out where nothing was scored; never null
+    analysis: Analysis = cast(Any, None)
     gate: Literal[0, 1] | UnsetType | None = UNSET
     made: Made | UnsetType = UNSET
     tst_details: TstDetails | UnsetType = UNSET
@@ -374,11 +375,12 @@ class MagicDetails(Struct):
     settings: MagicSettings = MagicSettings()
     higher_is_better: dict[str, bool] = {}
     made: Made | UnsetType = UNSET
-    magic: MagicNumbers = cast(Any, None)  # left out where the statistics failed; never null
+    # left out where the statistics failed; never null
+    magic: MagicNumbers = cast(Any, None)
 
 
 class ObjectColumns(Struct):
-    """The columns of a task that have an object."""
+    """The columns of a task with an object."""
 
     PATTERNS: ClassVar[dict[str, type]] = {"^patch,": Details, "^magic,": MagicDetails}
 
@@ -398,7 +400,7 @@ class Objects(Struct, kw_only=True):
 
 
 def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
-    """Say what of a task is not as we write it; empty where all is.
+    """Say what of a task differs from our way of writing; empty where nothing does.
 
     Args:
         described: ``configs.<task>.lmms_patch``.
@@ -411,13 +413,14 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     if said or not details:
         return said
     parts = _filled(details)
+    # beside the parts of the object stand plain columns, each a number or null
     flat = {key: value for key, value in details.items() if key not in kind.__struct_fields__}
     said = fault(parts, kind) or fault(flat, dict[str, Number | None]) or _lacking(parts)
     return said or _at_odds(KINDS[described["kind"]], parts) or _unordered(parts)
 
 
 def read(details: Mapping[str, Any]) -> Details:
-    """Return the object of a task's numbers that ``wrong`` found to be as we write it."""
+    """Return a task's numbers from an object checked by ``wrong``."""
     return convert(_filled(details), Details)
 
 
@@ -427,14 +430,14 @@ def read_magic(details: Mapping[str, Any]) -> MagicDetails:
 
 
 def _filled(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task's object without parts that are empty since nothing was scored."""
+    """Return a task's object without empty parts, as left where nothing was scored."""
     return {
         key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")
     }
 
 
 def _lacking(details: Mapping[str, Any]) -> str:
-    """Say which key is missing that every version writes, but that has a default where an analysis is made."""
+    """Say which key is missing from a file. Every version writes these keys, but our types have defaults for them."""
     if not (analysis := details.get("analysis")):
         return ""
     needed = [
@@ -450,7 +453,7 @@ def _lacking(details: Mapping[str, Any]) -> str:
 
 
 def _at_odds(kind: Kind, details: Mapping[str, Any]) -> str:
-    """Say which parts do not fit each other."""
+    """Say which parts do not fit together."""
     analysis, tst, magic = (details.get(key) or {} for key in ("analysis", "tst_details", "magic"))
     for n, grid in analysis.get("grids", {}).items():
         shares = grid.get("shares") or {}
@@ -473,7 +476,7 @@ def _at_odds(kind: Kind, details: Mapping[str, Any]) -> str:
 
 
 def _unordered(value: Any, where: str = "") -> str:
-    """Say which interval ends before it starts."""
+    """Say which interval ends before its start."""
     if isinstance(value, Mapping):
         low, high = value.get("low"), value.get("high")
         if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high + 1e-9:

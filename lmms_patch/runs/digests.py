@@ -31,7 +31,7 @@ def of_lines(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def of_samples(samples: Iterable[Mapping[str, Any]], default: Callable[[Any], Any]) -> list[str]:
-    """Return ``of_lines`` of a log that the harness has not written yet, of each filter pipeline.
+    """Return ``of_lines`` for each filter pipeline of a log not yet written by the harness.
 
     Args:
         samples: as the harness has them: the first of ``arguments`` becomes ``input``, ``target`` its text.
@@ -63,16 +63,18 @@ def of_line(doc_id: Any, asked: Any, answers: Any, gold: Any) -> bytes:
     parts = [int(doc_id) if isinstance(doc_id, int) else doc_id, *(_texts(part) for part in (asked, answers, gold))]
     try:
         text = msgspec.json.encode(parts)
-    except (ValueError, TypeError, OverflowError):  # half a character, a text of a class of its own
+    except (ValueError, TypeError, OverflowError):
+        # half a character, a text of a class of its own
         text = json.dumps(parts).encode()
     return hashlib.sha256(text).digest()
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the entries of a list, and of lists in it, as texts; of anything else its own text."""
+    """Return the entries of nested lists as texts; for anything else the text itself."""
     if isinstance(value, (list, tuple)):
         return [text for one in value for text in ((one,) if type(one) is str else _texts(one))]
-    return ["".join((value,)) if isinstance(value, str) else str(value)]  # a plain text, whatever its class
+    # a plain text, whatever its class
+    return ["".join((value,)) if isinstance(value, str) else str(value)]
 
 
 def of_file(data: Mapping[str, Any], default: Callable[[Any], Any] | None = None) -> str:
@@ -85,5 +87,6 @@ def of_file(data: Mapping[str, Any], default: Callable[[Any], Any] | None = None
     known = {key: data[key] for key in READ if key in data}
     beside = data.get("lmms_patch")
     known["lmms_patch"] = beside.get("sha256") if isinstance(beside, Mapping) else None
-    plain = json.loads(json.dumps(known, default=default))  # keys as texts, so that they can be sorted
+    # keys as texts, so that they can be sorted
+    plain = json.loads(json.dumps(known, default=default))
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

@@ -75,7 +75,7 @@ class Failed:
         )
 
     def native(self, metric: str) -> str:
-        """Say what the harness's own metric makes of the failed calls; "" where it counts none of them."""
+        """Say what the harness's metric makes of the failed calls; "" where none of them count."""
         if not self.first:
             return ""
         return f"{metric} as the harness prints it counts {self.first} failed calls as wrong answers; FIP, gate and index leave these docs out"
@@ -98,7 +98,7 @@ def _ask_again(text: str) -> str:
 
 
 def told_of(analysis: Analysis | None) -> list[str]:
-    """Return the sentences of an analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
+    """Return an analysis's sentences about answers less than whole and scored: failed, unscored, unfinished, unread."""
     if analysis is None:
         return []
     said = [line for line in analysis.warnings if _NO_VALUE in line or _CUT in line or _UNREAD in line]
@@ -115,7 +115,7 @@ def different(objects: Iterable[T]) -> list[T]:
 
 
 def has_failed(view: View) -> bool:
-    """Return whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
+    """Return whether a view in a record is of a failed call. Records of earlier versions have no such view."""
     return view.failed is not None
 
 
@@ -125,16 +125,16 @@ def is_no_value(item: Any) -> bool:
 
 
 def unscored(record: Record, metric: str) -> bool:
-    """Return whether a doc's first view was answered, and the scorer gave no value of the metric for that answer."""
+    """Return whether a doc's first view was answered, but got no value of the metric from the scorer."""
     first = record.views[0]
     return record.is_asked and not has_failed(first) and first.error is None and is_no_value(first.items.get(metric))
 
 
 def states(record: Record, metric: str) -> Counter[str]:
-    """Count the doc's own answers that are not whole and scored: ``failed``, ``unscored`` (by the scorer, or since it raised) and ``unfinished``.
+    """Count a doc's answers by fault: ``failed``, ``unscored`` (by the scorer, or after its exception) and ``unfinished``.
 
-    An unfinished answer that is unscored too counts as unscored. A doc that was not asked has none, nor has one of
-    another metric of the task.
+    An unfinished answer that is unscored too counts as unscored. Nothing is counted for a doc that was not asked, or that
+    has another metric of the task.
     """
     if not record.is_asked or (
         any(view.items for view in record.views) and not any(metric in view.items for view in record.views)
@@ -193,7 +193,7 @@ def count(records: Sequence[Record]) -> Failed | None:
 
 
 def unfinished(records: Sequence[Record]) -> str:
-    """Say how many answers were cut by the token limit, of the first view and of the doc's other views.
+    """Say how many answers were cut by the token limit, of the first view and of all further views.
 
     "" where none was.
 
@@ -208,6 +208,7 @@ def unfinished(records: Sequence[Record]) -> str:
         return ""
     said = f"{sum(first)} of {len(first)} answers to the first view and {sum(others)} of {len(others)} to other views {_CUT}"
     shares = [sum(some) / max(1, len(some)) for some in (first, others)]
+    # the standard error of the difference between the two shares
     error = math.sqrt(
         sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True))
     )
@@ -217,7 +218,7 @@ def unfinished(records: Sequence[Record]) -> str:
 
 
 def unread(records: Sequence[Record]) -> str:
-    """Say how many answers name none of their doc's options, where that is more than a few of those to the first view.
+    """Say how many answers name none of their doc's options, if more than a few to the first view do so.
 
     "" elsewhere.
 
@@ -239,7 +240,7 @@ def unread(records: Sequence[Record]) -> str:
 
 
 def too_many(records: Sequence[Record], key: Key) -> str:
-    """Say that too many calls failed for the numbers of a set of views; "" where they are few enough.
+    """Say so if too many calls failed for the numbers of a set of views; else return "".
 
     More than ``TOO_MANY`` of the calls for the full image, or of those for the set, by more than the two standard
     errors by which the share of a server that fails exactly so many would vary.
@@ -270,14 +271,15 @@ def too_many(records: Sequence[Record], key: Key) -> str:
                 else f"{failed / asked:.2%}, more than {most:.1%} of a part"
             )
             mend = _ask_again(texts[0])
-            if kind.every_order and key != TURNS:  # one view stands in place of its orders
+            # one view stands in place of its orders
+            if kind.every_order and key != TURNS:
                 return f"{failed} of {asked} views of {what} have a failed call ({share}); {mend}"
             return f"{failed} of {asked} calls for {what} failed ({share}); {mend}"
     return ""
 
 
 def _calls(kind: Kind, key: Key) -> tuple[str, Callable[[View], bool]]:
-    """Return in words which calls a set's numbers rest on, and whether a view is one of them."""
+    """Return in words which calls a set's numbers rest on, and a test for the views among them."""
     words = kind.words
     if key == TURNS:
         return f"the full {words.medium} in all orders", lambda view: view.gold_at is not None and view.cell is None

@@ -23,7 +23,7 @@ _LOSSES = re.compile(r"^[(\[]\s*(-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*,", 
 
 
 class _Fields(Struct):
-    """The keys of a line of the sample log of a wrapped task that readers use; the record is not read yet.
+    """The keys of a sample log's line which readers use; the record is still undecoded.
 
     Attributes:
         patch: the record as the log writes it.
@@ -58,7 +58,7 @@ class Line(_Fields, kw_only=True):
         return record_of(self.hashable())
 
     def hashable(self) -> Mapping[str, Any]:
-        """Return the record as the log writes it, in plain JSON types."""
+        """Return the record as written in the log, in plain JSON types."""
         found: Mapping[str, Any] = json.loads(bytes(self.patch))
         return found
 
@@ -70,7 +70,7 @@ class _WrongParts(WrongImage):
 
 
 class _Parts(Record):
-    """A record whose parts that many docs share are not read yet."""
+    """A record whose parts shared by many docs are still undecoded."""
 
     views: Annotated[list[Raw], Meta(min_length=1)]  # type: ignore[assignment] # undecoded in place of decoded
     baselines: list[Raw] = []  # type: ignore[assignment] # the same
@@ -103,6 +103,7 @@ def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = Fals
         times[doc_id] += 1
         if filter_place is None or times[doc_id] == filter_place + 1:
             yield line
+    # a log has a line per doc for each filter, so every doc must come equally often
     often = min(times.values(), default=0)
     twice = [doc_id for doc_id, count in times.items() if count != often]
     if twice:
@@ -129,7 +130,7 @@ def lines_at(path: Path, spans: Sequence[tuple[int, int]]) -> Iterator[Line]:
 
 
 class Shared:
-    """The parts of records that were read already: equal ones are one object.
+    """The parts of records read so far: equal parts become the same object.
 
     Args:
         boxes: keep the boxes of views.
@@ -161,9 +162,9 @@ class Shared:
         return self._known_parts(record)
 
     def known(self, record: Record) -> Record:
-        """Return a record with the parts that were there before in place of equal ones.
+        """Return a record with earlier equal parts in place of its parts.
 
-        Views and baselines only where boxes are not kept.
+        Views are replaced only where boxes are not kept.
         """
         if not self._boxes:
             record.views = [self._lean(view) for view in record.views]
@@ -172,7 +173,7 @@ class Shared:
         return self._known_parts(record)
 
     def _known_parts(self, record: Record) -> Record:
-        """Return a record with the parts that were there before in place of equal ones, but for its views and baselines."""
+        """Return a record with earlier equal parts in place of its parts, but for its views and baselines."""
         for name in ("task", "base", "stratum", "answer"):
             one = getattr(record, name)
             setattr(record, name, self._known.setdefault(one, one))
@@ -199,24 +200,26 @@ class Shared:
         if not view.boxes:
             return view
         lean = msgspec.structs.replace(view, boxes=None)
+        # views hold dictionaries, which are no keys; equal views have equal texts
         known: View = self._known.setdefault(repr(lean), lean)
         return known
 
 
 def _read(text: bytes, shared: Shared, where: str) -> Line:
-    """Return a line as one of ours; what is not as we write it is read again, slowly, to say what it is."""
+    """Return a line as a ``Line``; a line refused by the quick decoder is read again, slowly, to say what is wrong."""
     try:
         fields = _FIELDS.decode(text)
         record = shared.record(fields.patch)
         return Line(fields.patch, fields.doc_id, fields.filtered_resps, fields.input, fields.target, record=record)
     except RecordError as error:
         raise RecordError(f"{where}: {error}; {CHANGED}") from None
-    except (ValueError, RecursionError):  # a number that is none, half a character: JSON that Python reads
+    except (ValueError, RecursionError):
+        # a number that is none, half a character: JSON that Python reads
         return _slowly(text, shared, where)
 
 
 def _slowly(text: bytes, shared: Shared, where: str) -> Line:
-    """Return a line that the quick decoder refuses, or raise a RecordError that says where in it the fault is."""
+    """Return a line refused by the quick decoder, or raise a RecordError which names the place of the fault."""
     sample = line_object(text, where)
     patch = sample.get("patch")
     if not isinstance(patch, dict):
@@ -237,14 +240,15 @@ def _slowly(text: bytes, shared: Shared, where: str) -> Line:
 
 
 def answers_of(line: Line) -> list[str | None]:
-    """Return the answer to each view that was asked: of the doc's own views, then of those on another doc's image.
+    """Return the answer to each view asked: first on the doc's image, then on another doc's image.
 
     Of log-likelihoods it is the number of the option with the lowest loss, from 0. Answers that do not fit the views
     are None.
     """
     given, own = line.filtered_resps, len(line.record.views) if line.record.is_asked else 0
     asked = own + len(line.record.wrong_views)
-    if asked == 1 and not isinstance(given, list):  # the harness writes a single answer without its list
+    # the harness writes a single answer without its list
+    if asked == 1 and not isinstance(given, list):
         given = [] if given is None else [given]
     each = len(given) // asked if isinstance(given, list) and asked else 0
     if not each or each * asked != len(given):
@@ -274,7 +278,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers from 1; a file that cannot be read is told in one line."""
+    """Yield the lines of a file with their numbers from 1; an unreadable file raises a RecordError."""
     try:
         lines = open(path, "rb")  # noqa: SIM115 - closed below; only opening it is a matter of this message
     except OSError as error:

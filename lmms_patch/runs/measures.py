@@ -63,6 +63,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     if kind.full:
         out["fip"] = out["score"]
     for name, value in numbers.items():
+        # the ends of intervals are columns of MAGIC tasks too
         if kind.name == "magic" and _is_end(name, numbers):
             continue
         if name == metric and not kind.every_order:
@@ -81,7 +82,8 @@ def measures(result: Result) -> dict[str, Estimate]:
         out |= _of_magic(magic)
         out["score"] = out[metric]
     found = result.details.get("tst_details")
-    if found:  # means over fold seeds; the harness's own number is of the first seed
+    # means over fold seeds; the harness's own number is of the first seed
+    if found:
         out |= _of_tst(found, numbers)
         out |= {
             "score": out["tst"],
@@ -104,7 +106,7 @@ def _is_end(name: str, numbers: Mapping[str, Any]) -> bool:
 
 
 def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed: bool = False) -> float | None:
-    """Return full marks on the metric's own scale, where the metric is a mean of scores from 0 up.
+    """Return full marks on the metric's scale, where the metric is a mean of scores from 0 up.
 
     None where that is not known.
 
@@ -129,7 +131,7 @@ def full_marks_of(result: Result) -> float | None:
 
 
 def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
-    """Return the numbers of an analysis that have a row in the catalogue.
+    """Return an analysis's numbers with a row in the catalogue.
 
     Args:
         analysis: the numbers.
@@ -142,7 +144,7 @@ def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
 
 
 def _of_magic(magic: Mapping[str, Any]) -> dict[str, Estimate]:
-    """Return the numbers of a MAGIC task; one by a judge that lacks verdicts brings its bounds."""
+    """Return the numbers of a MAGIC task; a judge's number without all verdicts brings its bounds."""
     said = {name: one.span for name, one in stored_bounds(magic).items() if one.matter}
     out = {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
     return {name: reading.noted(one, said[name]) if name in said else one for name, one in out.items()}
@@ -173,7 +175,7 @@ def _moved(found: Estimate, by: float) -> Estimate:
 
 
 def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
-    """Return the names that a wildcard means; ``rci`` and ``pcri`` are one: the task's own name stands for either.
+    """Return the names matched by a wildcard; ``rci`` and ``pcri`` mean the same: the task's index.
 
     >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
     ['pcri3', 'pcri3_adj']

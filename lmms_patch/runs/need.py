@@ -33,7 +33,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Found:
-    """What the answers say of each doc of a table at one grid. All arrays have shape (docs,).
+    """What the answers say of each doc of a table, at a grid. All arrays have shape (docs,).
 
     Attributes:
         by_image: the doc's class by the answers to its own image: ``ONE_CELL``, ``WHOLE``, ``UNSOLVED``, or
@@ -60,9 +60,9 @@ class Found:
 
     @property
     def classes(self) -> NDArray[np.int8]:
-        """The class of each doc, as far as it was asked.
+        """The class of each doc, as far as known.
 
-        ``UNKNOWN`` where it was not asked without its image, or a view has no score.
+        ``UNKNOWN`` for a doc that was not asked without its image, or has a view without a score.
         """
         return np.where(self.text == 1, TEXT, np.where(self.tried, self.by_image, UNKNOWN)).astype(np.int8)
 
@@ -85,7 +85,7 @@ def has_classes(result: Result) -> bool:
 def needs(
     records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None
 ) -> list[Need | None]:
-    """Return the class of each doc by a metric that is better when higher; None where its answers do not tell.
+    """Return the class of each doc by a metric better when higher; None where the answers do not tell.
 
     Args:
         records: the docs.
@@ -134,7 +134,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
 
 
 def by_image(full: Array, cell: NDArray[np.bool_], scored: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """Return the class of each doc by the answers to its own image.
+    """Return the class of each doc by the answers to its image.
 
     A right cell decides alone. A doc without one has a class only if all its views have a score: the view without a
     score may be the right one.

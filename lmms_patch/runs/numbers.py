@@ -616,7 +616,8 @@ def number(value: float | None) -> str:
 def to_json(value: Any) -> Any:
     """Convert a value to plain JSON types: dataclasses and Structs to objects, arrays to lists, nan to null."""
     if isinstance(value, Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
+        # words are for tables
+        value = reading.plain(value) if isinstance(value, Estimate) else value
         names = getattr(value, "__struct_fields__", None) or [f.name for f in dataclasses.fields(value)]
         absent = [name for name in getattr(value, "LEFT_OUT", ()) if getattr(value, name) in (None, (), {})]
         return {name: to_json(getattr(value, name)) for name in names if name not in absent}

@@ -32,7 +32,7 @@ COLUMNS: dict[str, pa.DataType] = {"record.view": SHARED_TEXT, "record.alike": S
 
 
 class _Alike(Struct, omit_defaults=True):
-    """The parts of a record that many docs have alike."""
+    """The parts of a record alike in many docs."""
 
     schema: Any
     task: str
@@ -47,9 +47,9 @@ class _Alike(Struct, omit_defaults=True):
 
 
 class _Own(Struct, omit_defaults=True, kw_only=True):
-    """The parts of a record that a doc has alone.
+    """The parts of a record of a doc alone.
 
-    ``count`` is the number of its own views, ``wrong_image`` is without its views.
+    ``count`` is the number of views on the doc's image, ``wrong_image`` is without its views.
     """
 
     count: Some
@@ -69,7 +69,7 @@ _VIEW, _ALIKE, _OWN = msgspec.json.Decoder(View), msgspec.json.Decoder(_Alike), 
 
 
 def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> dict[str, pa.Array]:
-    """Return the columns of some docs; all null where JSON as we write it cannot hold a record.
+    """Return the columns of some docs; all null where a record does not fit into JSON as we write.
 
     Args:
         records: of the docs.
@@ -78,6 +78,7 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
     flat = [view for of_doc in views for view in of_doc]
     different = {id(view): view for view in flat if view is not None}
     starts = np.cumsum([0, *map(len, views)])[:-1]
+    # what a doc has alone stands in its first row only
     places = np.full(len(flat), -1)
     places[starts] = np.arange(len(records))
     first = pa.array(places, mask=places < 0)
@@ -106,24 +107,25 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
             name: column.dictionary_encode() if COLUMNS[name] == SHARED_TEXT else column
             for name, column in columns.items()
         }
-    except (ValueError, OverflowError):  # half a character (UnicodeEncodeError), a number of more than 64 bits
+    except (ValueError, OverflowError):
+        # half a character (UnicodeEncodeError), a number of more than 64 bits
         return {name: pa.nulls(len(flat), kind) for name, kind in COLUMNS.items()}
 
 
 def _part(record: Record, kind: Any, **changed: Any) -> Any:
-    """Return the part of a record that a type holds, with some of its fields changed."""
+    """Return a type's part of a record, with some fields changed."""
     return kind(
         **{**{name: getattr(record, name) for name in kind.__struct_fields__ if hasattr(record, name)}, **changed}
     )
 
 
 def _bare(wrong: WrongImage | None) -> WrongImage | None:
-    """Return what a record says of the wrong image, without its views, which have rows of their own."""
+    """Return a record's wrong image without its views, which have separate rows."""
     return None if wrong is None else msgspec.structs.replace(wrong, views=[])
 
 
 def unpack(columns: pa.Table) -> list[Record]:
-    """Return the records of the columns; equal parts of different docs are one object. Only to read.
+    """Return the records of the columns; equal parts of different docs are the same object. Only to read.
 
     Raises:
         ValueError: a record is not there.
@@ -163,6 +165,7 @@ def _objects(column: pa.ChunkedArray, decoder: Any) -> list[Any]:
     for chunk in column.chunks:
         texts = chunk.dictionary.to_pylist()
         known |= {text: decoder.decode(text) for text in texts if text not in known}
+        # the last place stands for null
         objects = [*(known[text] for text in texts), None]
         out.extend(map(objects.__getitem__, chunk.indices.fill_null(len(objects) - 1).to_pylist()))
     return out

@@ -508,7 +508,8 @@ def _answer_at_odds(record: Record) -> str:
 
 def sizes_at_odds(kind: str, sizes: Iterable[int]) -> str:
     """Say which of the numbers of a task is not possible for its kind; empty where all are."""
-    if kind not in KINDS:  # a pattern's $ lets a line break at the end of a name pass
+    # a pattern's $ lets a line break at the end of a name pass
+    if kind not in KINDS:
         return "are of an unknown kind"
     least, most = KINDS[kind].sizes
     odd = next((n for n in sizes if not least <= n <= most), None)
@@ -548,7 +549,8 @@ def hashed_text(patch: bytes) -> bytes:
     """
     try:
         text = msgspec.json.encode(msgspec.json.decode(patch), order="sorted")
-    except (ValueError, RecursionError):  # NaN, half a character
+    except (ValueError, RecursionError):
+        # NaN, half a character
         return hashed(json.loads(patch))
     odd = not text.isascii() or any(one in text for one in (b"\\", b"\x7f", b"0.0000")) or _EXPONENT.search(text)
     return hashed(json.loads(patch)) if odd else hashlib.sha256(text).digest()

@@ -39,6 +39,7 @@ def results_files(folder: Path) -> list[Path]:
     Raises:
         RecordError: there is none.
     """
+    # the names begin with the date
     files = sorted(Path(folder).rglob(_RESULTS), key=lambda path: path.name)
     if not files:
         raise RecordError(f"{folder}: no *_results.json here; give the folder that was --output_path of a run")
@@ -46,13 +47,13 @@ def results_files(folder: Path) -> list[Path]:
 
 
 def is_of_run(path: Path) -> bool:
-    """Return whether a path has the name of a results file, of a sample log, or of a file of ours beside one, of any run."""
+    """Return whether a path is named like a file of a run: results, sample log, or a file of ours beside."""
     return any(fnmatch(path.name, pattern) for pattern in _OF_RUNS)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The run that a path stands for.
+    """The run chosen for a path.
 
     Attributes:
         path: its results file.
@@ -66,7 +67,7 @@ class Taken:
 
     @property
     def said(self) -> str:
-        """One line that says which run was taken and how another is named; empty where there is only one."""
+        """A line about which run was taken, and how to name another; empty where there is only a single run."""
         if not self.aside:
             return ""
         newest = f"the newest {self.what}" if self.what else "the newest"
@@ -74,9 +75,9 @@ class Taken:
 
 
 def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: str = "") -> Taken:
-    """Return the newest run under a path that is of the right kind.
+    """Return the newest run under a path of the right kind.
 
-    Where none is, the newest of all, so that its reader can say what it lacks.
+    Where no run is of that kind, return the newest of all, so that its reader can say what the run lacks.
 
     Args:
         path: the ``--output_path`` of runs, or one results file.
@@ -94,7 +95,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a results file, with the objects that stand in the file beside it in their places.
+    """Read a results file, with the objects from the file beside put in their places.
 
     Returns:
         The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one, and
@@ -127,14 +128,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def objects_file(results: Path) -> Path:
-    """Return where the long objects of a results file stand: ``<date>_patch.json`` beside it."""
+    """Return the path of the long objects of a results file: ``<date>_patch.json`` beside the results."""
     return results.with_name(results.name.removesuffix("_results.json") + "_patch.json")
 
 
 def objects_text(
     objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None
 ) -> tuple[bytes, str]:
-    """Return what stands in the file beside a results file, and the SHA-256 of that.
+    """Return the content of the file beside a results file, and the SHA-256 of the content.
 
     Args:
         objects: by task, the columns that have an object.
@@ -156,7 +157,8 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
         return data
     if isinstance(told, dict) and "digest" in told:
         told = {**told, "digest_found": digests.of_file(data)}
-        if not {"file", "sha256"} & set(told):  # the objects stand in the results file
+        # the objects stand in the results file
+        if not {"file", "sha256"} & set(told):
             return {**data, "lmms_patch": told}
     if not isinstance(told, dict) or not isinstance(told.get("sha256"), str):
         raise RecordError(
@@ -188,7 +190,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
+    """Return a task's values by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
     out: dict[str, dict[str, Any]] = {}
     for key, value in results.items():
         metric, comma, name = key.partition(",")
@@ -198,11 +200,12 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def samples_file(results: Path, task: str) -> Path | None:
-    """Return the sample log of a task, beside a results file of the same run; None where it was not logged."""
+    """Return a task's sample log, beside a results file of the same run; None where nothing was logged."""
     try:
         path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
         return path if path.is_file() else None
-    except (ValueError, OSError):  # a name with a separator, which would lead elsewhere, or one that no file can have
+    except (ValueError, OSError):
+        # a name with a separator, which would lead elsewhere, or one that no file can have
         return None
 
 
@@ -219,10 +222,10 @@ def sample_log(results: Path, task: str) -> Path:
 
 
 def check_docs(log: Path, docs: int, scored: int) -> None:
-    """Check that a sample log has as many docs as the run scored.
+    """Refuse a sample log with more or fewer docs than the run scored.
 
     Raises:
-        RecordError: it has more or fewer.
+        RecordError: the numbers differ.
     """
     if docs != scored:
         raise RecordError(f"{log}: {docs} docs, but the run scored {scored}; the file is not whole, or of another run")

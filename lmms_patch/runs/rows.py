@@ -69,7 +69,7 @@ BATCH = 4096
 
 
 def metrics_of(result: Result) -> list[str]:
-    """Return the metrics that the harness reports of a task, the primary one first."""
+    """Return the metrics reported by the harness for a task, the primary metric first."""
     primary = result.metric
     return [primary, *(name for name in result.details.get("higher_is_better") or {} if name != primary)]
 
@@ -91,7 +91,7 @@ def schema_of(result: Result, *, packed: bool = False) -> pa.Schema:
 
 
 def _column_of(metric: str) -> str:
-    """Return the name of the column with the scores of a metric that is not the primary one."""
+    """Return the name of the column with the scores of a metric beside the primary metric."""
     return f"score.{_whole(metric)}"
 
 
@@ -149,6 +149,7 @@ def _batch(result: Result, schema: pa.Schema, lines: Sequence[Line]) -> pa.Recor
         },
     }
     full = np.array([full_marks(line.record, result.metric) for line in lines])
+    # right is at least half of what the gold scores, as in the necessity map
     right = pc.greater_equal(columns["score"], pa.array(full[of_row] / 2))
     if "record.own" in schema.names:
         columns |= pack([line.record for line in lines], [doc.of_record for doc in docs])
@@ -157,7 +158,7 @@ def _batch(result: Result, schema: pa.Schema, lines: Sequence[Line]) -> pa.Recor
 
 
 class _Doc:
-    """The rows of one doc.
+    """The rows of a doc.
 
     Attributes:
         views: its own in the order of a full pass, those that were left out among them, and then those on another doc's
@@ -183,10 +184,12 @@ class _Doc:
         self.asked = np.array(
             [view is not None and record.is_asked for view in self.of_record] + [True] * len(record.wrong_views), bool
         )
+        # only now: above, ``of_record`` must hold the views of the doc's image alone
         self.of_record += record.wrong_views
         rows = np.flatnonzero(self.asked)
         self.chosen = np.zeros(len(self.views), bool)
-        self.chosen[rows[list(record.best.values())]] = True  # places among the views that were asked
+        # places among the views that were asked
+        self.chosen[rows[list(record.best.values())]] = True
         self.answers: list[str | None] = [None] * len(self.views)
         for row, answer in zip(rows.tolist(), answers_of(line), strict=True):
             self.answers[row] = None if self.views[row].failed is not None else answer
@@ -194,7 +197,7 @@ class _Doc:
 
 @functools.lru_cache
 def _full_pass(kind: Kind, grids: tuple[int, ...]) -> list[View]:
-    """Return every view of a full pass as one that was not asked: the full image, and the cells of each grid."""
+    """Return every view of a full pass as not asked: the full image, and the cells of each grid."""
     out = [View(kind="full", scores={}, items={})]
     for n in grids:
         rows, columns = kind.shape(n)
@@ -207,7 +210,7 @@ def _full_pass(kind: Kind, grids: tuple[int, ...]) -> list[View]:
 
 
 def _of_views(schema: pa.Schema, metrics: Sequence[str], views: Sequence[View]) -> dict[str, pa.Array]:
-    """Return the columns that views have.
+    """Return the columns of views.
 
     Many docs share the objects of equal views, so each object is looked at once.
     """
@@ -226,7 +229,7 @@ def _of_views(schema: pa.Schema, metrics: Sequence[str], views: Sequence[View]) 
 
 
 def _of_docs(lines: Sequence[Line]) -> dict[str, pa.Array]:
-    """Return the columns that docs have, one row per doc."""
+    """Return the columns of docs, a row per doc."""
     records = [line.record for line in lines]
     sizes = [record.image_sizes[0] if record.image_sizes else (None, None) for record in records]
     fields = {name: texts(record.fields.get(name) for record in records) for name in ("category", "cluster", "group")}
@@ -256,7 +259,7 @@ def _needs(result: Result, lines: Sequence[Line]) -> pa.Array:
 
 
 def _options(lines: Sequence[Line]) -> pa.Array:
-    """Return the options of each doc: of the field ``choices``, else those that the prompt lists, else the answers scored as options, sorted."""
+    """Return the options of each doc: of the field ``choices``, else as listed in the prompt, else the answers scored as options, sorted."""
     found: list[list[str] | None] = []
     for line in lines:
         record = line.record
@@ -298,4 +301,5 @@ def texts(values: Iterable[Any]) -> pa.Array:
 
 def _whole(text: str) -> str:
     """Return a text in which the two halves of a character are joined, and half a character by itself is U+FFFD."""
+    # UTF-16 writes the two halves one after the other, which decoding joins
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -251,7 +251,8 @@ class Result:
     @property
     def size(self) -> int | None:
         """The number of docs of the benchmark; None where unknown."""
-        if self.kind.every_order:  # nobody knows how many more docs have options that can be moved
+        # nobody knows how many more docs have options that can be moved
+        if self.kind.every_order:
             return None
         found = (self.run.about.get("n-samples", {}).get(self.task) or {}).get("original")
         return found if isinstance(found, int) else None
@@ -462,7 +463,8 @@ def _results(run: Run) -> Iterator[Result]:
         if said := wrong(described, {}):
             raise RecordError(f"{run.path}: {task}: {said}; {changed}")
         for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
-            objects = {name: values.pop(name, None) for name in OBJECTS}  # a wrapped MAGIC task has both
+            # a wrapped MAGIC task has both
+            objects = {name: values.pop(name, None) for name in OBJECTS}
             own = objects["magic" if described["kind"] == "magic" else "patch"]
             details: Mapping[str, Any] = own if isinstance(own, dict) else {}
             if said := wrong(described, details):
@@ -529,7 +531,8 @@ def find(paths: Iterable[Path]) -> list[Run]:
     files: dict[Path, Path] = {}
     for path in paths:
         for file in [Path(path)] if Path(path).is_file() else results_files(Path(path)):
-            files.setdefault(Path(os.path.realpath(file)), file)  # resolve() raises where a link leads to itself
+            # resolve() raises where a link leads to itself
+            files.setdefault(Path(os.path.realpath(file)), file)
     return sorted(
         (read(file) for file in files.values()),
         key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)),
@@ -685,7 +688,8 @@ def split_of(config: Mapping[str, Any]) -> str | None:
 def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
     """Return digests of what the full views show: their sizes, and their pixels."""
     if kind.name == "magic":
-        return dict.fromkeys(("image sizes", "images"), "of the docs")  # their digest covers the images
+        # their digest covers the images
+        return dict.fromkeys(("image sizes", "images"), "of the docs")
     if not kind.needs_image:
         return dict.fromkeys(("image sizes", "images"), "none shown")
     return {"image sizes": made.get("image_sizes"), "images": made.get("images")}

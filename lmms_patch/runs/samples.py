@@ -93,7 +93,8 @@ def records(result: Result) -> list[Record]:
     """
     stored = _stored(result, list(packed.COLUMNS))
     if stored is not None:
-        with contextlib.suppress(ValueError):  # a run whose records JSON cannot hold as we write it
+        # a run whose records JSON cannot hold as we write it
+        with contextlib.suppress(ValueError):
             found = packed.unpack(stored)
             # some thousand docs are left out of the columns where one of them cannot be held
             if len(found) == result.docs:
@@ -353,12 +354,14 @@ def _is_of_log(found: pa.Table, result: Result) -> bool:
     chosen = sorted(secrets.SystemRandom().sample(range(len(starts)), min(HELD, len(starts))))
     own = found.take(np.concatenate([np.arange(starts[doc], ends[doc]) for doc in chosen]))
     fresh = batch_of(result, _lines(result, chosen), packed=True).select(found.column_names)
-    return repr(own.to_pydict()) == repr(pa.Table.from_batches([fresh]).to_pydict())  # in its repr, nan is nan
+    # in its repr, nan is nan
+    return repr(own.to_pydict()) == repr(pa.Table.from_batches([fresh]).to_pydict())
 
 
 def _lines(result: Result, places: Sequence[int]) -> list[Line]:
     """Return lines of a result from the log, by their places among the result's lines, from 0."""
-    if result.pipelines > 1:  # which lines are of which filter, only the lines before tell
+    # which lines are of which filter, only the lines before tell
+    if result.pipelines > 1:
         wanted = set(places)
         return [line for place, line in enumerate(result.lines()) if place in wanted]
     log = sample_log(result.run.path, result.task)

@@ -15,7 +15,7 @@ Scalar = float | None
 
 
 def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], Any] | None = None) -> Scalar:
-    """Return the scalar of one native item (DESIGN §6): a number, one of its keys, or M on the single item.
+    """Return the scalar of a native item: a number, the number under a key, or M on the single item.
 
     Args:
         item: what the native ``process_results`` returned for one metric.
@@ -37,19 +37,21 @@ def _number(value: Any) -> Scalar:
     """Return a finite number as a float, else None. NumPy scalars and booleans count as numbers."""
     if type(value) is not float and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if type(value) is float:  # most are; the question below costs ten times as much
+    # most are; the question below costs ten times as much
+    if type(value) is float:
         return value if math.isfinite(value) else None
     if not isinstance(value, numbers.Real):
         return None
     try:
         value = float(value)
-    except OverflowError:  # a whole number of more than 308 digits
+    except OverflowError:
+        # a whole number of more than 308 digits
         return None
     return value if math.isfinite(value) else None
 
 
 def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
-    """Return the index of the best score; ties go to the lowest index; unscored ones never win.
+    """Return the index of the best score; ties go to the lowest index; unscored views never win.
 
     Returns:
         The index, or None where all are unscored.
@@ -64,7 +66,7 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
 def worst_orders(
     views: Sequence[V], of: Callable[[V], Hashable], score: Callable[[V], Scalar], higher_is_better: bool = True
 ) -> list[int]:
-    """Return, for each view that was asked in several orders of the options, the place of the order that it counts as: its worst.
+    """Return the place of each view's worst order, for views asked in several orders of the options.
 
     A view is right only if every order of it is. One that lacks a score in some order has none: that order decides.
     Ties go to the first order.
@@ -103,7 +105,8 @@ def plain(value: Any) -> Any:
     if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # without its subclass, which msgspec cannot encode
+        # without its subclass, which msgspec cannot encode
+        return str.__str__(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):

@@ -87,7 +87,8 @@ class Table:
     ) -> None:
         self.metric, self.higher, self.cluster, self.whole = metric, higher, cluster, whole
         self.logged = [record for record in records if _has(record, metric)]
-        if not as_given:  # a log's lines stand in the order of the ranks, and bootstrap draws go by place
+        # a log's lines stand in the order of the ranks, and bootstrap draws go by place
+        if not as_given:
             self.logged.sort(key=lambda record: record.doc_id)
         self.kind = self.logged[0].task_kind if self.logged else RCI
         """The kind of task that the records are of; that of images without records."""
@@ -179,10 +180,7 @@ class Table:
 
     @cached_property
     def merged(self) -> tuple[int, ...]:
-        """For each category, the number of the group in which its docs count, as ``stats.forms.on`` takes them.
-
-        () where every category counts by itself.
-        """
+        """For each category, the number of its group, as ``stats.forms.on`` takes them; () where each counts by itself."""
         into: dict[int, tuple[str, str]] = {}
         for record, number in zip(
             self.records, () if self._category_numbers is None else self._category_numbers.tolist(), strict=False
@@ -284,10 +282,7 @@ class Table:
 
     @cached_property
     def range_seen(self) -> tuple[float, float]:
-        """The least and the highest score of any view, uninformed answer or gold.
-
-        0 and 1 where nothing is scored.
-        """
+        """The least and the highest score of any view, uninformed answer or gold; 0 and 1 where nothing is scored."""
         every = [one.scores for views in (self.views, self.wrong_views) for one in views.different] + [
             one.scores for one in self._baselines
         ]
@@ -361,10 +356,7 @@ class Table:
 
     @cached_property
     def turned(self) -> list[list[int]]:
-        """The full views of each doc asked in every order of its options.
-
-        No views where the doc is asked in a single order, or a view has no score.
-        """
+        """The full views of each doc asked in every order of its options; none where a view has no score."""
         if not self.kind.turns:
             return [[] for _ in self.records]
         every = [

@@ -39,7 +39,7 @@ COLUMNS: dict[str, pa.DataType] = {
 
 
 def numbers_of(runs: Iterable[Run]) -> pa.Table:
-    """Return the numbers of all tasks of some runs as a table with one row per number (``Result.measures``).
+    """Return the numbers of all tasks of some runs as a table, a row per number (``Result.measures``).
 
     Raises:
         RecordError: a MAGIC task without its numbers.
@@ -55,7 +55,7 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _rows(result: Result) -> Iterable[dict[str, Any]]:
-    """Yield the rows of a task, one for each of its numbers."""
+    """Yield the rows of a task, a row for each number."""
     run, gate = result.run, result.metrics.get("gate")
     of_task = {
         "model": run.model,

@@ -24,7 +24,7 @@ _LISTS = (list, tuple, np.ndarray)
 
 
 def parts(tree: Any) -> dict[str, Any]:
-    """Return the parts of a tree by name: fields of an object that are set, values of a mapping, entries of a list.
+    """Return the parts of a tree by name: set fields of an object, values of a mapping, entries of a list.
 
     None of a number or a text.
     """
@@ -48,7 +48,7 @@ def estimates(tree: Any, path: str = "") -> Iterator[tuple[str, Estimate]]:
 
 
 def written_by(tree: Any) -> int:
-    """Return the first version (``numbers.NUMBERS``) that can have written a tree, as its fields tell that say something."""
+    """Return the first version (``numbers.NUMBERS``) able to write a tree, judged by the fields which say something."""
     late = getattr(tree, "LATE", {})
     versions = (
         max(late[name] if late.get(name) and part else 0, written_by(part)) for name, part in parts(tree).items()

@@ -76,7 +76,8 @@ def fault(value: Any, kind: Any, where: str = "") -> str:
         return _told(str(error), value, kind, where)
     except RecursionError:
         return f"{where or 'it'} is nested too deeply"
-    except UnicodeEncodeError:  # half of a surrogate pair
+    except UnicodeEncodeError:
+        # half of a surrogate pair
         return f"{where or 'it'} must be of texts that UTF-8 can hold"
     return ""
 
@@ -310,7 +311,8 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
             if key in found.get("required", ()) or ("default" in one and not omits and key not in late)
         ]
         for one in found["properties"].values():
-            if "default" in one and one.pop("default") is None and omits:  # left out, never null
+            # left out, never null
+            if "default" in one and one.pop("default") is None and omits:
                 one |= next(choice for choice in one.pop("anyOf", ({},)) if choice.get("type") != "null")
         found["properties"] |= {
             key: {"description": "of earlier versions; no longer written or read"} for key in getattr(kind, "GONE", ())

@@ -28,7 +28,7 @@ A_POINT = 0.01
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of one number.
+    """The bounds of a number.
 
     Attributes:
         low: were all unjudged docs wrong.
@@ -80,7 +80,7 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
 
 
 def _with(one: Estimate, more: int, worth: float) -> Estimate:
-    """Return the mean of scores with some more docs that are all worth the same."""
+    """Return the mean of scores with some more docs, all of the same worth."""
     own = one.n / (one.n + more)
     value, low, high = (
         None if end is None else end * own + worth * (1 - own) for end in (one.value, one.low, one.high)

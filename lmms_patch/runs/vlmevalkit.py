@@ -83,7 +83,8 @@ def rows_of(path: Path, trust_pickle: bool = False) -> list[dict[str, Any]]:
         rows = _READERS[ending](path)
     except RecordError:
         raise
-    except Exception as error:  # of a library that reads what anybody may have written
+    except Exception as error:
+        # of a library that reads what anybody may have written
         raise RecordError(f"{path}: cannot be read as a table ({type(error).__name__}: {line(error, 150)})") from None
     _check_names(path, list(dict.fromkeys(name for row in rows for name in row if name is not None)))
     named = [{_column(name): _cell(value) for name, value in row.items() if name is not None} for row in rows]
@@ -113,7 +114,8 @@ def _column(name: Any) -> str:
 
 def _cell(value: Any) -> Any:
     """Return a cell as text, whole number, fraction, truth value or None; NaN and empty texts are None."""
-    if hasattr(value, "item") and not isinstance(value, (str, bytes)):  # NumPy's own numbers
+    # NumPy's own numbers
+    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
         value = value.item()
     if isinstance(value, float):
         return None if math.isnan(value) else int(value) if value.is_integer() else value
@@ -160,7 +162,8 @@ def _filled(sheet: Any) -> list[tuple[Any, ...]]:
 
     A lone cell at the sheet's far end would otherwise make billions of empty cells.
     """
-    sheet.reset_dimensions()  # else each row is as long as the file says that the sheet is wide
+    # else each row is as long as the file says that the sheet is wide
+    sheet.reset_dimensions()
     return [row for row in sheet.iter_rows(values_only=True) if row]
 
 
@@ -183,7 +186,8 @@ def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> lis
 
 
 def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
-    csv.field_size_limit(2**31 - 1)  # a column may hold an image
+    # a column may hold an image
+    csv.field_size_limit(2**31 - 1)
     # Excel begins a CSV file with a byte-order mark
     text = io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")
     table = csv.DictReader(text, delimiter=mark)

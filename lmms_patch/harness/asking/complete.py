@@ -31,7 +31,7 @@ _UNEQUAL = "the adapter gave another number of answers than requests"
 
 
 class Complete:
-    """Wraps a model and repairs what it returns: one answer for each request, and ``compat.Lost`` where a call failed.
+    """Wraps a model and repairs its returns: an answer for each request, and ``compat.Lost`` for each failed call.
 
     Two faults are repaired: a list that is too short or too long, and an empty answer that stands for an exception.
 
@@ -54,24 +54,26 @@ class Complete:
         return functools.partial(self._ask, found) if name in _KINDS else found
 
     def _ask(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
-        """Ask the model, and return one answer for each request; ``compat.Lost`` for a call that failed."""
+        """Ask the model, and return an answer for each request; ``compat.Lost`` for a failed call."""
         if not self._catches:
             return self._complete(ask, requests)
         if self._given_up:
             return [compat.Lost(self._given_up)] * len(requests)
         try:
             answers = self._complete(ask, requests)
+        # a mistake of the user ends the run: it is no failed call
         except PatchError:
             raise
         except Exception as error:
             answers = self._one_by_one(ask, requests, [compat.Lost(one_line(error))] * len(requests))
-            if not self._answered and all(map(_is_lost, answers)):  # most likely it raises on all such requests
+            # most likely it raises on all such requests
+            if not self._answered and all(map(_is_lost, answers)):
                 self._given_up = one_line(error)
         self._answered = self._answered or not all(map(_is_lost, answers))
         return answers
 
     def _complete(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
-        """Ask the model. Ask again where it returns too few or too many answers, or empty ones in place of an error."""
+        """Ask the model; ask again after too few or too many answers, or after empty answers in place of an error."""
         with self._swallowed() as errors:
             answers = list(ask(requests))
         if len(answers) != len(requests):
@@ -83,6 +85,7 @@ class Complete:
         if not errors:
             return answers
         repeats = self._adapter in compat.REPEATS
+        # an adapter that repeats its last answer leaves no answer of the portion to trust
         empty = [place for place, answer in enumerate(answers) if repeats or _is_empty(answer)]
         if empty:
             self._say(
@@ -99,7 +102,7 @@ class Complete:
     def _one_by_one(
         self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance], lost: list[Any]
     ) -> list[Any]:
-        """Ask each request alone. Where the first ``TRIED`` fail again, the others are not asked.
+        """Ask each request alone. If the first ``TRIED`` fail again, leave the rest unasked.
 
         Returns:
             The answers, or of ``lost`` what stands for those that failed again.
@@ -115,21 +118,22 @@ class Complete:
         try:
             with self._swallowed() as errors:
                 answers = list(ask([request]))
-        except Exception as error:  # some adapters hand on what another request left, and fail where there was none
+        except Exception as error:
+            # some adapters hand on what another request left, and fail where there was none
             return compat.Lost(one_line(error))
         if len(answers) != 1:
             return compat.Lost(_UNEQUAL)
         return compat.Lost(errors[0]) if errors and _is_empty(answers[0]) else answers[0]
 
     def _say(self, about: str, why: str) -> None:
-        """Say once of each kind of fault what came; where there are several ranks, note it for ``tell``."""
+        """Say each kind of fault once; where there are several ranks, note the fault for ``tell``."""
         then = "they are asked again one by one" if self._alone else "they count as failed calls"
         self._faults.setdefault(about, f"{type(self._model).__name__}: {why}; {then}")
         if self._alone:
             self.tell()
 
     def tell(self) -> None:
-        """Have the first rank say each kind of fault that any rank noted, once in a run.
+        """Have the first rank say every kind of fault noted by any rank, once in a run.
 
         All ranks call this at the same time.
         """
@@ -142,7 +146,7 @@ class Complete:
 
     @contextlib.contextmanager
     def _swallowed(self) -> Iterator[list[str]]:
-        """Collect what the adapter logs as an error, or at any level while it handles an exception, in one line each.
+        """Collect what the adapter logs as an error, or logs while handling an exception, on a line each.
 
         The sink is called by the thread that logs, so the exception that this thread handles can be seen there.
         """
@@ -156,6 +160,7 @@ class Complete:
         def is_adapter(record: Any) -> bool:
             return str(record["name"]).startswith(("lmms_eval.models", type(self._model).__module__))
 
+        # level 0, since adapters log exceptions at any level
         sink = logger.add(note, level=0, format="{message}", filter=is_adapter)
         try:
             yield found

@@ -68,7 +68,7 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
 
 
 def _is_of(file: Path, user: int) -> bool:
-    """Return whether the answers in a journal may be used: only those in a regular file that this user owns.
+    """Return whether a journal's answers may be used: only those of a regular file of this user.
 
     Another user's file is refused, since its answers may be made up. A pipe is refused, since reading it would wait for
     ever.
@@ -93,12 +93,12 @@ def _is_of(file: Path, user: int) -> bool:
 
 
 def _place_of(folder: Path) -> tuple[str, str]:
-    """Return what a journal's file says of the folder that it was made in: its path without links, and its number on the disk."""
+    """Return what a journal's file notes of its folder: the path without links, and the folder's number on the disk."""
     return str(folder.resolve()), str(folder.stat().st_ino)
 
 
 class Journal:
-    """The answers of one run, kept in a folder.
+    """The answers of a run, kept in a folder.
 
     Args:
         folder: the run's own folder; made where it does not exist.
@@ -128,8 +128,10 @@ class Journal:
         earlier = sorted(folder.glob("*.sqlite"))
         self._began = time.time()
         self._own = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.sqlite"
+        # no transaction begins by itself: ``write`` begins its own
         self._db: sqlite3.Connection | None = sqlite3.connect(self._own, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # whoever else finds the file is told that its run is alive
+        # whoever else finds the file is told that its run is alive
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._db.execute(_TABLE)
         self._db.execute(_PLACE)
         self._db.execute("INSERT INTO place VALUES (?, ?)", _place_of(folder))
@@ -141,7 +143,7 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file, however the run ends: in a notebook the next try must be able to read it."""
+        """Close the file, however the run ends: in a notebook the next try must be able to read the file."""
         self._close()
 
     @property
@@ -162,12 +164,13 @@ class Journal:
 
     @staticmethod
     def _open(file: Path, wait: float = 1) -> sqlite3.Connection:
-        """Open a journal file to read it.
+        """Open a journal file for reading.
 
         Raises:
             sqlite3.Error: it cannot be read, or what has the names of our tables is computed when it is read (a view
                 may compute for ever).
         """
+        # read only, or SQLite would make a file that is missing
         db = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True, timeout=wait)
         try:
             if db.execute(_COMPUTED).fetchone():
@@ -178,15 +181,17 @@ class Journal:
         return db
 
     def _is_at_home(self, file: Path) -> bool:
-        """Return whether a journal file was made where it lies now.
+        """Return whether a journal file still lies where a run made the file.
 
-        True where it does not say, or cannot be read (``find`` names it).
+        True where the file does not say, or cannot be read (``find`` names it).
         """
         try:
             with contextlib.closing(self._open(file, 0)) as db:
                 told = db.execute("SELECT folder, inode FROM place").fetchone()
-        except (sqlite3.Error, OSError):  # of an earlier version, or damaged, or of a run that is alive
+        except (sqlite3.Error, OSError):
+            # of an earlier version, or damaged, or of a run that is alive
             return True
+        # one of the two is enough: a folder that is renamed keeps its number
         if told is None or any(one == own for one, own in zip(told, _place_of(self.folder), strict=True)):
             return True
         if self._first:
@@ -197,7 +202,7 @@ class Journal:
         return False
 
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, Any]:
-        """Return the kept answers by key. A file that cannot be read is named in one line, and passed over."""
+        """Return the kept answers by key. An unreadable file is named in a line, and passed over."""
         found: dict[bytes, Any] = {}
         for file in self._earlier:
             bad = 0
@@ -213,7 +218,8 @@ class Journal:
                         found |= {key: answer for key, answer in read.items() if answer is not None}
             except (sqlite3.Error, OSError) as error:
                 busy = "locked" in str(error)
-                if busy and self._world > 1:  # most likely another rank of this run, which began a moment earlier
+                # most likely another rank of this run, which began a moment earlier
+                if busy and self._world > 1:
                     continue
                 why = "the run that writes it is still alive" if busy else f"it cannot be read: {line(error)}"
                 log().warning(f"answers in {file} are not used: {why}")
@@ -267,7 +273,8 @@ class Journal:
 
         Where they are not, say so, and end with status 2: the host ends with 0.
         """
-        if has_failed():  # a scorer that raised is mended, and the same command typed again
+        # a scorer that raised is mended, and the same command typed again
+        if has_failed():
             return
         with contextlib.suppress(OSError):
             found = (path for path in self.folder.parents[1].rglob("*_results.json") if path.is_file())
@@ -279,7 +286,8 @@ class Journal:
                 )
             elif states:
                 shutil.rmtree(self.folder, ignore_errors=True)
-                self.folder.parent.rmdir()  # fails where another run has its journal
+                # fails where another run has its journal
+                self.folder.parent.rmdir()
 
     def _close(self) -> None:
         if self._db is not None:
@@ -289,7 +297,7 @@ class Journal:
 
 
 def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
-    """Say what of a run was not written to its end; "" where all was, None for the results of other tasks.
+    """Say what of a run was not written to its end; "" where all was, None for the results of another run.
 
     The host catches the exception of a full disk, and goes on.
 
@@ -316,9 +324,9 @@ def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
 
 
 def _written(answer: Any) -> str | None:
-    """Return an answer as JSON that ``_read`` turns into the same answer.
+    """Return an answer as JSON for ``_read`` to turn back into the same answer.
 
-    None for one of a kind that no adapter gives.
+    None for an answer of a kind that no adapter gives.
     """
     if isinstance(answer, str):
         return json.dumps({"text": answer})
@@ -331,9 +339,9 @@ def _written(answer: Any) -> str | None:
 
 
 def _read(text: Any) -> Any:
-    """Return an answer as the adapter gave it.
+    """Return an answer as given by the adapter.
 
-    None for a text that is not one of ours, so that the request is asked again.
+    None for a text of another form, so that the request is asked again.
     """
     from lmms_eval.api.instance import GenerationResult, TokenCounts
 
@@ -349,6 +357,7 @@ def _read(text: Any) -> Any:
                 return GenerationResult(answer, TokenCounts(**counts))
             case {"text": str(answer), **more} if not more:
                 return answer
-    except (ValueError, TypeError, RecursionError):  # no JSON, or counts that this version of the host does not have
+    except (ValueError, TypeError, RecursionError):
+        # no JSON, or counts that this version of the host does not have
         pass
     return None

@@ -47,6 +47,7 @@ def of_model(cli: Any) -> str:
     """
     told = {name: getattr(cli, name, None) for name in _OF_THE_MODEL.split()}
     arguments = told["model_args"]
+    # any value may be the path of a checkpoint
     values = arguments.values() if isinstance(arguments, Mapping) else re.split(r"[=,]", str(arguments or ""))
     return _digest(
         [told, {str(value): _stamps(str(value)) for value in values if value}, compat.host_version(), PIXELS]
@@ -54,7 +55,7 @@ def of_model(cli: Any) -> str:
 
 
 def _stamps(path: str) -> list[tuple[str, int, int]]:
-    """Return the name, the size (bytes) and the time of the last change (ns) of each file in a local folder, or of one local file.
+    """Return name, size (bytes) and time of the last change (ns) of each file in a local folder, or of a local file.
 
     Return an empty list for a path that is neither, such as the name of a model on a hub.
     """
@@ -67,7 +68,7 @@ def _stamps(path: str) -> list[tuple[str, int, int]]:
 
 
 def of_request(model: str, request: Instance, digests: Digests) -> bytes:
-    """Return the key of a request; empty where its doc cannot be read, so that its answer is not kept.
+    """Return the key of a request; empty where its doc is unreadable, which keeps no answer.
 
     Args:
         model: ``of_model``.
@@ -95,12 +96,13 @@ class Digests:
         self._known: dict[int, str] = {}
         self._failed = False
         config = _ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))
+        # the code counts too: a task that shows its docs in another way must not find the earlier answers
         self.settings = _digest([config, *map(effects.code_of, _showing(task.table.base))]).hex()
         self._raw = _undecoded(task.table.rows)
 
     @property
     def _table(self) -> VariantDocs:
-        """The docs of the task: another table where it is found that nothing can be left out (``WrappedTask``)."""
+        """The docs of the task; the task makes a new table when nothing can be left out (``WrappedTask``)."""
         return self._task.table
 
     def of_view(self, view: int) -> tuple[str, str]:
@@ -120,7 +122,8 @@ class Digests:
         if doc_id not in self._known:
             try:
                 self._known[doc_id] = _digest(self._parts(doc_id)).hex()
-            except Exception as error:  # any dataset, any format: an answer that cannot be kept is asked again
+            except Exception as error:
+                # any dataset, any format: an answer that cannot be kept is asked again
                 if not self._failed:
                     log().warning(
                         f"{self._task.spec.name}: answers are not kept where a doc cannot be read (doc {doc_id}: {one_line(error)})"
@@ -136,7 +139,7 @@ class Digests:
 
 
 def _showing(base: Any) -> list[Callable[..., Any]]:
-    """Return the functions that make the images and the prompt of a doc.
+    """Return the functions behind the images and the prompt of a doc.
 
     A task in YAML names them in its config; a task that is a Python class has them as methods.
     """
@@ -148,7 +151,7 @@ def _showing(base: Any) -> list[Callable[..., Any]]:
 
 
 def _undecoded(rows: Any) -> Any:
-    """Return a dataset whose slices are Arrow tables, images as stored; None where its images are not stored in it.
+    """Return a dataset with slices as Arrow tables, images as stored; None where the dataset stores no images.
 
     A dataset without an image feature holds paths at most, and a file may change behind its path: then the decoded
     images count.
@@ -170,12 +173,13 @@ def _digest(parts: Any) -> bytes:
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Add a value to a digest, with its kind and length, so that different values never read alike."""
+    """Add a value to a digest, with its kind and length, so different values never read alike."""
     if isinstance(value, Mapping):
         digest.update(b"{%d" % len(value))
         for key in sorted(value, key=str):
             _feed(digest, str(key))
             _feed(digest, value[key])
+        # an image stored as a path counts with the content of the file
         if set(value) == {"bytes", "path"} and value["bytes"] is None and value["path"]:
             _feed_file(digest, value["path"])
     elif isinstance(value, (list, tuple)):

@@ -21,7 +21,7 @@ GROWTH = 4
 
 
 class Portions:
-    """The sizes of the portions of a run. They follow the speed that was measured so far.
+    """The sizes of a run's portions, following the measured speed.
 
     Attributes:
         batch: the largest batch size that was given.
@@ -38,7 +38,7 @@ class Portions:
         self._next = max(FIRST, self._least)
 
     def size(self, left: int) -> int:
-        """Return how many requests to ask next: a number of whole batches, or all that are left if less than half a portion would remain.
+        """Return how many requests to ask next: whole batches, or all if less than half a portion would remain.
 
         Args:
             left: how many requests are left.

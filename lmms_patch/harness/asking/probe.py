@@ -28,7 +28,7 @@ SHORT = 32
 def differences(
     ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Mapping[Any, tuple[Instance, Any]], count: int
 ) -> str:
-    """Say how many answers differ when their requests are asked alone, where that is more than chance.
+    """Say how many answers differ when their requests are asked alone, if more than chance allows.
 
     "" where it is not.
 
@@ -64,7 +64,7 @@ def differences(
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Hide the progress bar and the summary that an adapter prints for each call."""
+    """Hide the progress bar and the summary an adapter prints for each call."""
     log().disable("lmms_eval.models")
     try:
         with contextlib.redirect_stderr(io.StringIO()):

@@ -91,12 +91,13 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
                     float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None,
                 )
             )
+    # values that are all equal would fit any form
     varied = len({value for _, value in checks}) > 1
     return next((form for form in MEANS if varied and forms.fits(form, checks)), None)
 
 
 def plan(session: Session, docs: Sequence[int]) -> tuple[AskPlan, str]:
-    """Return a plan before anything is asked, and why a task cannot be asked in part, as far as is known; "" where it can.
+    """Return a plan before anything is asked, and why a task cannot be asked in part, as far as known; "" where possible.
 
     Args:
         session: the parts of the task.
@@ -120,7 +121,7 @@ def plan(session: Session, docs: Sequence[int]) -> tuple[AskPlan, str]:
 
 
 def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -> str:
-    """Check a task that is to be asked in part; say in a line what the run will cost.
+    """Check a task before asking in part; say in a line what the run will cost.
 
     Args:
         session: the parts of the task.
@@ -152,7 +153,7 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
 
 
 def check_fit(spec: WrapSpec, docs: int | None, on_wrong_images: int) -> None:
-    """Refuse a pilot that shows too little, and a budget that it does not fit into.
+    """Refuse a pilot of too few docs, and a budget too small for the pilot.
 
     Args:
         spec: what is asked.
@@ -198,7 +199,7 @@ def cells_of(spec: WrapSpec) -> tuple[int, ...]:
 
 
 def expected_calls(docs: int, spec: WrapSpec, options: Any) -> tuple[int, int]:
-    """Return how many calls a quick run most often takes, from models and benchmarks that were simulated: the least and the most of them.
+    """Return the least and the most calls of a typical quick run, from simulated models and benchmarks.
 
     Args:
         docs: how many docs there are.
@@ -215,7 +216,7 @@ def expected_calls(docs: int, spec: WrapSpec, options: Any) -> tuple[int, int]:
 
 
 class Quick:
-    """The asking of one wrapped task, on one rank.
+    """The asking of a wrapped task, on a single rank.
 
     Args:
         session: the parts of the task.
@@ -260,6 +261,7 @@ class Quick:
         wanted, extra = self._ranks.told(wanted), self._on_wrong_images()
         while wanted is not None:
             views = [view for view in wanted if view[0] in self._requests] + extra
+            # the views on wrong images are asked in the first round alone
             extra = []
             answers = yield [request for doc_id, view in sorted(views) for request in self._requests[doc_id][view]]
             scores = {
@@ -285,6 +287,7 @@ class Quick:
         session, spec, options = self._session, self._spec, self._spec.options
         docs, keys = session.golds.docs, stable_keys(session.rows.plain(), options.key)
         units = [unit_of(doc) if doc.cluster is not None else keys[doc.doc_id] for doc in docs]
+        # an order by hash, which no order of the rows changes
         names = {
             unit: i
             for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))
@@ -311,6 +314,7 @@ class Quick:
             self._kinds(),
             tuple(spec.kind.shape(n) for n in spec.grids),
         )
+        # wrong images are paid from the same budget
         null = session.on_wrong_images(self._evaluated) * self._own
         budget = None if options.budget is None else max(0, options.budget - null)
         asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
@@ -356,7 +360,7 @@ class Quick:
         )
 
     def _as_records(self, asking: Asking) -> dict[int, dict[str, Any]]:
-        """Return how each doc was asked, as its record says it, by doc id."""
+        """Return how each doc was asked, in the form of records, by doc id."""
         out: dict[int, dict[str, Any]] = {}
         for i, doc_id in enumerate(self._evaluated):
             sure = bool(asking.p[i].min() == 1)
@@ -389,6 +393,7 @@ class Quick:
         copies: dict[View, list[Instance]] = {}
         for doc_id, view in views:
             for request in self._requests[doc_id][view]:
+                # a copy, since the host filters the request itself later
                 own = copy.copy(request)
                 answer = answers.get((request.task_name, int(request.doc_id), request.idx))
                 own.resps, own.filtered_resps = [evaluator.unwrap_generation_output(answer)[0]], {}

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes that share a run.
+    """All processes of a run.
 
     Attributes:
         number: this one, from 0.
@@ -34,7 +34,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that prints."""
+        """Whether this rank prints."""
         return self.number == 0
 
     def most(self, count: int) -> int:

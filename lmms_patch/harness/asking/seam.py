@@ -46,7 +46,8 @@ def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     places.
     """
     results = _evaluate(original, *args, **kwargs)
-    if results is not None:  # None on all ranks but the first
+    # None on all ranks but the first
+    if results is not None:
         add_errors(results)
     return results
 
@@ -54,6 +55,7 @@ def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Evaluate as the host does, but ask wrapped tasks in portions."""
     call = inspect.signature(original).bind(*args, **kwargs)
+    # the caller may leave out the arguments that are read below
     call.apply_defaults()
     given = call.arguments
     tasks = {name: task for name, task in _by_name(given["task_dict"]).items() if _is_ours(task)}
@@ -80,7 +82,7 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _check_output(output: str | None) -> None:
-    """Check that results can be written, before anything is asked.
+    """Refuse an output folder in which nothing can be written, before anything is asked.
 
     The host finds out after the last answer, and ends with status 0.
 
@@ -91,6 +93,7 @@ def _check_output(output: str | None) -> None:
         return
     try:
         Path(output).mkdir(parents=True, exist_ok=True)
+        # a full disk still lets a file be made; only writing shows that it is full
         with tempfile.TemporaryFile(dir=output) as file:
             file.write(b" " * 4096)
     except OSError as error:
@@ -101,7 +104,7 @@ def _check_output(output: str | None) -> None:
 
 @contextlib.contextmanager
 def _one_line_if_stopped(kept: journal.Journal | None) -> Iterator[None]:
-    """End the run on Ctrl-C with one line that says what is kept, and status 130, on the command line."""
+    """End the run on Ctrl-C, on the command line, with status 130 and a line about the kept answers."""
     try:
         yield
     except KeyboardInterrupt:
@@ -121,12 +124,12 @@ def _by_name(tasks: Any) -> dict[str, Any]:
 
 
 def _is_ours(task: Any) -> bool:
-    """Return whether a task is asked in portions: a wrapped one, but for ``_tst``, whose model answers all docs at once and keeps its own folds."""
+    """Return whether a task is asked in portions: a wrapped task, except ``_tst``, whose model answers all docs at once."""
     return isinstance(task, WrappedTask) and not task.spec.kind.folds
 
 
 class Asker:
-    """Stands in for the host's response cache: asks wrapped tasks in portions, and hands on everything else as it came.
+    """Stands in for the host's response cache: asks wrapped tasks in portions, and hands on all native requests.
 
     Args:
         tasks: the wrapped tasks of the run, by name.
@@ -163,7 +166,7 @@ class Asker:
         return answers
 
     def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
-        """Return native and wrapped requests apart, by their places: adapters that take the first request's task for a batch would confuse them.
+        """Split native and wrapped requests by their places: adapters take the first request's task for a whole batch.
 
         Tasks without an image are asked by themselves, and first: where an adapter cannot do so, that is known at once,
         and none of them gets what the adapter left from a request with an image. Tasks that leave views out are asked
@@ -191,13 +194,14 @@ class Asker:
         )
 
     def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask a task no more than it needs (``quick``); an empty text stands for what was not asked."""
+        """Ask a task no more than necessary (``quick``); an empty text stands for every question left out."""
         ranks = Ranks.here()
         if ranks.world > 1 and not ranks.several:
             log().warning(
                 f"{task.spec.name}: the ranks are not connected, so they cannot agree on what to leave out: all is asked"
             )
             return self._in_portions(model, kind, requests)
+        # reversed, so that of the copies of a request, as the host pads with, the first stays
         own = {_place(request): request for request in reversed(requests)}
         if task.args is None:
             task.args = self._cli
@@ -206,7 +210,8 @@ class Asker:
             rounds = asking.rounds()
             wanted: Sequence[Instance] | None = next(rounds, None)
             while wanted is not None:
-                spare = [own[place] for place in [*answers, *own][:1]]  # most often one that was asked before
+                # most often one that was asked before
+                spare = [own[place] for place in [*answers, *own][:1]]
                 found = dict(zip(map(_place, wanted), self._in_portions(model, kind, wanted, bar, spare), strict=True))
                 answers |= found
                 try:
@@ -324,7 +329,7 @@ class Asker:
     def _ask_some_alone(
         self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]
     ) -> None:
-        """Check on some requests whether batches change answers: ask each of them again in a call of its own, and warn where answers differ.
+        """Ask some requests again, each in a call alone, and warn where batches have changed answers.
 
         A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
 
@@ -365,7 +370,7 @@ class Asker:
         return answers
 
     def _settle(self, names: Set[str]) -> None:
-        """Compare what the model read of clips with what it was shown, and remove the written clips, of the tasks of a portion."""
+        """Compare what the model read of clips with what was shown, and remove the written clips, for a portion's tasks."""
         for task in (self._tasks[name] for name in names & self._tasks.keys()):
             if task.table.shelf.shows_clips:
                 task.table.files.forget()
@@ -375,14 +380,14 @@ class Asker:
     # --- the journal ------------------------------------------------------------------------------
 
     def _kept(self, wanted: dict[Place, Instance]) -> dict[Place, Any]:
-        """Return the answers that earlier runs of this command kept."""
+        """Return the answers kept by earlier runs of this command."""
         if self._journal is None or not self._journal.has_earlier:
             return {}
         by_key = {self._key(request): place for place, request in wanted.items()}
         return {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}
 
     def _keep(self, wanted: dict[Place, Instance], fresh: dict[Place, Any]) -> int:
-        """Write new answers down; not those of failed calls, nor those about an image that could not be shown.
+        """Write new answers down, except for failed calls and for images not shown.
 
         Returns:
             How many are answers, written or not.
@@ -401,7 +406,7 @@ class Asker:
 
 
 def _tell_the_frames(cache: Any, tasks: Mapping[str, WrappedTask]) -> None:
-    """Let the host's cache go by the frames that clips are made of, in the tasks that show clips.
+    """Make the host's cache go by the frames of the clips, in tasks with clips.
 
     Why here: the host makes its keys from the tasks' settings before the model has said which frames it takes, and
     before a video is decoded.

@@ -15,7 +15,7 @@ NAMES = ("precision", "budget", "target", "pilot")
 
 
 def with_environment(options: Options, env: Mapping[str, str] | None = None) -> Options:
-    """Return the options of a task that leaves views out, with those that environment variables set.
+    """Return the options of a task with views left out, with the values set by environment variables.
 
     Others as they are.
 
@@ -33,7 +33,7 @@ def with_environment(options: Options, env: Mapping[str, str] | None = None) -> 
 
 
 def _read(text: str) -> int | float | str:
-    """Return a number where the text is one.
+    """Return a text as a number, if possible.
 
     >>> _read("0.05"), _read("2000"), _read("population")
     (0.05, 2000, 'population')

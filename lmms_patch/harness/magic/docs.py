@@ -89,7 +89,7 @@ def settings() -> MagicSettings:
 
 
 def docs(variant: str, data: str = "") -> datasets.Dataset:
-    """Return the docs of a variant: one per item; for ``selfheal`` one per tested wrong run.
+    """Return the docs of a variant, each from an item; for ``selfheal`` each from a tested wrong run.
 
     Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and
     ``data`` as given. ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes
@@ -106,7 +106,8 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
     """
     try:
         told = settings()
-        _examples_of(told, DRAWN[variant])  # read now, so that a mistake in them is told before a model is asked
+        # read now, so that a mistake in them is told before a model is asked
+        _examples_of(told, DRAWN[variant])
         dataset, left_out = _load(told, data)
         rows = [{**row, "data": data} for item in dataset.items for row in _rows(dataset, item, variant, told.seed)]
         if not rows:
@@ -116,6 +117,7 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
             )
         return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
     except PatchError as error:
+        # after an ordinary exception the host would load five times more
         raise Refusal(error) from None
 
 
@@ -126,7 +128,7 @@ def left_out(variant: str, data: str = "") -> LeftOut:
 
 
 def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
-    """Read the dataset that the task or the environment names, and what of it Self-Heal leaves out."""
+    """Read the dataset named by the task or the environment, and what of the dataset Self-Heal leaves out."""
     if not data and not told.data:
         raise OptionError(
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
@@ -137,7 +139,7 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
 
 
 def _source(told: MagicSettings, data: str) -> tuple[str, bool]:
-    """Return where a dataset is, and whether it is the embedded one."""
+    """Return where a dataset is, and whether the dataset is embedded."""
     return (str(folder("tasks") / "magic" / MOSAIC), True) if data == MOSAIC else (_path_of(data or told.data), False)
 
 
@@ -156,7 +158,7 @@ def _path_of(data: str) -> str:
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
-    """Return when the files of a local dataset were last written, so that a process which goes on notices new files."""
+    """Return name, time of writing and size of a local dataset's files, which tell a running process of new files."""
     place = Path(path)
     try:
         files = (
@@ -167,7 +169,8 @@ def _stamp(path: str) -> tuple[Any, ...]:
             else []
         )
         return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-    except OSError:  # the folder cannot be read: reading the dataset says so
+    except OSError:
+        # the folder cannot be read: reading the dataset says so
         return ()
 
 
@@ -192,7 +195,7 @@ def _read(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tupl
 
 
 def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict[str, Any]]:
-    """Return the docs of one item."""
+    """Return the docs of an item."""
     every = shown(item.boxes, item.id, "all", seed)
     drawn = shown(item.boxes, item.id, DRAWN[variant], seed)
     boxes = [item.boxes[place] for place in every.places]
@@ -293,7 +296,7 @@ def _shots(path: str, split: str, seed: int, most: int, which: str, stamp: tuple
 
 
 def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | None:
-    """Return an item as an example; None where it cannot be one."""
+    """Return an item as an example; None where the item cannot be an example."""
     texts = [step.text if step.correct else step.correction for step in item.steps]
     drawn = shown(item.boxes, item.id, which, seed)
     if (
@@ -301,7 +304,8 @@ def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | No
         or not all(text.strip() for text in texts)
         or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers)
     ):
-        return None  # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
+        # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
+        return None
     chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
     boxes = [item.boxes[place] for place in drawn.places]
     image = draw(
@@ -319,10 +323,11 @@ def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | No
 
 
 def visuals(doc: Mapping[str, Any]) -> list[Image.Image]:
-    """Return the doc's image with its boxes drawn; before it the images of examples, where those are asked for."""
+    """Return the doc's image with its boxes drawn; before the image those of the examples, where asked for."""
     numbered = sorted((number, box) for number, box in zip(doc["drawn"], doc["boxes"], strict=True) if number)
     rects = [(int(left), int(top), int(right), int(bottom)) for _, (left, top, right, bottom) in numbered]
     own = draw(doc["image"], rects, [number for number, _ in numbered])
+    # copies, since the examples are kept for the next doc
     return [*(shot.image.copy() for shot in examples(doc["variant"])), own] if settings().example_images else [own]
 
 

@@ -38,7 +38,7 @@ class MagicFile:
 
 
 def of(manager: Any, name_or_config: Any) -> MagicFile | None:
-    """Return the task file that a name means, or that a config is; None where it is no such file.
+    """Return the task file meant by a name, or given as a config; None for no such file.
 
     Raises:
         OptionError: it is such a file, and something in it is wrong.
@@ -85,7 +85,7 @@ def _parsed(config: Mapping[str, Any], folder: Path | None) -> MagicFile:
 
 
 def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config: Any, **kwargs: Any) -> dict[Any, Any]:
-    """Load what the host is asked for; where that is a task file over MAGIC data, load our task over that data.
+    """Load a task for the host; for a task file over MAGIC data, load our task over these data.
 
     Each MAGIC task is bound to its data (``tasks.bind``).
 
@@ -117,5 +117,5 @@ PROFILE = {"metric": "acc_synonym", "cluster": "group", "category": "type", "gol
 
 
 def _docs(variant: str, data: str, _: Any) -> Any:
-    """Return the docs of a variant; ``process_docs`` of the task, whose own rows do not matter."""
+    """Return the docs of a variant: ``process_docs`` of the task, whose given rows do not matter."""
     return docs.docs(variant, data)

@@ -46,7 +46,7 @@ def judge_from(settings: JudgeSettings) -> Judge | None:
 
 
 class Judge:
-    """A judge model. Several threads may ask it at once.
+    """A judge model. Several threads may ask the judge at once.
 
     Args:
         settings: the settings of the judge; they name a model.
@@ -67,10 +67,14 @@ class Judge:
         self._cache = VerdictCache(settings.cache, _warn)
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._row: tuple[str, int] = ("", 0)  # the reason of the last failures, and how many there were in a row
-        self._trying = False  # whether the next failure ends the asking again (``resume``)
-        self._answered = False  # whether any reply came so far
-        self._refused = 0  # questions that were refused before any reply came
+        # the reason of the last failures, and how many there were in a row
+        self._row: tuple[str, int] = ("", 0)
+        # whether the next failure ends the asking again (``resume``)
+        self._trying = False
+        # whether any reply came so far
+        self._answered = False
+        # questions that were refused before any reply came
+        self._refused = 0
         self._provider: Any = None
         self._address = ""
 
@@ -121,14 +125,15 @@ class Judge:
             verdicts = dict(zip(different, pool.map(one, different), strict=True))
         except BaseException:
             self.stopped = self.stopped or "the run was interrupted"
-            self._over.set()  # ends the pauses between tries
+            # ends the pauses between tries
+            self._over.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         pool.shutdown()
         return [verdicts[inquiry] for inquiry in inquiries]
 
     def ask(self, inquiry: Inquiry) -> tuple[Verdict, ...]:
-        """Ask one question.
+        """Ask a question.
 
         Returns:
             As many verdicts as the question asks for. A verdict without a value says why.
@@ -193,11 +198,11 @@ class Judge:
         return self._none(inquiry, f"malformed: {fault} (asked {ASKS} times)", raw, model)
 
     def _none(self, inquiry: Inquiry, error: str, raw: str, model: str) -> tuple[Verdict, ...]:
-        """Return the verdicts of a question that has none, with the reason."""
+        """Return verdicts without a value for a question, with the reason."""
         return (Verdict(None, "", error, raw, False, model),) * inquiry.count
 
     def _sent(self, text: str) -> tuple[str, str]:
-        """Send a question, again after failures that may pass, and return the reply and the model that gave it.
+        """Send a question, again after passing failures, and return the reply and the answering model.
 
         Raises:
             _GivenUpError: no reply came, or nothing is asked any more.
@@ -237,7 +242,7 @@ class Judge:
         return float(min(self.settings.backoff * 2**attempt, _LONGEST_PAUSE))
 
     def _once(self, text: str) -> tuple[str, str]:
-        """Send one request, and return the reply and the model that gave it.
+        """Send a single request, and return the reply and the answering model.
 
         Raises:
             _FilteredError: the reply refuses the question.
@@ -251,7 +256,8 @@ class Judge:
         request = Request(messages=[{"role": "user", "content": text}], config=provider.config)
         try:
             response = _within(self.settings.timeout, lambda: _quietly(lambda: provider.evaluate(request)))
-        except AttributeError as error:  # the provider calls strip() on the text of a reply that has none
+        except AttributeError as error:
+            # the provider calls strip() on the text of a reply that has none
             if error.name == "strip" and error.obj is None:
                 raise NoTextError from None
             raise
@@ -277,7 +283,7 @@ class Judge:
             self._row, self._trying, self._answered = ("", 0), False, True
 
     def _was_refused(self, failure: Failure) -> None:
-        """Note that the server refused one question; tell once where it has refused every question so far.
+        """Note a refused question; warn once where the server has refused every question so far.
 
         A refusal neither counts as a failure of the server nor ends a row of such failures: a server may well refuse
         long texts by their length while the model behind it is dead.
@@ -292,7 +298,7 @@ class Judge:
             )
 
     def _went_wrong(self, failure: Failure) -> None:
-        """Count a question that failed, and stop asking after too many in a row that failed for the same reason."""
+        """Count a failed question, and stop asking after too many failures in a row for the same reason."""
         with self._lock:
             if self.stopped:
                 return
@@ -311,13 +317,14 @@ class Judge:
 
 
 def _provider(settings: JudgeSettings) -> Any:
-    """Make lmms-eval's provider for these settings, with our time-out and without retries of its own.
+    """Make lmms-eval's provider for these settings, with our time-out and without the provider's retries.
 
     Raises:
         NoProviderError: the provider cannot be made, or has no key.
     """
     from lmms_eval.llm_judge import ProviderFactory, ServerConfig
 
+    # a single try without a pause: retries are ours (``_sent``)
     config: Any = ServerConfig(
         model_name=settings.model, temperature=0.0, max_tokens=settings.tokens, num_retries=1, retry_delay=0
     )
@@ -330,6 +337,7 @@ def _provider(settings: JudgeSettings) -> Any:
         raise no_provider(settings.api, error) from None
     if not has_key:
         raise no_provider(settings.api, None)
+    # the time-out of the settings does not reach the OpenAI client, which would wait 600 s and retry twice
     if hasattr(getattr(provider, "__dict__", {}).get("client"), "with_options"):
         provider.client = provider.client.with_options(timeout=settings.timeout, max_retries=0)
     return provider
@@ -359,7 +367,7 @@ def _warn(line: str) -> None:
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> Any:
-    """Return what ``work`` returns, if it does so in time. A server that sends a little now and then is not waited for.
+    """Return the result of ``work``, if in time. A server which sends a little now and then is not waited for.
 
     Raises:
         TimeoutError: ``work`` took too long; its thread is left behind.
@@ -370,9 +378,11 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
     def run() -> None:
         try:
             done.put((True, work()))
-        except BaseException as error:  # handed to the caller
+        except BaseException as error:
+            # handed to the caller
             done.put((False, error))
 
+    # a daemon: a server that never answers must not keep the process alive
     threading.Thread(target=run, daemon=True, name="magic-judge-request").start()
     try:
         fine, result = done.get(timeout=seconds)
@@ -389,9 +399,10 @@ _quiet_users = 0
 
 
 def _quietly(work: Callable[[], Any]) -> Any:
-    """Run ``work`` without the provider's own log lines ("All 1 attempts failed"): we tell each failure once."""
+    """Run ``work`` without the provider's log lines ("All 1 attempts failed"): we tell each failure once."""
     global _quiet_users
     with _quiet_lock:
+        # several threads ask at once: the log lines come back with the last of them
         _quiet_users += 1
         log().disable(_QUIET)
     try:

@@ -50,12 +50,12 @@ class NoTextError(Exception):
 
 
 class NoProviderError(Exception):
-    """lmms-eval's provider cannot be made, so no request can succeed. The message is one line."""
+    """Raised where lmms-eval's provider cannot be made: no request can succeed. The message is a single line."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed request.
+    """A failed request to the judge.
 
     Attributes:
         reason: a word for the cause, the same for all failures of that cause.
@@ -75,7 +75,7 @@ class Failure:
 
 
 def address_of(api: str, env: Mapping[str, str]) -> str:
-    """Return the address that requests go to, without user name, password and query.
+    """Return the server's address for requests, without user name, password and query.
 
     Args:
         api: a value of ``judge_settings.API_TYPES``.
@@ -88,7 +88,7 @@ def address_of(api: str, env: Mapping[str, str]) -> str:
 
 
 def no_provider(api: str, error: Exception | None) -> NoProviderError:
-    """Return the error for a provider that cannot be made, or has no key.
+    """Return the error for a provider without a key, or for a failure to make the provider.
 
     Args:
         api: a value of ``judge_settings.API_TYPES``.
@@ -123,7 +123,7 @@ def failure_of(error: Exception, timeout: float, env: Mapping[str, str]) -> Fail
 
 
 def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
-    """Return the failure of a request that the server answered with an error status."""
+    """Return the failure of a request answered by the server with an error status."""
     said = _short(_message(error), env)
     hint = {
         401: "; check OPENAI_API_KEY",
@@ -146,7 +146,7 @@ def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
 
 
 def filtered(raw: Any) -> Failure | None:
-    """Return the failure of a reply, with status 200, in which the server refuses the question; None where it does not.
+    """Return the failure of a reply with status 200 in which the server refuses the question; None where answered.
 
     Args:
         raw: the chat completion as the client gives it: an object, a mapping, or None where it is not known.
@@ -171,7 +171,7 @@ def _part(whole: Any, name: str) -> Any:
 
 
 def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
-    """Return the failure of a request that reached no server."""
+    """Return the failure of a request which reached no server."""
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
@@ -187,10 +187,7 @@ def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
 
 
 def _status(error: Exception) -> int | None:
-    """Return the status code of an HTTP answer, wherever openai, requests or botocore keep it.
-
-    None where there is none.
-    """
+    """Return the status code of an HTTP answer, wherever openai, requests or botocore keep the code; None for no code."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):
         status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
@@ -205,13 +202,13 @@ def _body(error: Exception) -> Mapping[str, Any]:
 
 
 def _message(error: Exception) -> str:
-    """Return the server's message; the error's own text where there is none."""
+    """Return the server's message, or else the error's text."""
     said = _body(error).get("message")
     return said if isinstance(said, str) and said.strip() else str(error)
 
 
 def _wait(error: Exception) -> float | None:
-    """Return the seconds that the server asks to wait, given as a number or as a date; None where it asks for none."""
+    """Return the seconds to wait as asked by the server, in a number or a date; None where the server asks for none."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = str(headers.get(name) or headers.get(name.title()) or "").strip()
@@ -226,9 +223,10 @@ def _wait(error: Exception) -> float | None:
 
 
 def _short(text: str, env: Mapping[str, str] | None = None) -> str:
-    """Return a text as one line of limited length, without keys."""
+    """Return a text on a single line of limited length, without keys."""
     for name in _SECRETS:
         secret = (env or {}).get(name, "").strip()
+        # a server that asks for no key is given any short word, which may stand in a text by chance
         if len(secret) > 5:
             text = text.replace(secret, "***")
     text = line(text)

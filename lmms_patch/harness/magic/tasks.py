@@ -48,7 +48,7 @@ def is_magic(task: Any) -> bool:
 
 
 def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Bind every MAGIC task of what the host loaded: one task, or groups of groups."""
+    """Bind every MAGIC task loaded by the host: a single task, or groups of groups."""
     for value in loaded.values():
         if isinstance(value, Mapping):
             bind_all(value)
@@ -58,16 +58,18 @@ def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def bind(task: Any) -> None:
-    """Tell a loaded task's config what its data and settings are, and give the task the metrics that it has.
+    """Write data and settings into a loaded task's config, and give the task its metrics.
 
     A second call changes nothing.
 
     Raises:
         OptionError: a setting, of the task or the judge, has a value that is not allowed.
     """
-    JudgeSettings.from_env(os.environ)  # read for its errors, before a model is asked
+    # read for its errors, before a model is asked
+    JudgeSettings.from_env(os.environ)
     if judge_model() is not None:
-        _judge().resume()  # a judge that was given up while another model was scored may be back
+        # a judge that was given up while another model was scored may be back
+        _judge().resume()
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -109,7 +111,7 @@ def _of_items(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any
 
 
 def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str, Any]:
-    """Return a doc's record under ``magic``, and what the doc counts in each metric (None where it does not count).
+    """Return a doc's record under ``magic``, and the doc's item in each metric (None where the doc does not count).
 
     Args:
         doc: a row of ``docs.docs``, with or without its image.
@@ -129,7 +131,7 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
 
 
 def item(record: results.Record, metric: str) -> Any:
-    """Return what a doc counts in a metric: a number, the parts of one that is more than a mean, or None.
+    """Return a doc's item in a metric: a number, the parts of a ratio, or None.
 
     A wrapped task takes the number under ``score`` for the doc's.
     """
@@ -140,7 +142,7 @@ def item(record: results.Record, metric: str) -> Any:
 
 
 def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
-    """Return what the model itself wrote, as it stands and as steps and answer.
+    """Return the model's part of a response, as written, and as steps with an answer.
 
     Prompts that some adapters give back are removed; so are the injected steps where the model wrote them down again.
     """
@@ -181,7 +183,7 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
 
 
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
-    """Return what the judge says of a doc. A verdict that could not be had is null, with the reason."""
+    """Return what the judge says of a doc. A missing verdict is null, with the reason."""
     judge = _judge()
     asked: dict[str, Callable[[], Any]] = {}
     said: dict[str, bool | None] = {}
@@ -190,7 +192,8 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
         asked["full"] = lambda: judge.full(doc["question"], own, doc["full_answer"])
     else:
         said |= {"short": False, "full": False}
-    if not doc["full_answer"]:  # the judge is not asked, and says that there is no gold answer
+    # the judge is not asked, and says that there is no gold answer
+    if not doc["full_answer"]:
         said.pop("full", None)
         asked["full"] = lambda: judge.full(doc["question"], own, "")
     if doc["variant"] == "selfheal":
@@ -208,6 +211,7 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
 
 def _judge() -> Any:
     """Return the judge of this process, with its cache and its count of failures."""
+    # part of the key below: another server is another judge
     server = tuple(
         sorted(
             (name, value)
@@ -234,7 +238,7 @@ def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> A
 
 
 def mean(items: list[Any]) -> float | None:
-    """Return the mean of the items that count; None where none does."""
+    """Return the mean of the counting items; None where no item counts."""
     known = [float(one) for one in items if one is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -255,7 +259,7 @@ def micro_f1(items: list[Any]) -> float | None:
 
 
 def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int]) -> float | None:
-    """Divide two weighted sums of the docs' counts; None where the lower one is 0."""
+    """Divide two weighted sums of the docs' counts; None where the divisor is 0."""
     top, bottom = (
         sum(weight * one[key] for one in items if one is not None for key, weight in side.items())
         for side in (above, below)
@@ -264,7 +268,7 @@ def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int])
 
 
 def unbound(items: list[Any]) -> None:
-    """Do nothing: stands in the task file for the aggregation that ``bind`` puts there."""
+    """Do nothing: holds a place in the task file for an aggregation added by ``bind``."""
 
 
 def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: list[Any]) -> Details:

@@ -28,7 +28,7 @@ _MOST_TOKENS = 100_000
 
 
 class Embedder:
-    """A text-embedding model; called with texts, it returns their vectors. Each distinct text is computed once.
+    """A text-embedding model; called with texts, returns their vectors. Each distinct text is computed once.
 
     Args:
         name: a folder with a transformers model and its tokenizer, or a hub id. The pooling is that of
@@ -71,7 +71,8 @@ class Embedder:
         Raises:
             OptionError: a vector that is not finite, or too little memory.
         """
-        with self._lock:  # folds are threads
+        # folds are threads
+        with self._lock:
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             if new:
                 self._known |= dict(zip(new, self._computed(new), strict=True))
@@ -97,7 +98,7 @@ class Embedder:
         return out
 
     def _pass(self, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Return the vectors of one batch of token ids."""
+        """Return the vectors of a batch of token ids."""
         batch = self._tokenizer.pad({"input_ids": list(tokens)}, return_tensors="pt").to(self._net.device)
         with torch.inference_mode():
             pooled = pool(self._net(**batch).last_hidden_state, batch["attention_mask"], self._pooling)
@@ -105,7 +106,7 @@ class Embedder:
 
 
 def pool(hidden: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
-    """Return one vector for each text.
+    """Return a vector for each text.
 
     Args:
         hidden: shape (texts, tokens, dimensions).
@@ -133,6 +134,7 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(asked.source, trust_remote_code=False, padding_side="right")
+    # without a vocabulary, transformers makes a tokenizer of special tokens alone
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         raise OptionError(
             f"embeddings={asked.name}: there is no tokenizer; give a folder with config, weights and tokenizer"
@@ -146,7 +148,8 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     net, report = AutoModel.from_pretrained(
         asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
     )
-    if lacking := sorted(key for key in report["missing_keys"] if "pooler" not in key):  # a pooler is not used
+    # a pooler is not used
+    if lacking := sorted(key for key in report["missing_keys"] if "pooler" not in key):
         raise OptionError(
             f"embeddings={asked.name}: {len(lacking)} weights are missing, such as {lacking[0]}; give a folder with all weights"
         )
@@ -154,7 +157,7 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
 
 
 def _pooling_of(asked: Pretrained) -> str:
-    """Return the pooling that the model names, in the form of sentence-transformers of before or since version 5.
+    """Return the pooling named by the model, in the form of sentence-transformers before or since version 5.
 
     Raises:
         OptionError: it is none of ``POOLINGS``.
@@ -180,7 +183,7 @@ def _pooling_of(asked: Pretrained) -> str:
 
 
 def _pooling_file(asked: Pretrained) -> Path | None:
-    """Return the file that names the pooling; None where the model has none."""
+    """Return the file naming the pooling; None where the model has no such file."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
@@ -194,10 +197,11 @@ def _pooling_file(asked: Pretrained) -> Path | None:
 
 
 def _most_tokens(tokenizer: Any, config: Any) -> int:
-    """Return the most tokens of a text: the tokenizer's limit, or where it has none that of the model's positions."""
+    """Return the most tokens of a text: the tokenizer's limit, or without a limit the number of the model's positions."""
     if tokenizer.model_max_length < _MOST_TOKENS:
         return int(tokenizer.model_max_length)
-    return int(getattr(config, "max_position_embeddings", 514)) - 2  # some models count positions from 2
+    # some models count positions from 2
+    return int(getattr(config, "max_position_embeddings", 514)) - 2
 
 
 def _digest(net: Any) -> str:

@@ -50,7 +50,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Sighting(NamedTuple):
-    """A digit in one frame: its value, the pixel of its centre, and the colour of the box around it ("" for none)."""
+    """A digit in a frame: its value, the pixel of its centre, and the colour of the box around ("" for none)."""
 
     value: int
     x: float
@@ -59,7 +59,7 @@ class Sighting(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A digit over the frames of a clip: its value, the frame where it was first seen, and the colour of the box around it."""
+    """A digit over the frames of a clip: its value, the frame of its first sighting, and the colour of its box."""
 
     value: int
     first: int
@@ -67,7 +67,7 @@ class Place(NamedTuple):
 
 
 class Digits:
-    """Nearest neighbours among scans of digits, and among the four plain shapes that are no digits."""
+    """Nearest neighbours among scans of digits, and among four plain shapes which are no digits."""
 
     def __init__(self) -> None:
         with np.load(folder("tasks") / "mosaic_video" / "scans.npz") as stored:
@@ -82,7 +82,7 @@ class Digits:
         self._labels = labels + [None] * len(plain)
 
     def name(self, vector: Floats) -> int | None:
-        """Return the digit that a shape is most like, or None for a shape that is no digit."""
+        """Return the digit most like a shape; None for a shape which is no digit."""
         return self._labels[int(np.argmax(self._vectors @ vector))]
 
 
@@ -122,7 +122,7 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
 
 
 def boxes(frame: Frame) -> dict[str, tuple[int, int, int, int]]:
-    """Return the left, top, right and bottom pixel of the red and of the blue box, of those that a frame shows."""
+    """Return left, top, right and bottom pixel of the red and of the blue box, if in the frame."""
     red, green, blue = np.moveaxis(frame, 2, 0).astype(np.int16)
     found = {}
     for colour, strength in (("red", red - np.maximum(green, blue)), ("blue", blue - np.maximum(red, green))):
@@ -133,14 +133,14 @@ def boxes(frame: Frame) -> dict[str, tuple[int, int, int, int]]:
 
 
 class Reader:
-    """Reads digits in frames and answers questions about them. Frames that were read are remembered."""
+    """Reads digits in frames and answers questions about them. Read frames are remembered."""
 
     def __init__(self) -> None:
         self._digits = Digits()
         self._read: OrderedDict[bytes, list[Sighting]] = OrderedDict()
 
     def answer(self, question: str, frames: Iterable[Frame]) -> str:
-        """Return the answer to a question of ``mosaic_video`` that the frames support."""
+        """Return the answer to a question of ``mosaic_video``, as far as the frames support an answer."""
         if word := re.search(r"as the word (\w+)", question):
             return str(WORDS.index(word[1])) if word[1] in WORDS else UNKNOWN
         places = self.places(frames)
@@ -157,7 +157,7 @@ class Reader:
         return UNKNOWN
 
     def places(self, frames: Iterable[Frame]) -> list[Place]:
-        """Return the places where a digit was seen, each with the value that it had in most frames, by their first frames."""
+        """Return the places of digits, each with its most frequent value, in the order of their first frames."""
         seen: list[list[tuple[int, Sighting]]] = []
         for number, frame in enumerate(frames):
             for sighting in self.see(frame):
@@ -174,6 +174,7 @@ class Reader:
 
     def see(self, frame: Frame) -> list[Sighting]:
         """Return the digits in a frame."""
+        # the shape is part of the key: frames of different shapes may have the same bytes
         key = blake2b(frame.tobytes(), digest_size=16, person=b"%dx%d" % frame.shape[:2]).digest()
         if key not in self._read:
             self._read[key] = self._see(frame)
@@ -201,7 +202,7 @@ class Reader:
 
 
 def frames_of(medium: Any, most: int) -> list[Frame]:
-    """Return the frames of a video file, uniformly taken as the host's adapters take them; or an image as one frame.
+    """Return the frames of a video file, taken uniformly as by the host's adapters; or an image as a single frame.
 
     Args:
         medium: the path of a video or an image, a PIL image, or an array (height, width, 3).
@@ -216,6 +217,7 @@ def frames_of(medium: Any, most: int) -> list[Frame]:
             f"mosaic_reader reads paths of videos and images, and images, not a {type(medium).__name__}"
         )
     with av.open(medium) as container:
+        # some files do not say how many frames they have
         total = container.streams.video[0].frames or sum(1 for _ in container.decode(video=0))
     wanted, frames = set(uniform(total, most)), []
     with av.open(medium) as container:
@@ -268,7 +270,7 @@ class MosaicReader(lmms):
         return text, doc_to_visual(self.task_dict[task][split][doc_id]) or [] if doc_to_visual else []
 
     def _frames(self, media: Sequence[Any]) -> list[Frame]:
-        """Return the frames of all media: those of clips, or images that are the frames of one clip."""
+        """Return the frames of all media: of clips, or images as the frames of a clip."""
         frames = [frame for medium in media for frame in frames_of(medium, self.max_num_frames)]
         return [frames[number] for number in uniform(len(frames), self.max_num_frames)]
 

@@ -17,11 +17,12 @@ from lmms_eval.protocol import ChatMessages
 from lmms_patch.harness.models.vision import hasten
 from lmms_patch.resources import folder
 
-NO_IMAGE = object()  # stands for the image of a sample that has none, so that the adapter keeps the sample
+# stands for the image of a sample that has none, so that the adapter keeps the sample
+NO_IMAGE = object()
 
 
 class MosaicVLM(LFM2_5_VL):
-    """The shipped model on the CPU, in float32, so that its answers do not depend on the batch size."""
+    """The shipped model on the CPU, in float32 to keep answers independent of the batch size."""
 
     def __init__(
         self, pretrained: str = "", device: str = "cpu", dtype: str = "float32", batch_size: int = 8, **kwargs: Any
@@ -54,7 +55,7 @@ class MosaicVLM(LFM2_5_VL):
 
 
 class ImageOptional:
-    """A processor for samples with and without an image in one batch.
+    """A processor for samples with and without an image in the same batch.
 
     It can also continue a turn that the model has begun.
     """
@@ -63,7 +64,7 @@ class ImageOptional:
         self._processor = processor
 
     def __call__(self, images: list[list[Any]], text: list[str], **kwargs: Any) -> Any:
-        """Call the wrapped processor. ``images`` has one list per sample, in which NO_IMAGE stands for none."""
+        """Call the wrapped processor. ``images`` has a list per sample, in which NO_IMAGE stands for none."""
         real = [image for sample in images for image in sample if image is not NO_IMAGE]
         return self._processor(images=real or None, text=text, **kwargs)
 

@@ -31,7 +31,7 @@ GROUPINGS = ("all", "headline")
 
 
 class _TextOnlyModel(lmms):
-    """A harness model that cross-validates a diagnostic."""
+    """A harness model around a diagnostic, which cross-validates whole tasks."""
 
     is_simple = True
 
@@ -77,7 +77,8 @@ class _TextOnlyModel(lmms):
                 _tell(name, found)
             except PatchError as error:
                 refuse(error)
-            except Exception as error:  # the host would print it and end with status 0
+            except Exception as error:
+                # the host would print it and end with status 0
                 log().exception("the text-only diagnostic failed")
                 refuse(CannotWrapError(f"{text_only.spec.name}: the text-only diagnostic failed: {one_line(error)}"))
         return text_only
@@ -87,7 +88,7 @@ class _TextOnlyModel(lmms):
         return [self._found(request).answer(request.doc_id) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-        """Return 0 for the option that is answered, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
+        """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
         out = []
         for request in requests:
             chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])

@@ -42,7 +42,8 @@ def hasten(encoder: Any) -> bool:
             _hasten(encoder, undo)
             found = encoder(pixels, grid_thw=grids).pooler_output
         torch.testing.assert_close(found, wanted)
-    except Exception as error:  # whatever another version of transformers does otherwise
+    except Exception as error:
+        # whatever another version of transformers does otherwise
         for step in reversed(undo):
             step()
         log().info(f"the embedded model runs at the speed of transformers: {type(error).__name__}: {error}")
@@ -71,7 +72,7 @@ def _sample(config: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _tell_windows(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Hand the lengths of all windows on to ``attend``, and let the module take all patches for one window."""
+    """Hand the lengths of all windows on to ``attend``, and make the module see all patches as a single window."""
     ends = kwargs["cu_seqlens"]
     return args, kwargs | {"cu_seqlens": ends[[0, -1]], "windows": ends.diff().tolist()}
 
@@ -87,7 +88,7 @@ def attend(
     scaling: float,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return the attention within each window. Neighbouring windows of one length are a batch.
+    """Return the attention within each window. Neighbouring windows of equal length form a batch.
 
     Args:
         module: unused.
@@ -116,7 +117,7 @@ def attend(
 
 
 class Remembering:
-    """A vision encoder's forward pass that encodes an image once, and keeps the features of the last images."""
+    """A vision encoder's forward pass which encodes an image once, and keeps the features of the last images."""
 
     def __init__(self, forward: Callable[..., Any]) -> None:
         self._forward = forward
@@ -125,7 +126,7 @@ class Remembering:
     def __call__(
         self, hidden_states: torch.Tensor, grid_thw: torch.Tensor, **kwargs: Any
     ) -> BaseModelOutputWithPooling:
-        """Return the features of all images in the given order, and encode only images that were not seen before.
+        """Return the features of all images in the given order; encode only images not seen before.
 
         Args:
             hidden_states: the patches of all images, (patches, values).
@@ -146,10 +147,12 @@ class Remembering:
             features = self._forward(torch.cat(patches), grid_thw=torch.stack(grids), **kwargs).pooler_output
             tokens = [len(one) for one in patches]
             parts = features.split([count * len(features) // sum(tokens) for count in tokens])
+            # a clone, or each part would keep the features of the whole batch in memory
             self._features.update(zip(new, (part.clone() for part in parts), strict=True))
         for digest in images:
             self._features.move_to_end(digest)
         found = torch.cat([self._features[digest] for digest in asked])
+        # only now, since a batch may hold more images than are remembered
         while len(self._features) > REMEMBERED:
             self._features.popitem(last=False)
         return BaseModelOutputWithPooling(pooler_output=found)

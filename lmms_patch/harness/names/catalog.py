@@ -28,7 +28,7 @@ Watch = Callable[[Sequence[str], str], Iterable[str]]
 
 @dataclass(frozen=True)
 class Entry:
-    """One name that the harness knows.
+    """A name known to the harness, with its verdict.
 
     Attributes:
         name: task, group or tag.
@@ -57,7 +57,7 @@ class Entry:
 
 @contextlib.contextmanager
 def quietly(*, bars: bool = True) -> Iterator[None]:
-    """Hide what the harness logs while it looks tasks up and loads them.
+    """Hide the harness's log while names are looked up and loaded.
 
     Args:
         bars: whether the datasets library shows progress bars.
@@ -77,11 +77,12 @@ def quietly(*, bars: bool = True) -> Iterator[None]:
 
 
 def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
-    """Return the host's task manager, with the plugin installed and the plugin's own tasks indexed."""
+    """Return the host's task manager, with the plugin installed and the plugin's tasks indexed."""
     from lmms_eval.tasks import TaskManager
 
     from lmms_patch.harness.plugin import install
 
+    # before the manager is made, whose index must hold the plugin's tasks
     install()
     _check_files(include_path)
     # the host takes a text, or a list
@@ -89,7 +90,7 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
 
 def _check_files(folder: Any) -> None:
-    """Check that the host can read every task file of a user's folder.
+    """Refuse a user's folder with a task file the host cannot read.
 
     Why: the host's index stops at the first file that it cannot read, and does not name it.
 
@@ -102,7 +103,8 @@ def _check_files(folder: Any) -> None:
         try:
             config = load_yaml_config(str(path), mode="simple")
             said = _no_task_file(config)
-        except Exception as error:  # the host's parser raises nearly anything
+        except Exception as error:
+            # the host's parser raises nearly anything
             said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         if said:
             raise OptionError(
@@ -111,7 +113,7 @@ def _check_files(folder: Any) -> None:
 
 
 def _no_task_file(config: Any) -> str:
-    """Say why the host's index cannot use what a file holds; "" where it can."""
+    """Say why a file's content is of no use to the host's index; "" where all is well."""
     if not isinstance(config, dict):
         return "it is no mapping"
     task, is_class = config.get("task"), "class" in config
@@ -128,7 +130,7 @@ def _no_task_file(config: Any) -> str:
 
 
 def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
-    """Return the verdict on one name, for one way of wrapping."""
+    """Return the verdict on a name, for a way of wrapping."""
     row = manager.task_index[name]
     leaves = list(configs.leaves(manager, name))
     verdict, reason = _verdict(leaves, spec.of(name))
@@ -184,7 +186,7 @@ def _family(path: Any) -> str:
 
 
 def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
-    """Return the worst verdict among the tasks under a name, with the first reason for it."""
+    """Return the worst verdict among the tasks under a name, with the first reason."""
     if not leaves:
         return "no", "it has no member that lmms-eval knows"
     verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
@@ -194,7 +196,7 @@ def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
 
 
 def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
-    """Return the verdict on one task, and the reason for it."""
+    """Return the verdict on a task, with the reason."""
     reason = configs.why_not(facts, spec)
     if reason:
         return "no", reason
@@ -214,7 +216,7 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
 
 
 def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the names that match a pattern, with their verdicts.
+    """Return the entries of all names with a given pattern.
 
     Args:
         manager: the host's task manager.
@@ -259,7 +261,7 @@ _TITLES = {
 
 
 def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the verdict for ``rci3`` on every task of the installed harness, without the plugin's own.
+    """Return the verdict for ``rci3`` on every task of the installed harness, but not on the plugin's tasks.
 
     ``watch`` shows progress.
     """
@@ -309,7 +311,7 @@ def coverage_page(listed: list[Entry]) -> str:
 
 
 def _lines_in_time(listed: list[Entry]) -> Iterator[str]:
-    """Yield the lines that say which tasks can be asked as ``_trci4``. The other kinds in time have the same verdicts.
+    """Yield the lines about tasks under ``_trci4``. Further kinds in time have the same verdicts.
 
     Tasks that cannot are not named: there is one count for each reason.
     """
@@ -326,7 +328,7 @@ def _lines_in_time(listed: list[Entry]) -> Iterator[str]:
 
 
 def _sections(listed: list[Entry], lead: str = "") -> Iterator[str]:
-    """Yield the lines of one verdict: names grouped by reason, then by family, so that long lists stay readable.
+    """Yield the lines of a verdict: names grouped by reason, then by family, to keep long lists readable.
 
     Args:
         listed: the entries of the verdict.

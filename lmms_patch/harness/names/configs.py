@@ -78,7 +78,8 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     place = _place(config.get("doc_to_visual"))
     shown = UNKNOWN if place is None else shown_by(*place)
     if config.get("doc_to_messages") is not None:
-        shown = dataclasses.replace(shown, certain=False)  # a chat model is shown these
+        # a chat model is shown these
+        shown = dataclasses.replace(shown, certain=False)
     video = bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False
     judge = next(
         (client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None
@@ -358,7 +359,8 @@ def check(manager: Any, spec: WrapSpec) -> None:
         OptionError: the disk for clips is not said as a number.
     """
     if spec.kind.needs_video:
-        from lmms_patch.harness.video.cache import limit  # takes NumPy to import
+        # takes NumPy to import
+        from lmms_patch.harness.video.cache import limit
 
         limit()
     for facts in leaves(manager, spec.base):
@@ -395,7 +397,8 @@ def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
     Raises:
         OptionError: one line that says what is allowed.
     """
-    from lmms_patch.harness.asking.quick import check_fit  # takes NumPy to import
+    # takes NumPy to import
+    from lmms_patch.harness.asking.quick import check_fit
 
     for facts in leaves(manager, spec.base):
         options = options_over(facts.metadata, spec, facts.name)

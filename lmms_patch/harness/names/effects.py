@@ -104,7 +104,8 @@ def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
     """Yield the definitions within reach of a module's name, each with its file."""
     seen: set[tuple[str, str]] = set()
     for _ in _clients_from(path, name, _DEPTH, seen):
-        pass  # the walk fills ``seen``
+        # the walk fills ``seen``
+        pass
     for file, reached in sorted(seen):
         yield from ((file, node) for node in Module.of(file).defined.get(reached, ()))
 

@@ -9,7 +9,7 @@ from lmms_patch.harness.names.adapters import file_of, parsed
 
 
 def at_odds() -> list[str]:
-    """Return what differs between the installed host and the functions that we replace and call (``compat``), a few words each."""
+    """Return how the installed host differs from the functions we replace and call (``compat``), a few words each."""
     said = [
         compat.function_at_odds(owner, name, _parameters(owner, name, module))
         for owner, module in compat.HOMES.items()

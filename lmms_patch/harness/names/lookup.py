@@ -20,7 +20,7 @@ _BETWEEN = "_-. "
 
 
 def resolve(manager: Any, name: str) -> WrapSpec | None:
-    """Return the spec that a name means; None where it is a name of the harness, or no wrapped name at all.
+    """Return the spec meant by a name; None for a name of the harness, and for no wrapped name at all.
 
     A name that the harness knows is native, whatever it ends in, unless its file is an explicit task file of ours.
 
@@ -42,7 +42,7 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
 
 
 def refuse_misspelled(manager: Any, name: str) -> None:
-    """Refuse a name that nearly ends as wrapped names do, such as ``gqa_rcii3`` or ``gqa-rci3``.
+    """Refuse a name with nearly the end of a wrapped name, such as ``gqa_rcii3`` or ``gqa-rci3``.
 
     Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what
     looks more like a native name, is left to the harness.
@@ -58,7 +58,7 @@ def refuse_misspelled(manager: Any, name: str) -> None:
 
 
 def meant(known: Sequence[str], name: str) -> list[str]:
-    """Return up to three wrapped names that a misspelled name may mean, nearest first.
+    """Return up to three wrapped names perhaps meant by a misspelled name, nearest first.
 
     Where a name of the harness is nearer than all of them, return none.
 
@@ -84,7 +84,7 @@ def meant(known: Sequence[str], name: str) -> list[str]:
 
 
 def _suffixes_like(tail: str) -> list[str]:
-    """Return the suffixes that the end of a name may mean, one of each kind.
+    """Return the suffixes perhaps meant by the end of a name, each of another kind.
 
     A suffix keeps the number of the name where its kind takes one. ``crci`` and the kinds of time, such as ``trci``,
     are meant only where their first letter is there.
@@ -108,7 +108,7 @@ def _is_suffix(text: str) -> bool:
 
 
 def require_base(manager: Any, spec: WrapSpec) -> None:
-    """Check that the base of a spec is a native name of the harness.
+    """Refuse a spec unless its base is a native name of the harness.
 
     Raises:
         UnknownNameError: the base is unknown, or a wrapped task itself; the message says what to type instead.
@@ -139,6 +139,7 @@ def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
     ]
     if not ours or not manager.include_path:
         return []
+    # the user's folder alone, to see what ours hides
     theirs = manager.initialize_tasks(include_path=manager.include_path, include_defaults=False)
     return [
         f"{name}: this is the task that lmms-patch brings; {theirs[name]['yaml_path']} has the same name and is not used: give it another name"
@@ -148,7 +149,7 @@ def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
 
 
 def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
-    """Return the wrapped tasks that a list of names and wildcards asks for, in order, each once.
+    """Return the wrapped tasks for a list of names and wildcards, in order, each once.
 
     A wildcard before the suffix expands over base tasks: ``mosaic_*_rci3``. Native names, and wildcards that match
     some, are left to the harness.

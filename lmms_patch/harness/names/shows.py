@@ -66,14 +66,15 @@ class _Value:
     certain: bool = True
 
     def path(self) -> _Value:
-        """Return the path that is made of this value."""
+        """Return a path made of this value."""
         return _Value(words=self.words, text=True, certain=False)
 
     def shown(self) -> Shown:
-        """Return the media that the value stands for."""
+        """Return the media behind the value."""
         guessed = {_medium_named(self.words)} if self.text or self.field else set()
         if not self.text and "clip" in guessed:
-            guessed = {"unknown"}  # a field that is handed over as it is: the dataset may have decoded the video
+            # a field that is handed over as it is: the dataset may have decoded the video
+            guessed = {"unknown"}
         media = self.media | guessed
         return Shown(media, self.certain and not guessed and "unknown" not in media)
 
@@ -186,7 +187,7 @@ _HARMLESS = {
 
 
 def _medium_named(words: Iterable[str]) -> str:
-    """Return the medium that the words of a path or field name, "unknown" where they name several or none.
+    """Return the medium named by the words of a path or field; "unknown" where they name several or none.
 
     An ending goes before a name.
     """
@@ -253,7 +254,7 @@ def _named_by(function: str, value: _Value) -> Shown:
 
 
 def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.FunctionDef, bool] | None:
-    """Return the function of that name, the module that holds it, and whether nothing else has its name.
+    """Return the function of a name, the module of its definition, and whether nothing else has the name.
 
     Imports are followed.
     """
@@ -271,7 +272,7 @@ def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.
 
 
 class _Scope:
-    """One call of a function: its variables, and what they may be."""
+    """A call of a function: its variables, and what they may be."""
 
     def __init__(
         self, module: Module, function: ast.FunctionDef, bound: Mapping[str, _Value], depth: int, steps: Iterator[int]
@@ -285,7 +286,7 @@ class _Scope:
             self._note(node)
 
     def returns(self) -> Iterator[_Value]:
-        """Yield what each ``return`` gives; of a generator, what it yields."""
+        """Yield what each ``return`` gives; for a generator, each ``yield``."""
         for node in own_nodes(self._function):
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None:
                 value = self.value(node.value)
@@ -309,6 +310,7 @@ class _Scope:
             and node.args
         ):
             self._bind(node.func.value, node.args[-1])
+        # a call whose result is dropped may change its arguments in place
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and called(node.value) not in _HARMLESS:
             self._touched |= {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
 
@@ -354,7 +356,7 @@ class _Scope:
         return self._made_of(node)
 
     def _made_of(self, node: ast.expr) -> _Value:
-        """Return what an expression may be that makes something of its parts."""
+        """Return the possible values of an expression which makes something of its parts."""
         if isinstance(node, ast.BinOp):
             both = _union([self.value(node.left), self.value(node.right)])
             of_text = any(
@@ -373,12 +375,13 @@ class _Scope:
         return self._of_call(node) if isinstance(node, ast.Call) else _UNKNOWN
 
     def _together(self, values: list[_Value]) -> _Value:
-        """Return a list of values. Where one of them is sound, the whole cannot be cut, whatever the others are."""
+        """Return a list of values as a single value. A list with sound cannot be cut, whatever else is in the list."""
         sound = next((one for one in values if one.shown().media == {"sound"}), None)
         return _union(values) if sound is None else _Value(media=frozenset({"sound"}), certain=sound.shown().certain)
 
     def _named(self, name: str) -> _Value:
-        """Return what a variable may be; its name is a word of it."""
+        """Return what a variable may be; its name becomes a word of the value."""
+        # a variable made of itself (``x = f(x)``) adds nothing new, and must not be followed for ever
         if name in self._open:
             return _Value()
         if name not in self._made:
@@ -470,10 +473,7 @@ class _Scope:
         return _Value(value.media, words, value.text, value.field, certain=value.certain and single)
 
     def _local_import(self, name: str) -> tuple[str, str] | None:
-        """Return the file and the name that an import inside this function gives to a name.
-
-        None where there is none.
-        """
+        """Return the file and the name behind a name imported inside this function; None for no such import."""
         for node in own_nodes(self._function):
             if isinstance(node, ast.ImportFrom):
                 alias = next((one for one in node.names if (one.asname or one.name) == name), None)

@@ -30,7 +30,7 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
 
 
 def _rows_in_files(files: Any, builder: str) -> int | None:
-    """Count the rows of local files; None where a file is missing, or of a kind that we cannot count."""
+    """Count the rows of local files; None where a file is missing, or of a kind we cannot count."""
     total = 0
     for file in files if isinstance(files, list) else [files]:
         if not isinstance(file, str) or not os.path.isfile(file):
@@ -54,7 +54,7 @@ def _rows_in_file(file: str, builder: str) -> int | None:
 
 
 def _rows_in_cache(path: str, name: str | None, split: str) -> int | None:
-    """Read the number of rows from the ``dataset_info.json`` that the datasets library keeps beside a prepared dataset."""
+    """Read the number of rows from the ``dataset_info.json`` beside a prepared dataset of the datasets library."""
     root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(
         os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets"
     )

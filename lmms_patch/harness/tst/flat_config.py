@@ -41,7 +41,7 @@ class Function:
 
 @dataclass(frozen=True)
 class _Found:
-    """A ``!function`` as it was read from a YAML file in ``folder``."""
+    """A ``!function`` as read from a YAML file in ``folder``."""
 
     text: str
     folder: Path
@@ -49,18 +49,18 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Data:
-    """A local data file that a YAML file in ``folder`` names."""
+    """A local data file named by a YAML file in ``folder``."""
 
     path: Path
     folder: Path
 
 
 class _Loader(yaml.FullLoader):
-    """A YAML loader that reads a ``!function`` as a ``_Found``, to be placed later."""
+    """Reads a ``!function`` in YAML as a ``_Found``, whose place is chosen later."""
 
 
 class _Dumper(yaml.Dumper):
-    """A YAML dumper that writes a ``Function`` as a ``!function``, and no anchors."""
+    """Writes a ``Function`` to YAML as a ``!function``, and no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -146,6 +146,7 @@ def _reference(function: _Found, copies: Copies) -> str:
         return function.text
     if path.is_relative_to(HOST):
         parts = path.relative_to(HOST).with_suffix("").parts
+        # a folder with a dot in its name cannot be imported
         if not any("." in part for part in parts):
             return ".".join([HOST.name, *parts, name])
     return f"{copies.module(path, function.folder).removesuffix('.py')}.{name}"
@@ -156,7 +157,7 @@ def _reference(function: _Found, copies: Copies) -> str:
 
 @dataclass
 class Copies:
-    """The files of a base that are copied.
+    """The files of a base to copy.
 
     Each folder they come from gets a folder of its own: ``base``, ``base2``, ...
 
@@ -181,8 +182,9 @@ class Copies:
         self._roots.append(self.home.resolve())
 
     def module(self, path: Path, root: Path) -> str:
-        """Add a module, with what it imports and reads from beside it. Return its place in the task folder."""
+        """Add a module, with the modules and files beside which its code needs. Return its place in the task folder."""
         place = self._place(path, root)
+        # modules may import each other
         if place in self.files:
             return place
         self.files[place] = path
@@ -201,7 +203,7 @@ class Copies:
         return place
 
     def data(self, path: Path, root: Path) -> str:
-        """Add a data file, unless it is large. Return its path as the YAML names it."""
+        """Add a data file, unless large. Return its path for the YAML file."""
         if path.stat().st_size > MAX_BYTES:
             self.large.append(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
             return self.large[-1]
@@ -221,14 +223,14 @@ class Copies:
         return f"base{number if number > 1 else ''}/{path.relative_to(root).as_posix()}"
 
     def make(self, docs: bool = True) -> None:
-        """Copy the files; ``docs``: also those that hold docs."""
+        """Copy the files; ``docs``: also the files with docs."""
         for place, path in self.files.items():
             if docs or place not in self.data_files:
                 files.write(self.folder / place, path.read_bytes())
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules that code imports, as written; of ``from . import x`` the x."""
+    """Yield the modules imported by code, as written; of ``from . import x`` the x."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -238,7 +240,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 
 def _read_by(tree: ast.AST, folder: Path) -> list[Path]:
-    """Return the files beside a module that its texts name: ``"words.txt"``, ``"data/words.txt"``, or ``"data"`` and ``"words.txt"``.
+    """Return the files beside a module named by its texts: ``"words.txt"``, ``"data/words.txt"``, or ``"data"`` and ``"words.txt"``.
 
     YAML files are left out, since the host would take them for tasks in the new folder.
     """

@@ -77,6 +77,7 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     copies.make()
     files.write(folder / "pruned_filter.py", Path(pruned_filter.__file__).read_bytes())
+    # in the order of the docs, whatever the order of ``kept_keys``
     files.write(folder / pruned_filter.KEPT, "".join(f"{known_key}\n" for known_key in known if known_key in wanted))
     files.write(folder / pruned_filter.ABOUT, json.dumps(about, indent=2) + "\n")
     path = folder / f"{name}.yaml"
@@ -102,7 +103,7 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
 def try_out(
     base: str, keys: Sequence[str], include_path: str | os.PathLike[str] | None = None, key: str | None = None
 ) -> None:
-    """Write the task of all docs to a folder that goes at once: what ``write`` would refuse is refused before the work.
+    """Write the task of all docs to a temporary folder, to refuse before the work what ``write`` would refuse.
 
     Raises:
         PatchError: see ``write``.
@@ -169,7 +170,7 @@ def source_of(manager: Any, base: str) -> Path:
 
 
 def check_name(manager: Any, name: str, folder: Path) -> None:
-    """Refuse a name or a folder that is taken, or cannot be used."""
+    """Refuse a taken or unusable name or folder."""
     if not re.fullmatch(r"[\w.-]+", name):
         raise OptionError(f"{name!r} is no name of a task; allowed: letters, digits, '_', '-', '.'")
     row = manager.task_index.get(name)
@@ -185,7 +186,7 @@ def check_name(manager: Any, name: str, folder: Path) -> None:
 
 
 def _made_from(folder: Path, key: str) -> str:
-    """Return one entry of what a pruned task's folder was made from.
+    """Return an entry of a pruned task's ``pruned_task.json``.
 
     Raises:
         RecordError: the file lacks it, or cannot be read.
@@ -198,7 +199,7 @@ def _made_from(folder: Path, key: str) -> str:
 
 
 def check_kept(base: str, kept: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse kept ids that are missing, repeated, or not those of the base's docs."""
+    """Refuse kept ids missing among the base's docs, or repeated."""
     if not kept:
         raise OptionError(f"{base}: no doc is kept, so there is no task to write")
     if len(set(kept)) < len(kept):
@@ -287,7 +288,7 @@ def renamed(config: Mapping[str, Any], about: Mapping[str, Any], **changed: Any)
 
 
 def _header(about: Mapping[str, Any], copies: Copies, config: Mapping[str, Any]) -> str:
-    """Return the comments at the top of the YAML: what the task is, how it runs, and what it needs."""
+    """Return the comments at the top of the YAML: what the task is, how to run the task, and what is needed."""
     name, base, path = about["task"], about["base"], config.get("dataset_path")
     lines = [
         f"{base} without the docs that can be answered without looking: {about['kept']} of the {about['docs']} docs of its split {about['split']}.",

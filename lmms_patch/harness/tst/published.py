@@ -31,7 +31,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Original:
-    """The dataset that a pruned benchmark is taken from.
+    """The dataset behind a pruned benchmark.
 
     Attributes:
         repository: its name on the hub; "" where it is none.
@@ -67,7 +67,7 @@ class Written:
 
 
 def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None = None) -> None:
-    """Check that ``write`` could write, before any work: the docs are loaded for it.
+    """Refuse before any work what ``write`` would refuse; the docs are loaded for the check.
 
     Raises:
         PatchError: the base is no single task of a YAML file, others could not load a filter over its dataset, or a
@@ -79,7 +79,7 @@ def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None 
 
 
 def _check_form(base: str, evaluated: pruned_task.Evaluated, config: Mapping[str, Any], copy: bool) -> None:
-    """Refuse a filter over files of this machine, and a copy that would lack something.
+    """Refuse a filter over files of this machine, and a copy with something missing.
 
     Say what is possible instead, if anything is.
     """
@@ -189,7 +189,7 @@ def _original(evaluated: pruned_task.Evaluated, config: Mapping[str, Any]) -> Or
 
 
 def _commit(docs: Any, repository: str) -> str:
-    """Return the commit of a dataset on the hub: it stands in the addresses of its files, and in the path of its cache; "" where in neither."""
+    """Return the commit of a dataset on the hub, from the addresses of its files or the path of its cache; "" where in neither."""
     addresses = list(getattr(getattr(docs, "info", None), "download_checksums", None) or {})
     found = {
         match[1]
@@ -199,6 +199,7 @@ def _commit(docs: Any, repository: str) -> str:
     if not found:
         cached = [str(one.get("filename", "")) for one in getattr(docs, "cache_files", [])]
         found = {part for path in cached for part in Path(path).parts if _COMMIT.fullmatch(part)}
+    # of several commits nobody knows which was loaded
     return found.pop() if len(found) == 1 else ""
 
 
@@ -211,7 +212,7 @@ def _copy(
     copies: Copies,
     original: Original,
 ) -> Written:
-    """Write the kept docs as Parquet, and the task that reads them.
+    """Write the kept docs as Parquet, and a task to read them.
 
     ``process_docs`` and the data files of the base are left out: the written docs are those that it gave.
     """

@@ -23,7 +23,7 @@ _RATES = ("fps", "video_fps", "target_fps")
 
 
 def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
-    """Return which frames of a video an adapter takes, and where that is known from.
+    """Return which frames of a video an adapter takes, and what tells us so.
 
     Args:
         model: the host's model.
@@ -50,7 +50,7 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
 
 
 def _most_of_qwen() -> int:
-    """Return how many frames ``qwen_vl_utils`` takes at most where it is given a rate."""
+    """Return how many frames ``qwen_vl_utils`` takes at most where a rate is given."""
     return int(getattr(sys.modules.get("qwen_vl_utils.vision_process"), "FPS_MAX_FRAMES", 768))
 
 

@@ -57,7 +57,7 @@ def limit(env: Mapping[str, str] | None = None) -> int:
 
 
 class Cache:
-    """The written clips of a process, in a temporary folder that is removed when the process ends.
+    """The written clips of a process, in a temporary folder removed when the process ends.
 
     Folders of processes that were killed are removed by the next one. Threads may share a cache. A clip stays until
     room is needed, and the one that was asked for least recently goes first. A clip that nobody has read yet never
@@ -93,7 +93,7 @@ class Cache:
 
     @property
     def used(self) -> int:
-        """Bytes of all clips that are held."""
+        """Bytes of all held clips."""
         return self._used
 
     def path_of(self, doc: Hashable, view: Hashable, make: Callable[[], bytes]) -> Path:
@@ -115,10 +115,12 @@ class Cache:
             waiting = self._making.get(key)
             if waiting is None:
                 mine = self._making[key] = Future()
+        # outside the lock, or the thread that makes the clip could never store it
         if waiting is not None:
             return waiting.result()
         try:
             path = self._store(key, make())
+        # of any kind, since the threads that wait must get it too
         except BaseException as error:
             with self._lock:
                 del self._making[key]
@@ -134,7 +136,7 @@ class Cache:
                 self._forget(key)
 
     def _store(self, key: tuple[Hashable, Hashable], data: bytes) -> Path:
-        """Write a clip after making room for it."""
+        """Write a clip after making room."""
         if len(data) > self._most:
             raise OptionError(
                 f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: "
@@ -153,7 +155,8 @@ class Cache:
         return path
 
     def _spare(self) -> tuple[Hashable, Hashable]:
-        """Return the clip that goes first where room is needed."""
+        """Return the clip to remove first where room is needed."""
+        # ``or None``, since ``[:-0]`` would be empty
         for key, (path, _) in list(self._held.items())[: -self.held or None]:
             if not path.exists() or path.stat().st_atime_ns != _NEVER:
                 return key
@@ -169,7 +172,7 @@ class Cache:
 
 
 def _remove(folder: Path, process: int) -> None:
-    """Remove a folder, unless this is a child that a process made with fork: the folder is its parent's."""
+    """Remove a folder, unless this process is a fork of the folder's maker."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -210,7 +213,8 @@ def written(
         OptionError: the clip has no room.
         RecordError: the file cannot be written.
     """
-    from lmms_patch.harness.video.writing import encode  # takes PyAV to import
+    # takes PyAV to import
+    from lmms_patch.harness.video.writing import encode
 
     def make() -> bytes:
         cut = shown(clip, view, min_cell=min_cell, seed=seed)
@@ -227,7 +231,7 @@ def written(
 
 
 def holds(path: object) -> bool:
-    """Return whether a path, or a ``file://`` address, is of a file that ``written`` wrote."""
+    """Return whether a path, or a ``file://`` address, is of a file from ``written``."""
     if not _cache.cache_info().currsize or not isinstance(path, (str, os.PathLike)):
         return False
     return Path(str(path).removeprefix("file://")).parent == _cache().folder

@@ -62,7 +62,8 @@ class Sampling:
         """
         if not self.reader:
             return np.linspace(0, total - 1, count, dtype=int)
-        import torch  # the adapter has imported it
+        # the adapter has imported it
+        import torch
 
         return np.asarray(torch.linspace(0, total - 1, count).round().long().numpy(), int)
 
@@ -98,7 +99,7 @@ class Clip:
 
     @property
     def duration(self) -> float:
-        """Seconds that the clip takes."""
+        """Seconds taken by the clip."""
         return float(len(self) / self.rate)
 
     def take(self, which: slice | NDArray[np.int_]) -> Clip:
@@ -124,7 +125,7 @@ def count_of(clip: Clip, view: View) -> int:
 
 
 def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
-    """Return the clip that a view shows.
+    """Return the clip shown by a view.
 
     Views in time: ``segment`` (number ``view.col`` of ``view.n``), ``frame`` (the middle frame), ``frames`` (``view.n``
     uniform frames over the same duration; a single one is the middle frame), ``tshuffle`` (``view.n`` segments, none

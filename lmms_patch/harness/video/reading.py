@@ -54,13 +54,14 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
     try:
         whole.check(source)
         return _read(source, sampling)
-    except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
+    except Exception as error:
+        # a damaged file makes FFmpeg's readers raise nearly anything
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise media.UnreadableError(f"{name} cannot be read: {' '.join(reason.split())}") from None
 
 
 def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
-    """Return the clip of a list of images, one frame per second."""
+    """Return the clip of a list of images, a frame per second."""
     if not images:
         raise media.UnreadableError("the video cannot be read: its list of images is empty")
     total = len(images)
@@ -92,7 +93,8 @@ def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling
     # the stretches hold equally many of the video's frames; a border between two frames is interpolated
     edges = np.interp(np.arange(count + 1) * total / count, np.arange(total + 1), [*clock, float(duration)])
     spans = np.stack([edges[:-1], edges[1:]], axis=1)
-    rate = (count / duration).limit_denominator(1_000_000)  # an mp4 file has 32 bits for either number
+    # an mp4 file has 32 bits for either number
+    rate = (count / duration).limit_denominator(1_000_000)
     return Clip(frames, clock[sampling.indices(total, float(duration))], spans, rate, total, sound)
 
 
@@ -115,7 +117,7 @@ class _Packets:
 
 
 def _picture(container: InputContainer) -> VideoStream:
-    """Return the first video track that is no cover of an album.
+    """Return the first video track, apart from the cover of an album.
 
     Raises:
         ValueError: there is none.
@@ -143,6 +145,7 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         heard = (
             (track.sample_rate, track.channels) if track is not None else (0, 0) if container.streams.audio else None
         )
+    # packets stand in the order of decoding, frames in the order of their times
     pts: Sequence[int | None] = (
         sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
     )
@@ -171,7 +174,8 @@ def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
         if packet.is_corrupt:
             raise ValueError("it is cut short or damaged")
         if not packet.size:
-            continue  # the mark of the end
+            # the mark of the end
+            continue
         if packet.is_keyframe:
             packets.keys.append(len(packets.pts))
         packets.pts.append(packet.pts)
@@ -180,6 +184,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
         packets.one_each
         and bool(_FORMATS & set(container.format.name.split(",")))
         and stream.codec_context.name in _CODECS
+        # 0: the file does not say how many frames it has
         and stream.frames in (0, len(packets.pts))
         and None not in packets.pts
         and len(set(packets.pts)) == len(packets.pts)
@@ -251,6 +256,7 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
             decoded = _from_key(container, stream, pts[key])
             for number in range(bisect.bisect_left(ticks, pts[key]), numbers[-1] + 1):
                 frame = next(decoded, None)
+                # the decoder numbers the frames otherwise: decode them in order instead
                 if frame is None or frame.pts != ticks[number]:
                     return None
                 if frame.is_corrupt:
@@ -261,13 +267,13 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
 
 
 def _key_before(keys: Sequence[int], pts: Sequence[int], position: int) -> int:
-    """Return the position of the last key frame that is both stored and shown no later than a packet."""
+    """Return the position of the last key frame both stored and shown no later than a packet."""
     last = bisect.bisect_right(keys, position) - 1
     return next((key for key in reversed(keys[: last + 1]) if pts[key] <= pts[position]), 0)
 
 
 def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Iterator[VideoFrame]:
-    """Yield the frames that are shown from the key frame of this time on."""
+    """Yield the frames shown from the key frame of a given time on."""
     container.seek(pts, stream=stream)
     started = False
     for packet in container.demux(stream):
@@ -277,16 +283,17 @@ def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Itera
 
 
 class _Kept:
-    """Decoded frames in one array, which is made for the size of the first."""
+    """Decoded frames in a single array, made for the size of the first frame."""
 
     def __init__(self, count: int) -> None:
         self._count = count
         self.frames: Frames = np.empty((0, 0, 0, 3), np.uint8)
 
     def put(self, place: int, frame: VideoFrame) -> None:
-        """Store a frame, turned as its file says. A frame of another size than the first is scaled to it."""
+        """Store a frame, turned as its file says. A frame of another size is scaled to the size of the first."""
         turns = round(frame.rotation / 90) % 4
         if len(self.frames):
+            # a frame is scaled before it is turned, so a quarter turn exchanges its sides
             height, width = self.frames.shape[1:3] if turns % 2 == 0 else self.frames.shape[2:0:-1]
         else:
             height, width = frame.height, frame.width

@@ -51,7 +51,7 @@ class Sound:
         self._block = functools.lru_cache(2)(self._decode)
 
     def between(self, begin: float, end: float) -> Iterator[Samples]:
-        """Yield the sound between two times of the video (seconds) in pieces; backwards where it ends before it begins.
+        """Yield the sound between two times of the video (seconds) in pieces; backwards where the end comes first.
 
         Stretches that touch share no sample and leave none out.
 
@@ -72,7 +72,8 @@ class Sound:
         try:
             with opened(self._source) as container:
                 return self._decode_from(container, number * BLOCK)
-        except Exception as error:  # a damaged file makes FFmpeg's readers raise nearly anything
+        except Exception as error:
+            # a damaged file makes FFmpeg's readers raise nearly anything
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise SoundError(f"the sound cannot be decoded: {' '.join(reason.split())}") from None
 

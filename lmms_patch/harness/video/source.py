@@ -46,7 +46,8 @@ def source_of(medium: Any) -> str | bytes:
         raise CannotWrapError(f"the video {path[:80]!r} is a web address; download it first")
     if not os.path.isfile(path):
         raise media.UnreadableError(f"the video {path} cannot be read: there is no such file")
-    return os.path.abspath(path)  # a path from the root: FFmpeg takes "concat:..." and the like for instructions
+    # a path from the root: FFmpeg takes "concat:..." and the like for instructions
+    return os.path.abspath(path)
 
 
 @contextlib.contextmanager

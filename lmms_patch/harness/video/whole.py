@@ -19,7 +19,7 @@ _MATROSKA = {name.to_bytes((name.bit_length() + 7) // 8, "big") for name in _IN_
 
 
 def check(source: str | bytes) -> None:
-    """Refuse a file that is shorter than its container says, or whose container breaks off.
+    """Refuse a file shorter than its container says, or with a container broken off.
 
     Streams do not say how long they are.
 
@@ -36,7 +36,8 @@ def check(source: str | bytes) -> None:
             raise ValueError("it is empty")
         if head.startswith(b"RIFF"):
             size = int.from_bytes(head[4:8], "little")
-            end = length if size in (0, 0xFFFFFFFF) else 8 + size  # a stream writes no size
+            # a stream writes no size
+            end = length if size in (0, 0xFFFFFFFF) else 8 + size
         elif head.startswith(b"GIF8"):
             file.seek(max(0, length - 64))
             end = length if file.read().rstrip(b"\0").endswith(b";") else length + 1
@@ -57,10 +58,12 @@ def _mp4_end(file: BinaryIO, length: int) -> int:
         file.seek(at)
         head = file.read(16)
         size = int.from_bytes(head[:4], "big")
-        if size == 1:  # the size follows in 64 bits
+        # the size follows in 64 bits
+        if size == 1:
             size = int.from_bytes(head[8:], "big")
         if size < 8 or (at + size > length and head[4:8] not in (b"mdat", b"moov", b"moof")):
-            return length  # 0: the box runs to the end of the file. Any other such thing is no box, but padding
+            # 0: the box runs to the end of the file. Any other such thing is no box, but padding
+            return length
         at += size
     return at
 
@@ -75,7 +78,8 @@ def _matroska_end(file: BinaryIO, length: int) -> int:
     while at < min(length, last):
         file.seek(at)
         head = file.read(16)
-        width = 9 - head[0].bit_length()  # the first bits of a name, and of a size, say how long it is
+        # the first bits of a name, and of a size, say how long it is
+        width = 9 - head[0].bit_length()
         name, rest = head[:width], head[width:]
         if name not in _MATROSKA or not rest or not rest[0]:
             raise ValueError(f"it is damaged at byte {at:,}")
@@ -85,6 +89,7 @@ def _matroska_end(file: BinaryIO, length: int) -> int:
         at += width + more
         if name not in _OPEN:
             at += size
-        elif name == b"\x18\x53\x80\x67" and size != bits:  # all bits set: a stream writes no size
+        elif name == b"\x18\x53\x80\x67" and size != bits:
+            # all bits set: a stream writes no size
             last = at + size
     return max(at, last)

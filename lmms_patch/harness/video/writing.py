@@ -35,7 +35,7 @@ class Encoded:
 
 
 def encode(clip: Clip) -> Encoded:
-    """Return a clip as an mp4 file: its frames bit for bit at its rate, and its sound, or a word on why that is lost."""
+    """Return a clip as an mp4 file: its frames bit for bit at its rate, and its sound, or a word on why the sound is lost."""
     try:
         return Encoded(_encode(clip))
     except SoundError as error:
@@ -72,7 +72,8 @@ def _put_frames(out: Any, video: Any, clip: Clip) -> None:
 
     def put(packets: Any) -> None:
         for packet in packets:
-            packet.duration = 1  # otherwise the last frame has no duration, and the rate comes out too high
+            # otherwise the last frame has no duration, and the rate comes out too high
+            packet.duration = 1
             out.mux(packet)
 
     for number, picture in enumerate(clip.frames):
@@ -97,7 +98,7 @@ def _put_sound(out: Any, audio: Any, sound: Sound, parts: Iterable[tuple[float, 
 
 
 def stretches(spans: Seconds) -> list[tuple[float, float]]:
-    """Return the spans of a clip with those that follow each other joined.
+    """Return the spans of a clip, with adjoining spans joined.
 
     >>> stretches(np.array([[4.0, 5.0], [5.0, 6.0], [1.0, 2.0]]))
     [(4.0, 6.0), (1.0, 2.0)]

@@ -39,7 +39,7 @@ from lmms_patch.tst.results import ROWS
 
 
 class Aggregations:
-    """All aggregations of one wrapped task.
+    """All aggregations of a wrapped task.
 
     Args:
         spec: what was asked.
@@ -83,7 +83,7 @@ class Aggregations:
         return self._functions
 
     def _made(self) -> dict[str, Aggregation]:
-        """Make the functions of a run; the records of the run tell which of the native ones can be called."""
+        """Make the functions of a run; the records of the run tell which native aggregations can be called."""
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
             for m in self.native:
@@ -100,7 +100,7 @@ class Aggregations:
 
     @functools.cached_property
     def derived(self) -> tuple[str, ...]:
-        """The names of our metrics. Every doc returns each of them, None where it has no item for it."""
+        """The names of our metrics. Every doc returns each name, with None where the doc has no item."""
         return tuple(name for name in self.functions() if name not in self.native and name != "patch")
 
     def higher_is_better(self) -> dict[str, bool | None]:
@@ -116,7 +116,7 @@ class Aggregations:
 
     @staticmethod
     def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
-        """Return a function of the items that ignores them, since the records are known already.
+        """Return a function of the items which ignores them: the records are known already.
 
         Why so plain: the host looks at an aggregation's signature and name.
         """
@@ -131,6 +131,7 @@ class Aggregations:
     def _collect(self, items: list[Any]) -> Details:
         """Keep the records of this filter's docs, and compute all our numbers from them."""
         self._ledger = Ledger(self.spec, self.metrics, self._state, items)
+        # made anew at the next question, for what the new records allow
         self._functions = {}
         self._report_errors()
         if self.primary != compat.OUTPUT_ONLY:
@@ -158,7 +159,7 @@ class Aggregations:
         return self._details
 
     def _native(self) -> Native:
-        """Return the native aggregation of the primary metric, as the statistics use it."""
+        """Return the native aggregation of the primary metric, for use by the statistics."""
         function = self.native[self.primary]
         return Native(
             lambda: self._ledger.whole(self.primary),
@@ -198,7 +199,7 @@ class Aggregations:
             )
 
     def _report_excluded(self) -> None:
-        """Warn of docs that are left out of a grid or a set of boxes."""
+        """Warn of docs left out of a grid or a set of boxes."""
         what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
         what = "left out of its number" if self.spec.points else what
         for n in self.spec.parts:
@@ -235,6 +236,7 @@ class Aggregations:
         function = self.native[metric]
         if self._ledger.unscored:
             return with_signature_of(function, lambda items: None)
+        # the host looks the standard error up by identity, so it must get the function itself
         if compat.has_stderr(function) and not (self.spec.leaves_out and self.spec.options.quick):
             return function
         return with_signature_of(function, lambda items: self._for_host(metric, items))
@@ -243,6 +245,7 @@ class Aggregations:
         """Return the native metric of the host's items, which are those of our records unless filters came in an odd order over ranks."""
         if self._ledger.sampled:
             return self._ledger.native_value(metric)
+        # items may be arrays, which ``==`` does not compare as a whole
         try:
             own = bool(items == self._ledger.own_items(metric))
         except Exception:
@@ -254,6 +257,6 @@ class Aggregations:
         return self._ledger.full_and_cells(metric, n)[1]
 
     def _drop(self, metric: str, n: Key) -> float | None:
-        """Return FIP − M over the items of the cell that hurts most when it is hidden."""
+        """Return FIP − M over the items of the cell with the most harm when hidden."""
         full, hidden = self._ledger.full_and_cells(metric, n)
         return None if full is None or hidden is None else full - hidden

@@ -22,7 +22,7 @@ _MANY = 5_000
 
 
 class BoxTable:
-    """The boxes of the docs of one task, by doc id.
+    """The boxes of a task's docs, by doc id.
 
     The boxes of all docs of the split are read, whatever ``--limit`` says, so that a ``ViewId`` means the same view in
     every run.
@@ -63,7 +63,7 @@ class BoxTable:
         return self._of_docs[doc_id].fault
 
     def views(self, doc_id: int, size: Size) -> tuple[View, ...]:
-        """Return the views that a doc's boxes make of its image: each box by itself, or each set hidden.
+        """Return the views made from a doc's boxes: each box by itself, or each set hidden.
 
         Args:
             doc_id: the doc; its boxes fit the image.
@@ -77,7 +77,7 @@ class BoxTable:
         )
 
     def why_none(self, doc_id: int, name: str, size: Size) -> str:
-        """Say why the boxes of a set make no view of the image that they fit; "" where they make one."""
+        """Say why the boxes of a set make no view of an image they fit; "" where they do."""
         found = hide(self.boxes(doc_id), name, size) if self._hides else ""
         return found if isinstance(found, str) else ""
 
@@ -90,7 +90,7 @@ class BoxTable:
 
     @cached_property
     def most(self) -> int:
-        """The largest number of views that a doc's boxes make."""
+        """The largest number of views from a doc's boxes."""
         return max(map(self._count, self._of_docs), default=0)
 
     @cached_property
@@ -143,7 +143,8 @@ class BoxTable:
 
 
 def _columns(rows: Any, names: tuple[str, ...]) -> Any:
-    """Return the rows with the columns of some fields alone, where the other columns need not be read."""
+    """Return the rows with only the columns of some fields, where columns can be left out."""
+    # the columns left out may hold images, which reading a row decodes
     columns = getattr(rows, "column_names", None)
     if not isinstance(columns, list) or not hasattr(rows, "select_columns"):
         return rows
@@ -156,7 +157,7 @@ def _columns(rows: Any, names: tuple[str, ...]) -> Any:
 
 
 class BoxedImages:
-    """The boxes of docs on the images that the base shows.
+    """The boxes of docs on the images shown by the base.
 
     Args:
         boxes: the boxes.
@@ -168,7 +169,7 @@ class BoxedImages:
         self._boxes, self._shelf, self._cutting = boxes, shelf, cutting
 
     def why_none(self, doc_id: int, name: str) -> str | None:
-        """Say why a doc has no box of a set that can be used; None where it has one."""
+        """Say why a doc has no usable box of a set; None where there is such a box."""
         if fault := self._boxes.fault(doc_id):
             return fault
         boxes = self._boxes.boxes(doc_id)
@@ -177,7 +178,7 @@ class BoxedImages:
         return self.misfit(doc_id) or self._boxes.why_none(doc_id, name, self.size(doc_id)) or None
 
     def misfit(self, doc_id: int) -> str:
-        """Say why a doc's boxes cannot be cut from the image that the base shows; "" where they can."""
+        """Say why a doc's boxes cannot be cut from the image shown by the base; "" where they can."""
         sizes, facts = self._shelf.sizes(doc_id), self._shelf.of(doc_id)
         if not sizes or facts.problem:
             return facts.problem or "no image"
@@ -189,10 +190,10 @@ class BoxedImages:
         return misfit(self._boxes.boxes(doc_id), size, self._cutting.min_side)
 
     def size(self, doc_id: int) -> Size:
-        """Return the size of the image that the boxes belong to."""
+        """Return the size of the image under the boxes."""
         sizes = self._shelf.sizes(doc_id)
         return sizes[self.place(sizes)]
 
     def place(self, images: Sequence[Any]) -> int:
-        """Return the place of the image that the boxes belong to."""
+        """Return the place of the image under the boxes, among the doc's images."""
         return len(images) - 1 if self._cutting.boxes_on_last else 0

@@ -25,14 +25,14 @@ Aggregation = Callable[[list[Any]], Any]
 
 
 def one_line(error: BaseException) -> str:
-    """Return an exception as one line. Of the host's ``RetryError``, it is the exception that a scorer raised."""
+    """Return an exception as a single line; for the host's ``RetryError``, the exception behind."""
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
     return line(f"{type(error).__name__}: {error}")
 
 
 def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:
-    """Return ``function`` with the signature that the host sees in ``native``: with ``args`` if that takes them."""
+    """Return ``function`` with the signature of ``native`` for the host: with ``args`` if ``native`` takes them."""
     if not takes_args(native):
         return function
 
@@ -46,7 +46,7 @@ _UNCHANGEABLE = {float, int, bool, str, type(None)}
 
 
 def copied(items: list[Any]) -> list[Any]:
-    """Return a copy of the items for one call, since some aggregations change them.
+    """Return a copy of the items for a single call: some aggregations change their items.
 
     The items themselves where they cannot be copied.
 
@@ -81,6 +81,7 @@ def draws() -> Draws:
 
 def same_draws(one: Draws, other: Draws) -> bool:
     """Return whether no random number was drawn between two states."""
+    # the second part of NumPy's state is an array, which ``==`` alone does not compare
     (python, (_, *numpy)), (python_then, (_, *numpy_then)) = one, other
     return python == python_then and numpy[1:] == numpy_then[1:] and bool((numpy[0] == numpy_then[0]).all())
 
@@ -110,7 +111,7 @@ _one_aside = threading.RLock()
 
 
 class Again:
-    """An aggregation that can be called again without a trace: no file, no output, and no effect on later calls (``memory``).
+    """An aggregation for repeated calls without a trace: no file, no output, and no effect on later calls (``memory``).
 
     Args:
         native: the aggregation, before its first call.
@@ -131,7 +132,7 @@ class Again:
             return call_native(self.native, copied(items), args)
 
     def of_one(self, item: Any) -> Any:
-        """Return M of one item, the last way to get a scalar for it; None where M fails."""
+        """Return M of a single item, the last way to a scalar; None where M fails."""
         try:
             return self([item])
         except Exception:
@@ -154,6 +155,7 @@ def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
         tempfile.TemporaryDirectory(prefix="lmms_patch_") if writes else contextlib.nullcontext("") as folder,
     ):
         here = os.getcwd()
+        # a copy: the host's arguments keep their output path
         elsewhere = copy.copy(args)
         if folder and elsewhere is not None and hasattr(elsewhere, "output_path"):
             elsewhere.output_path = folder
@@ -170,6 +172,6 @@ def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
 
 
 def _log_of_tasks(switch: Callable[[str], None]) -> None:
-    """Switch the log of task modules, which log under their own name or that of the package."""
+    """Switch the log of task modules, which log under their name or the package's."""
     for name in ("utils", "lmms_eval.tasks"):
         switch(name)

@@ -16,7 +16,7 @@ from lmms_patch.harness.wrap import media
 
 
 class ClipFiles:
-    """The files of the clips of one task.
+    """The files for the clips of a task.
 
     Args:
         min_cell: cells whose shorter side is below this (pixels) are upsampled.
@@ -35,7 +35,7 @@ class ClipFiles:
         self.watch = Watch(adapter=adapter)
 
     def expect_full(self, doc_id: int, medium: Any, clip: Clip, sampling: Sampling) -> None:
-        """Note which frames the adapter should read from a video's own file.
+        """Note which frames the adapter should read from a video's original file.
 
         Of a video that is no file, nothing can be noticed.
         """
@@ -48,7 +48,7 @@ class ClipFiles:
             )
 
     def write(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
-        """Return the path of a file that holds a view of a clip."""
+        """Return the path of a file with a view of a clip."""
         try:
             path, frames = written(
                 self, key, clip, view, min_cell=self._min_cell, seed=seed, batch=self.batch, lost=self.watch.lose
@@ -57,16 +57,18 @@ class ClipFiles:
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))
-        if clip.sound is not None and frames > 1:  # a still is silent
+        # a still is silent
+        if clip.sound is not None and frames > 1:
             self.watch.hear()
         return path
 
     def forget(self) -> None:
-        """Compare what the model has read with what it was handed, and remove the files that were written for the views of clips.
+        """Compare what the model has read with what was handed over, and remove the files written for views.
 
         Where a file could not be written, end the run.
         """
         self.watch.settle()
         forget(self)
-        if self._no_room is not None:  # the adapter took it for a failed call
+        # the adapter took it for a failed call
+        if self._no_room is not None:
             refuse(self._no_room)

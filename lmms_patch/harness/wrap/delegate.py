@@ -9,7 +9,7 @@ from lmms_eval.api.task import Task
 
 
 class Delegate(Task):
-    """A task that hands every attribute that it does not define to ``_base``, which a subclass sets first.
+    """A task which hands every undefined attribute to ``_base``; a subclass sets ``_base`` first.
 
     Methods that ``Task`` defines would hide those of the base, so this class hands them on by name.
     ``compat.OVERRIDDEN`` lists what a subclass and this class answer, ``compat.DELEGATED`` what reaches the base

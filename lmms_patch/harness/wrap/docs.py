@@ -226,7 +226,8 @@ class VariantDocs:
             return tuple(dataclasses.replace(one, adds=said) if one.kind == "caption" else one for one in self.views)
         if self._boxes is None or self._boxed is None or not self._boxes.boxes(doc_id):
             return self.views
-        if doc_id not in self._own:  # decided once: a file that vanishes later must not change what is asked
+        # decided once: a file that vanishes later must not change what is asked
+        if doc_id not in self._own:
             cut = () if self._boxed.misfit(doc_id) else self._boxes.views(doc_id, self._boxed.size(doc_id))
             self._own[doc_id] = (*self.views, *cut)
         return self._own[doc_id]
@@ -324,7 +325,8 @@ class VariantDocs:
         if facts.unreadable:
             self._stand_ins[doc_id, view.swapped] = facts.problem
             return walk(payload, lambda medium, _: medium.copy())
-        if facts.problem:  # show it as the base would: the doc is left out of the index, and the run goes on
+        # show it as the base would: the doc is left out of the index, and the run goes on
+        if facts.problem:
             return copy.copy(payload)
         boxed = self._boxed if isinstance(view, (Region, Hidden)) else None
         usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
@@ -332,7 +334,8 @@ class VariantDocs:
         in_time = view.kind in _IN_TIME
         donor = self.wrong_image_of(doc_id) if view.swapped else None
         other = None if donor is None else self.shelf.shown(donor, show, walk)[1]
-        if other is not None and len(other) != len(images):  # the wrong image changed, or vanished, after it was chosen
+        # the wrong image changed, or vanished, after it was chosen
+        if other is not None and len(other) != len(images):
             self._stand_ins[doc_id, True] = (
                 f"the wrong image: {self.shelf.of(donor or 0).problem or 'it has changed since it was chosen'}"
             )

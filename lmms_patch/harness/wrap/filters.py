@@ -74,7 +74,7 @@ def as_the_host_will(
     config: Any,
     cli: Any,
 ) -> None:
-    """Filter answers before the host does, with all that it does to them: reasoning is stripped before or after the base's filters.
+    """Filter answers before the host does, with all the host does: reasoning is stripped before or after the filters.
 
     Args:
         instances: as in ``apply_filters``.
@@ -91,6 +91,7 @@ def as_the_host_will(
     tags = parse_reasoning_tags_config(
         cli_value=getattr(cli, "reasoning_tags", None), task_value=getattr(config, "reasoning_tags", None)
     )
+    # only where no tags are set, as the host does
     if tags is None and getattr(config, "auto_strip_thinking", False):
         for inst, stripped in zip(
             instances, StripThinkingFilter().apply([inst.resps for inst in instances], None), strict=True
@@ -110,7 +111,7 @@ def as_the_host_will(
 
 
 def is_unfinished(inst: Instance) -> bool:
-    """Return whether an answer was cut by the token limit: it opens a thinking tag and closes none, or has as many tokens as were allowed.
+    """Return whether an answer was cut by the token limit: a thinking tag stays open, or no token was left.
 
     Adapters of servers, and some others, say how many tokens an answer has; of an answer without tags by another
     adapter nothing is known.
@@ -127,7 +128,7 @@ def is_unfinished(inst: Instance) -> bool:
 
 
 def _failure(inst: Instance, adapter: str) -> str:
-    """Say why a request has no answer of the model; "" where it has one."""
+    """Say why a request has no answer of the model; "" for an answer."""
     if not inst.resps:
         return "no answer came"
     if inst.request_type == "loglikelihood" and not isinstance(inst.resps[0], (tuple, list)):
@@ -136,16 +137,16 @@ def _failure(inst: Instance, adapter: str) -> str:
 
 
 def _can_be_filtered(inst: Instance) -> bool:
-    """Return whether a request has a response that filters can read."""
+    """Return whether a request has a response fit for filters."""
     if not inst.resps or inst.resps[0] is None:
         return False
     return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))
 
 
 def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
-    """Apply one filter pipeline to a group of requests.
+    """Apply a filter pipeline to a group of requests.
 
-    An answer that it does not give becomes ``Unanswered``, with the cause.
+    A missing answer becomes ``Unanswered``, with the cause.
     """
     why = f"filter {ensemble.name!r} gave no answer"
     try:
@@ -158,7 +159,7 @@ def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
 
 
 class _Rows:
-    """The docs of some answers: without media, until a filter asks for a field that only the docs with media have."""
+    """The docs of some answers: without media, until a filter asks for a field in the docs with media alone."""
 
     def __init__(self, rows: Any, with_media: Any, group: Sequence[Instance], as_shown: AsShown) -> None:
         self._rows, self._with_media, self._as_shown = rows, with_media, as_shown
@@ -179,7 +180,7 @@ class _Rows:
 
 
 class LazyRow(dict[str, Any]):
-    """A row without media that fetches the row with media when a missing field is asked for."""
+    """A row without media, which fetches the row with media when a missing field is asked for."""
 
     def __init__(self, row: Mapping[str, Any], with_media: Any, doc_id: int) -> None:
         super().__init__(row)

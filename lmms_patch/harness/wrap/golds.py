@@ -31,7 +31,7 @@ _MANY = 5_000
 
 
 class Golds:
-    """The docs of one wrapped task, as far as they are known without a scorer.
+    """The docs of a wrapped task, as far as known without a scorer.
 
     Args:
         spec: what was asked.
@@ -126,9 +126,8 @@ class Golds:
         try:
             prompt = base.doc_to_text(row)
         except Exception:
-            prompt = (
-                ""  # the prompt needs the image, which these rows lack: options are then known from the golds alone
-            )
+            # the prompt needs the image, which these rows lack: options are then known from the golds alone
+            prompt = ""
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
         choices = (
             base.doc_to_choice(row) if self.by_index else within(row, options.choices) if options.choices else None
@@ -152,7 +151,7 @@ class Golds:
 
 
 class CaptionScore:
-    """The CIDEr-D of one caption item. Document frequencies come from the references of all evaluated docs.
+    """Scores a caption item by CIDEr-D. Document frequencies come from the references of all evaluated docs.
 
     We use our own tokens (``captions.tokenize``); the corpus metrics use the official tokenizer.
 
@@ -185,7 +184,7 @@ def _tokens(text: str) -> str:
 
 
 def field(row: Any, names: str | list[str] | None) -> Any:
-    """Return the value of a doc's field, or the values of several fields as one key.
+    """Return the value of a doc's field, or the values of several fields as a single key.
 
     None where the doc lacks one, or none is named.
 
@@ -194,7 +193,8 @@ def field(row: Any, names: str | list[str] | None) -> Any:
     if names is None:
         return None
     values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
-    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]  # nan becomes None
+    # nan becomes None
+    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]
     if None in known:
         return None
     simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]

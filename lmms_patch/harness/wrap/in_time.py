@@ -28,12 +28,12 @@ class InTime:
         self._spec, self._golds, self._rows = spec, golds, rows
 
     def pointing(self, doc_id: int) -> str:
-        """Return what in a doc's question points into the clip's own time; "" where nothing does."""
+        """Return what in a doc's question names a moment of the clip; "" where nothing does."""
         return self._pointing.get(doc_id, "")
 
     @functools.cached_property
     def _pointing(self) -> dict[int, str]:
-        """What points into the clip's own time, by doc id: the category, where the option ``timeline`` names it, or words of the question.
+        """What names a moment of the clip, by doc id: the category, if listed by the option ``timeline``, or words of the question.
 
         All docs are read together, since what most prompts say is no question.
         """
@@ -55,7 +55,7 @@ class InTime:
 
     @functools.cached_property
     def subtitled(self) -> int:
-        """How many docs' prompts hold the subtitles of the whole clip: each part of it is asked with all of them."""
+        """How many docs' prompts hold the subtitles of the whole clip; each part of the clip is asked with all of them."""
         try:
             docs, rows = self._golds.read(), self._rows()
             return sum(

@@ -16,7 +16,7 @@ from PIL import Image
 
 
 class LateImage(Image.Image):
-    """An image that is decoded when anything of it is asked for.
+    """An image decoded at the first look at any of its parts.
 
     From then on it is the decoded image, of that image's class.
 
@@ -31,7 +31,8 @@ class LateImage(Image.Image):
         object.__setattr__(self, "_decode", decode)
 
     def __getattribute__(self, name: str) -> Any:
-        return LateImage if name == "__class__" else getattr(_decoded(self), name)  # ``isinstance`` asks for the class
+        # ``isinstance`` asks for the class
+        return LateImage if name == "__class__" else getattr(_decoded(self), name)
 
     def __repr__(self) -> str:
         return repr(_decoded(self))
@@ -41,18 +42,19 @@ class LateImage(Image.Image):
 
 
 def _decoded(image: Image.Image) -> Image.Image:
-    """Turn an image into the decoded one, unless it is decoded; return it."""
+    """Turn an image into the decoded image, if not yet decoded, and return the result."""
     own = object.__getattribute__(image, "__dict__")
     if decode := own.get("_decode"):
         found = decode()
-        own.update(vars(found))  # first of all, since another thread may ask meanwhile: whatever it finds is whole
+        # first of all, since another thread may ask meanwhile: whatever it finds is whole
+        own.update(vars(found))
         object.__setattr__(image, "__class__", type(found))
         own.pop("_decode", None)
     return image
 
 
 class _LateImages(datasets.Image):
-    """The feature of images that are decoded when they are looked at."""
+    """The feature of images decoded only when looked at."""
 
     def decode_example(self, value: Any, token_per_repo_id: Any = None) -> Any:
         return LateImage(lambda: datasets.Image.decode_example(self, value, token_per_repo_id))
@@ -62,14 +64,15 @@ _late: weakref.WeakKeyDictionary[datasets.Dataset, datasets.Dataset] = weakref.W
 
 
 def late(rows: Any) -> Any:
-    """Return the rows of a dataset with images that are decoded when they are looked at.
+    """Return the rows of a dataset with images decoded only when looked at.
 
     Rows of any other kind as they are.
     """
     if not isinstance(rows, datasets.Dataset):
         return rows
     if rows not in _late:
-        made = copy.deepcopy(rows)  # but for its data, which are shared
+        # but for its data, which are shared
+        made = copy.deepcopy(rows)
         made.info.features = datasets.Features({name: _made_late(feature) for name, feature in rows.features.items()})
         _late[rows] = made
     return _late[rows]

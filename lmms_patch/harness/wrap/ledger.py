@@ -28,7 +28,7 @@ from lmms_patch.text import log
 
 
 class PatchItem(dict[str, Any]):
-    """The ``patch`` object of one doc, in plain JSON types; its attributes hold what is not logged.
+    """The ``patch`` object of a doc, in plain JSON types; its attributes hold what the log leaves out.
 
     Attributes:
         record: the same as a record.
@@ -56,6 +56,7 @@ class PatchItem(dict[str, Any]):
         self.record, self.full, self.whole, self.chosen, self.from_m = record, full, whole, chosen, from_m
 
     def __reduce__(self) -> Any:
+        # ranks exchange items by pickle, and a plain dictionary would lose the attributes
         return PatchItem, (self.record, self.full, self.whole, self.chosen, self.from_m)
 
 
@@ -74,9 +75,9 @@ class NativeCalls:
         """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
 
     def asked_again(self, metric: str, items: list[Any], first: float | None, start: Draws) -> str:
-        """Say why M of other items cannot be trusted; "" for no reason.
+        """Say why M over further items cannot be trusted; "" for no reason.
 
-        It cannot where a second call with the same items gives another number.
+        Not trusted: an aggregation whose second call with the same items gives another number.
 
         Args:
             metric: the metric.
@@ -85,6 +86,7 @@ class NativeCalls:
             start: the state of the random generators before that call.
         """
         function = self._metrics.native[metric]
+        # the host's plain aggregations remember nothing, and a call of a client costs money
         if first is None or compat.has_stderr(function) or client_of(function) is not None:
             return ""
         try:
@@ -97,7 +99,7 @@ class NativeCalls:
         return f"the aggregation of {metric} remembers what it was asked before: of the same docs it gave {first:.4g}, then {told}"
 
     def natively(self, metric: str, items: list[Any]) -> Any:
-        """Call a native aggregation as the host does; None where it fails."""
+        """Call a native aggregation as the host does; return None where the call fails."""
         if not items:
             return None
         try:
@@ -108,7 +110,7 @@ class NativeCalls:
             return None
 
     def aside(self, metric: str, items: list[Any]) -> float | None:
-        """Call a native aggregation once more without a trace: no file, no output. Return None where it fails."""
+        """Call a native aggregation once more without a trace (no file, no output); return None where the call fails."""
         if not items:
             return None
         try:
@@ -123,7 +125,7 @@ class NativeCalls:
 
 
 class Ledger:
-    """The records of one filter, and what has been computed from them. Each number is computed once.
+    """The records of a filter, and the numbers computed from them, each computed once.
 
     Args:
         spec: what was asked.
@@ -153,7 +155,7 @@ class Ledger:
 
     @property
     def sampled(self) -> bool:
-        """Whether docs were left out, so that metrics are estimates."""
+        """Whether docs were left out, which makes metrics estimates."""
         return self._spec.leaves_out and any(
             record.asked is not None and min(record.asked.p) < 1 for record in self.records
         )
@@ -193,6 +195,7 @@ class Ledger:
         if self.sampled:
             return self._estimated(metric)[0]
         if metric not in self._native:
+            # a second call must draw the same random numbers as the first
             start = draws()
             self._native[metric] = None if self.unscored else self.calls.natively(metric, self.own_items(metric))
             self._one_number[metric] = self.calls.asked_again(
@@ -201,7 +204,7 @@ class Ledger:
         return self._native[metric]
 
     def why_once(self, metric: str) -> str:
-        """Say why M may be called only once (``_asked_again``); "" where it may be called again."""
+        """Say why M may be called only once (``NativeCalls.asked_again``); "" where further calls are fine."""
         self.native_value(metric)
         return self._one_number.get(metric, "")
 
@@ -229,23 +232,24 @@ class Ledger:
         return self._whole_clusters(metric, answered, failed)
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
-        """Return the kept docs; where the metric works on whole clusters, without clusters that have lost a doc."""
+        """Return the kept docs; where the metric works on whole clusters, drop clusters with a lost doc."""
         if not out or not is_whole((self._spec.options.aggregation or {}).get(metric)):
             return kept
         halved = {repr(item.record.fields.get("cluster")) for item in out}
         return [item for item in kept if repr(item.record.fields.get("cluster")) not in halved]
 
     def aside(self, metric: str, items: list[Any]) -> float | None:
-        """Call a native aggregation once more without a trace; None where it fails, or may be called only once."""
+        """Call a native aggregation once more without a trace; return None on failure, or if only a single call is allowed."""
         return None if not items or self.why_once(metric) else self.calls.aside(metric, items)
 
     def full_and_cells(self, metric: str, n: Key) -> tuple[float | None, float | None]:
-        """Return M over full images and M over chosen cells, both over the docs that have a chosen cell of the set n."""
+        """Return M over full images and M over chosen cells, both over the docs with a chosen cell of the set n."""
         name = self._metrics.over_cells(metric, n)
         if self.sampled:
             return self._estimated(metric, n)
         if (metric, n) not in self._both:
             used = self._used(metric, name)
+            # over all docs this is FIP, which is known already
             everyone = len(used) == len(self._answered(metric))
             if self.why_none(metric, n):
                 self._both[metric, n] = None, None
@@ -271,7 +275,7 @@ class Ledger:
         return self._whole_clusters(metric, used, out)
 
     def why_none(self, metric: str, n: Key) -> str:
-        """Say why there is no number over cells; "" where there is one."""
+        """Say why there is no number over cells; "" where there is a number."""
         items, name = self.items, self._metrics.over_cells(metric, n)
         if self._spec.leaves_out and metric != self._metrics.primary:
             return f"cells were left out by the scores of {self._metrics.primary}"
@@ -298,7 +302,8 @@ class Ledger:
             and len(full) < len(items)
             and (reason := self.why_none(self._metrics.primary, n))
         ):
-            return reason  # some docs have no scalar of this metric, so they followed the primary metric's choice
+            # some docs have no scalar of this metric, so they followed the primary metric's choice
+            return reason
         if not any(item.from_m == metric for item in items):
             return ""
         name = self._metrics.over_cells(metric, n)
@@ -333,6 +338,7 @@ def _is_mean(whole: float | None, scores: list[float]) -> bool:
     if whole is None or not scores:
         return False
     mean = sum(scores) / len(scores)
+    # a metric may round its result, so compare as many decimals as the result has
     decimals = max(2, len(repr(float(whole)).partition(".")[2]))
     return math.isclose(mean, whole, rel_tol=1e-4, abs_tol=1e-6) or round(mean, decimals) == whole
 

@@ -23,7 +23,7 @@ from lmms_patch.errors import CannotWrapError
 
 
 class UnreadableError(CannotWrapError):
-    """An image that cannot be loaded: its file is missing, truncated, or not an image."""
+    """An unloadable image: its file is missing, truncated, or not an image."""
 
 
 DROP = object()
@@ -61,6 +61,7 @@ def replace_in_visuals(visuals: Any, replace: Replace) -> list[Any]:
     Raises:
         CannotWrapError: something in it is neither.
     """
+    # images are numbered over all nested lists, so all of them share a counter
     counter = iter(range(1 << 30))
     return _replace_in_list(_as_list(visuals), replace, counter)
 
@@ -118,11 +119,13 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     nested = kind in ("image_url", "video_url") and isinstance(source, Mapping) and "url" in source
     medium = source["url"] if nested else source
     video = kind.startswith("video")
+    # the message's word counts where the medium shows no sign of a video
     new = replace(Video(medium) if video and not is_video(medium) else _require_medium(medium), next(counter))
     if new is DROP:
         return DROP
     if video and isinstance(new, Image.Image):
-        return {"type": "image", "url": new}  # the grey image in place of a video that cannot be read
+        # the grey image in place of a video that cannot be read
+        return {"type": "image", "url": new}
     new = new.medium if isinstance(new, Video) else new
     return {**part, key: {**source, "url": new} if nested else new}
 
@@ -158,7 +161,7 @@ def without_placeholders(text: str) -> str:
 
 
 def blind_prompt(text: str, view: View) -> str:
-    """Return the prompt of a view without image, with the text that the view adds."""
+    """Return the prompt of a view without image, with the view's text added."""
     text = without_placeholders(text)
     if not view.adds:
         return text
@@ -166,9 +169,9 @@ def blind_prompt(text: str, view: View) -> str:
 
 
 def with_text(messages: list[Any], view: View) -> list[Any]:
-    """Return chat messages without media, with the text that the view adds: a line after the user's last words, or a caption before them.
+    """Return chat messages without media, with the view's text added: a line at the end of the user's words, or a caption before.
 
-    Messages of no user stay as they are.
+    Without a message of a user, nothing is added.
     """
     last = max(
         (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
@@ -186,7 +189,7 @@ def with_text(messages: list[Any], view: View) -> list[Any]:
 
 
 def to_describe(messages: list[Any], prompt: str) -> list[Any]:
-    """Return one chat message with the media of some messages, in their order, and a request to describe them."""
+    """Return a single chat message with the media of some messages, in their order, and a request for a description."""
     parts = [
         part
         for message in messages
@@ -199,7 +202,7 @@ def to_describe(messages: list[Any], prompt: str) -> list[Any]:
 
 @dataclass(frozen=True)
 class Video:
-    """A medium that a message calls a video, though nothing in it says so: bytes, or a path with an unusual ending."""
+    """A medium a message calls a video, without further sign: bytes, or a path with an unusual ending."""
 
     medium: Any
 
@@ -219,7 +222,7 @@ def is_video(medium: Any) -> bool:
 
 
 def _require_medium(medium: Any) -> Any:
-    """Return the medium itself if it is an image or a video in any form.
+    """Return an image or a video in any form unchanged, and refuse everything else.
 
     Raises:
         CannotWrapError: it is audio, or something unknown.
@@ -247,7 +250,7 @@ def _extension(path: str) -> str:
 
 
 def _base64(text: str) -> bytes | None:
-    """Return the bytes of a base64 text that is long enough to be an image; None for any other text."""
+    """Return the bytes of a base64 text long enough for an image; None for a text of another kind."""
     if len(text) < 64 or len(text) % 4:
         return None
     try:
@@ -257,7 +260,7 @@ def _base64(text: str) -> bytes | None:
 
 
 def of_data_url(url: str) -> bytes:
-    """Return the bytes of an image or a video that a data URL holds. Line breaks in it count for nothing.
+    """Return the bytes of an image or a video in a data URL. Line breaks are ignored.
 
     Raises:
         ValueError: it is not base64.
@@ -281,16 +284,18 @@ def decode(medium: Any) -> Image.Image:
         return decode(next(medium[key] for key in ("bytes", "path", "url") if medium.get(key) is not None))
     try:
         image = medium if isinstance(medium, Image.Image) else Image.open(_file_of(medium))
+        # ``open`` reads the header alone; a truncated file shows only now
         image.load()
     except CannotWrapError:
         raise
-    except Exception as error:  # a damaged file makes Pillow's readers raise nearly anything
+    except Exception as error:
+        # a damaged file makes Pillow's readers raise nearly anything
         raise UnreadableError(f"an image cannot be read: {' '.join(str(error).split())}") from None
     return image
 
 
 def stand_in() -> Image.Image:
-    """Return a grey image to show in place of one that cannot be loaded.
+    """Return a grey image to show in place of an unloadable image.
 
     Why not show nothing: many adapters crash without an image.
     """
@@ -305,6 +310,7 @@ def _file_of(medium: bytes | str) -> Any:
         return io.BytesIO(of_data_url(medium))
     if medium.startswith(("http://", "https://")):
         raise CannotWrapError(f"the image {medium[:80]!r} is a web address; download it first")
+    # a path of letters and digits alone could pass for base64
     encoded = None if _extension(medium) in _IMAGE_EXTENSIONS else _base64(medium)
     return io.BytesIO(encoded) if encoded is not None else medium.removeprefix("file://")
 

@@ -29,7 +29,7 @@ _LIBRARIES = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib"
 
 
 class Memory:
-    """The places where an aggregation, and the functions that it calls in its own modules, can keep something between two calls.
+    """The places where an aggregation, and functions called in its modules, can keep something between two calls.
 
     These are globals, closure cells, default arguments and attributes of functions and classes that hold something
     mutable, and globals that a function rebinds. We assume that code of libraries keeps nothing.
@@ -53,11 +53,12 @@ class Memory:
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[None]:
-        """Give the function its first memory for one call, and put back afterwards what it has now."""
+        """Give the function its first memory during a call, and put its present memory back afterwards."""
         if not self._kept:
             yield
             return
         now = [(owner, name, _read(owner, name)) for owner, name, _ in self._kept]
+        # a copy, since the call may change it and the next call needs the first memory too
         for (owner, name, _), value in zip(self._kept, copy.deepcopy(self._first), strict=True):
             _write(owner, name, value)
         try:
@@ -73,7 +74,7 @@ class Memory:
     # --- finding the places -----------------------------------------------------------------------
 
     def _visit(self, value: Any) -> None:
-        """Note everything that a function, class, bound method or object can write to."""
+        """Note every place a function, class, bound method or object can write to."""
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
@@ -89,6 +90,7 @@ class Memory:
             if not _of_library(sys.modules.get(value.__module__)) and value.__module__ != builtins.__name__:
                 for name, inner in list(vars(value).items()):
                     if not name.startswith("__"):
+                        # an attribute of a class can be rebound, so numbers and texts count too
                         self._note(value, name, inner, always=isinstance(inner, _IMMUTABLE))
         elif isinstance(value, (list, tuple, dict)):
             if len(value) <= _MANY:
@@ -105,16 +107,18 @@ class Memory:
             self._visit(value)
 
     def _visit_function(self, function: FunctionType) -> None:
-        """Note what a function can write to: its defaults, its closure, its attributes, and the globals that it reads or rebinds."""
+        """Note where a function can write: its defaults, closure and attributes, and its globals, read or rebound."""
         if _in_library(function.__code__.co_filename):
             return
         self._visit(getattr(function, "__wrapped__", None))
         for owner, name in ((function, "__defaults__"), (function, "__kwdefaults__")):
             self._note(owner, name, getattr(owner, name))
         for cell in function.__closure__ or ():
-            with contextlib.suppress(ValueError):  # the cell is empty
+            # the cell is empty
+            with contextlib.suppress(ValueError):
                 self._note(cell, "cell_contents", cell.cell_contents, always=isinstance(cell.cell_contents, _IMMUTABLE))
         read, written = _globals_of(function.__code__)
+        # a function that names itself may keep something in its attributes
         if vars(function) or function.__name__ in read:
             self._note(function, "__dict__", vars(function))
         for name in sorted(read | written):
@@ -122,7 +126,7 @@ class Memory:
                 self._note(function.__globals__, name, function.__globals__[name], always=name in written)
 
     def _note(self, owner: Any, name: str, value: Any, always: bool = False) -> None:
-        """Note a place if it holds something that can change, and look into what it holds."""
+        """Note a place with something changeable inside, and look into its content."""
         if isinstance(value, ModuleType):
             self._visit_module(value)
         elif (
@@ -139,7 +143,7 @@ class Memory:
             self._places.setdefault((id(owner), name), (owner, name))
 
     def _visit_module(self, module: ModuleType) -> None:
-        """Note all globals of a module that belongs to tasks.
+        """Note all globals of a task's module.
 
         Which of them a function reads through the module is not known.
         """
@@ -151,13 +155,14 @@ class Memory:
                 self._note(vars(module), name, value)
 
     def _can_copy(self, place: tuple[Any, str, Any]) -> bool:
-        """Return whether a place can be copied and written back; list it under ``uncopied`` where it cannot."""
+        """Return whether a place can be copied and written back; else list the place under ``uncopied``."""
         owner, name, value = place
         kind = type(value).__module__
         if kind.partition(".")[0] not in _COPIED and _of_library(sys.modules.get(kind)):
             self.uncopied.append(name)
             return False
         try:
+            # tried now, so that no later call fails half-way
             copy.deepcopy(value)
             _write(owner, name, value)
         except Exception:
@@ -175,7 +180,7 @@ def _can_change(value: Any) -> bool:
 
 
 def _globals_of(code: CodeType) -> tuple[set[str], set[str]]:
-    """Return the names of the globals that code reads, and of those that it rebinds, in inner functions too."""
+    """Return the names of all globals read by code, and of all rebound, in inner functions too."""
     read, written = set(), set()
     for step in dis.get_instructions(code):
         if step.opname == "LOAD_GLOBAL":
@@ -199,7 +204,7 @@ def _of_library(module: ModuleType | None) -> bool:
 
 
 def _in_library(file: str) -> bool:
-    """Return whether a source file belongs to Python, or to an installed package other than the harness's tasks."""
+    """Return whether a source file belongs to Python, or to an installed package except for the harness's tasks."""
     return (
         not file
         or file.startswith("<frozen")
@@ -208,6 +213,7 @@ def _in_library(file: str) -> bool:
 
 
 def _read(owner: Any, name: str) -> Any:
+    # ``vars`` first, since ``getattr`` would bind a method or call a property
     return (
         owner[name]
         if isinstance(owner, dict)

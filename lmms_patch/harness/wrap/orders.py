@@ -27,7 +27,7 @@ _IMAGE = "\0"
 
 
 class OrderTable:
-    """The orders of the docs of one ``_rotate`` task, by doc id.
+    """The orders of a ``_rotate`` task's docs, by doc id.
 
     Each is found when it is first asked for, and is the same on every rank.
 
@@ -69,7 +69,8 @@ class OrderTable:
             if doc_id not in self._known:
                 try:
                     self._known[doc_id] = self._find(doc_id)
-                except Exception as error:  # prompts, targets and scorers of any task
+                except Exception as error:
+                    # prompts, targets and scorers of any task
                     self._known[doc_id] = Orders(fault=one_line(error))
             return self._known[doc_id]
 
@@ -121,7 +122,7 @@ class OrderTable:
         )
 
     def others(self, row: Any, doc_id: int) -> list[Any]:
-        """Return a row with the options in each other order; nothing where options cannot be moved."""
+        """Return a row in each further order of its options; nothing where options cannot be moved."""
         return [self.as_shown(row, doc_id, turn) for turn in range(1, len(self.of(doc_id).orders))]
 
     def as_shown(self, row: Any, doc_id: int, turn: int) -> Any:
@@ -141,7 +142,8 @@ class OrderTable:
             CannotWrapError: the request does not end with the doc's prompt.
         """
         out = list(arguments)
-        if not turn or self._messages:  # then the model is told by messages, which are made of the moved row
+        # then the model is told by messages, which are made of the moved row
+        if not turn or self._messages:
             return out
         prompt, moved = (self.of(doc_id).orders[which].prompt() for which in (0, turn))
         if not isinstance(out[0], str) or not out[0].endswith(prompt):
@@ -180,7 +182,7 @@ class OrderTable:
         )
 
     def counts(self, doc_ids: Sequence[int], views: Sequence[View], part: str = "") -> str:
-        """Return, in words, how many docs are asked in every order, and why others are not.
+        """Return, in words, how many docs are asked in every order, and why the rest are not.
 
         Args:
             doc_ids: the docs.

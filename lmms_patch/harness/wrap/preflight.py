@@ -23,7 +23,7 @@ NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats)
 
 
 class Notice(NamedTuple):
-    """A line for the log, and whether it is a warning."""
+    """A line for the log, and whether to log a warning."""
 
     line: str
     warns: bool = False
@@ -132,7 +132,8 @@ class Preflight:
             )
         if everyone:
             self._table.orders.check(everyone)
-            if self._table.wrong is not None:  # the null is of docs that count
+            # the null is of docs that count
+            if self._table.wrong is not None:
                 self._table.wrong.evaluate([doc_id for doc_id in everyone if self._table.orders.of(doc_id).orders])
             part = " of this process" if len(doc_ids) < len(everyone) else ""
             yield Notice(f"{self._spec.name}: {self._table.orders.counts(doc_ids, self._table.views, part)}")

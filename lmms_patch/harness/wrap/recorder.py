@@ -121,6 +121,7 @@ class Recorder:
         size, views = len(results) // max(1, len(numbers)), [every[number] for number in numbers]
         answers = [self._answers(doc.doc_id, view, results[i * size : (i + 1) * size]) for i, view in enumerate(views)]
         unscored = [ScoredView(view) for view in views]
+        # a score from while the model was asked holds only for the same answer
         known = [self._known.get((doc.doc_id, number), ("", None)) for number in numbers]
         scored = [
             one for (told, one), got in zip(known, answers, strict=True) if one is not None and told == repr(list(got))
@@ -154,7 +155,7 @@ class Recorder:
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _shown(self, doc: Any, views: Sequence[View]) -> Sequence[Any]:
-        """Return a doc as each view shows it, with its options in the view's order; empty where they stand as they are."""
+        """Return a doc as each view shows its options; empty where options stand unmoved."""
         orders = self._table.orders
         return [] if orders is None else [orders.as_shown(doc, doc.doc_id, view.turn) for view in views]
 
@@ -168,7 +169,7 @@ class Recorder:
         )
 
     def _record(self, doc: TaggedDoc, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> SampleRecord:
-        """Return the record of a doc: its scored views, best cells and references, and why it is left out of a set."""
+        """Return the record of a doc: its scored views, best cells and references, and why the doc is left out of a set."""
         mine = len(self._table.own_views_of(doc.doc_id))
         own = max(1, sum(number < mine for number in self._requests.numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
@@ -223,7 +224,7 @@ class Recorder:
     def _wrong_image(
         self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]
     ) -> WrongImage | None:
-        """Return the part of a record that holds the views on another doc's image; None where the doc has none."""
+        """Return a record's part with the views on another doc's image; None where the doc has none."""
         source = self._table.wrong_image_of(doc_id)
         return (
             None
@@ -239,7 +240,8 @@ class Recorder:
         if self._session.predict_only:
             return {"patch": patch, **dict.fromkeys(self._session.base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self._session.aggregations.derived)
-        if self._state.plan.sampled:  # the host would take a sample for the whole, in its own standard errors
+        # the host would take a sample for the whole, in its own standard errors
+        if self._state.plan.sampled:
             return {"patch": patch, **ours, **dict.fromkeys(self._session.metrics.native)}
         if self._spec.kind.keeps_best:
             # The host's --baseline compares the first number in a log line whose key holds "score". That number must be

@@ -33,7 +33,7 @@ _KEPT = 200_000
 
 
 class Scores:
-    """Scores of answers that no model gave to a doc, each kept to be used again.
+    """Scores of answers made without a model, each kept for further use.
 
     Args:
         scorer: the native scorer.
@@ -76,7 +76,7 @@ class Scores:
 
 
 class References:
-    """The references of one wrapped task: what is scored beside the model's answers.
+    """The references of a wrapped task: everything scored beside the model's answers.
 
     Args:
         spec: what was asked.
@@ -107,7 +107,7 @@ class References:
         self._scores = Scores(scorer, rows)
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
-        """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
+        """Return the primary metric's scalar of an answer made without a model (``Scorer.score_plainly``)."""
         made = self._golds.plan
         options = len(made.answers[doc_id].options) if made is not None and made.answers[doc_id] else 0
         results = self._golds.as_results(text, options)
@@ -128,7 +128,7 @@ class References:
         return max(known, default=None)
 
     def items(self, doc_ids: Sequence[int]) -> dict[str, list[tuple[Any, Scalar]]]:
-        """Return native items with their scalars that the metric's aggregation may be tried on: those of golds, and of other answers.
+        """Return native items with their scalars to try the metric's aggregation on: of golds, and of further answers.
 
         Args:
             doc_ids: which docs; those without such an answer are left out.
@@ -178,7 +178,7 @@ class References:
         return told, ""
 
     def _earned(self, doc_id: int, text: str) -> Scalar:
-        """Return the primary metric's scalar of a text that is given as the answer to a doc."""
+        """Return the primary metric's scalar of a text taken as the answer to a doc."""
         return self._scores.on(doc_id, [text])[0].scores.get(self._primary)
 
     def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
@@ -237,8 +237,10 @@ class References:
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
         if self._silent:
             return out
+        # docs are scored in several threads, which share the kept scores
         with self._lock:
             for one, got in zip((*scored, *wrong[0]), (*answers, *wrong[1]), strict=True):
+                # the model's answers are scored already: an uninformed answer with the same text needs no further call
                 if not apart and one.error is None and not one.failed and not one.view.turn:
                     self._scores.keep((doc_id, repr(list(got))), one)
             told_so = made.baselines[doc_id].items()
@@ -258,7 +260,7 @@ class References:
         return out
 
     def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:
-        """Return an uninformed answer, scored: as gold in the doc's own order, in other roles by its worst order where orders count."""
+        """Return an uninformed answer, scored: as gold in the doc's order; in further roles by its worst order where orders count."""
         answers = self._golds.as_results(text, options)
         own, _ = self._scores.on(doc_id, answers)
         if self._orders is None:
@@ -326,5 +328,5 @@ class References:
 
 
 def _gold_at(answer: Answer) -> int | None:
-    """Return the place of the gold among the options, from 1; None where it is none of them."""
+    """Return the place of the gold among the options, from 1; None for a gold outside the options."""
     return answer.options.index(answer.gold) + 1 if answer.gold in answer.options else None

@@ -45,7 +45,7 @@ class Requests:
         return self._table.pointing is not None and not self._spec.leaves_out and bool(self._table.pointing(doc_id))
 
     def at_most(self, doc_id: int) -> int:
-        """Return how many views of its own a doc is asked at most. Decodes nothing."""
+        """Return how many views of a doc are asked at most, wrong images aside. Decodes nothing."""
         return (
             sum(not view.n for view in self._table.views)
             if self.spares_segments(doc_id)
@@ -93,6 +93,7 @@ class Requests:
             told = self._spec.options
             arguments[0] = told.caption_prompt
             arguments = [
+                # nothing ends a description early: the harness's default is a blank line
                 {**one, "max_new_tokens": told.caption_tokens, "until": []} if isinstance(one, dict) else one
                 for one in arguments
             ]
@@ -118,7 +119,7 @@ def by_doc(instances: Iterable[Instance]) -> dict[int, list[Instance]]:
 
 
 def _copied(value: Any) -> Any:
-    """Return a deep copy of a request's settings, ten times as fast as ``copy.deepcopy``: it is made for each view of each doc."""
+    """Return a deep copy of a request's settings, ten times as fast as ``copy.deepcopy``: every view of every doc needs a copy."""
     if isinstance(value, str | int | float | None):
         return value
     if type(value) is dict:

@@ -260,7 +260,8 @@ class Scorer:
             return {}
         places = {m: decisive(full, m, self._metrics.higher.get(m, True))[0] for m in full[0].items}
         primary = self.primary_among(full[0].items)
-        if primary is not None:  # a metric without scalars follows the primary metric's choice
+        # a metric without scalars follows the primary metric's choice
+        if primary is not None:
             places |= {m: places[primary] for m in places if full[0].scores.get(m) is None}
         return {m: full[place].items[m] for m, place in places.items() if m in full[place].items}
 

@@ -35,7 +35,7 @@ _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictio
 
 @dataclass(frozen=True)
 class Rows:
-    """The docs of a base task in the forms that there are.
+    """The docs of a base task in every available form.
 
     Attributes:
         base: the base task.
@@ -103,6 +103,7 @@ class Session:
         self.scorer = Scorer(spec, base, self.metrics, captions)
         chat = hasattr(base, "doc_to_messages")
         config = base.config
+        # whether the base makes messages itself; else the host makes them of the visuals and the prompt
         own_messages = (
             callable(getattr(config, "doc_to_messages", None)) or getattr(config, "doc_to_visual", None) is None
         )
@@ -213,7 +214,7 @@ class Session:
 
 
 def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str, str]:
-    """Return the metric that the index is built on, and the line that says how it was chosen: the option's, else the only one, else the first.
+    """Return the metric behind the index, and a line on the choice: the option's, else the only metric, else the first.
 
     Raises:
         CannotWrapError: there is no metric.
@@ -236,6 +237,6 @@ def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str
 
 
 def was_shown(task: str, doc_id: int) -> bool:
-    """Return whether a wrapped task could show all images of a doc, as far as it was asked; True for other tasks."""
+    """Return whether a wrapped task could show all images of a doc, as far as asked; True for native tasks."""
     table = _tables.get(task)
     return table is None or not table.has_stand_in(doc_id)

@@ -202,7 +202,8 @@ class Shelf:
         try:
             ask = self._prompt or self.base.doc_to_text
             text = media.without_placeholders(str(ask(dict(row))))
-        except Exception:  # the text does not matter: the doc is left out
+        except Exception:
+            # the text does not matter: the doc is left out
             text = ""
         return [
             {"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}
@@ -234,7 +235,8 @@ class Shelf:
         if not facts.unreadable:
             try:
                 payload = show(dict(row))
-            except (Exception, SystemExit) as error:  # many benchmarks end the process where a video is missing
+            except (Exception, SystemExit) as error:
+                # many benchmarks end the process where a video is missing
                 self._note_unreadable(doc_id, not_loaded(error))
         images = [] if facts.unreadable else self._decode(doc_id, payload, walk)
         if not facts.unreadable:
@@ -258,15 +260,18 @@ class Shelf:
             facts.problem = str(error)
         facts.sight = facts.sight or sight(shown)
         facts.clips = tuple((len(one), one.duration) for one in shown if isinstance(one, Clip))
-        if facts.clips:  # now, since few clips are kept, and to decode one again takes longer
+        # now, since few clips are kept, and to decode one again takes longer
+        if facts.clips:
             facts.prints = prints(shown)
-        facts.sizes = tuple(one.size for one in shown)  # always set again, never deleted: other threads read it
+        # always set again, never deleted: other threads read it
+        facts.sizes = tuple(one.size for one in shown)
         return shown
 
     def _decoded(self, medium: Any) -> Shown:
         if not media.is_video(medium):
             return media.decode(medium)
-        from lmms_patch.harness.video import reading  # takes PyAV to import, which tasks with images do not need
+        # takes PyAV to import, which tasks with images do not need
+        from lmms_patch.harness.video import reading
 
         clip = reading.read(medium.medium if isinstance(medium, media.Video) else medium, self.sampling)
         self.shows_clips = True

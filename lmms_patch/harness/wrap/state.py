@@ -12,7 +12,7 @@ from lmms_patch.stats.forms import Form
 
 @dataclass(frozen=True)
 class AskPlan:
-    """The views of each doc that a run asks, where it leaves some out. ``asking.quick`` makes the plan.
+    """The views of each doc asked in a run with views left out. ``asking.quick`` makes the plan.
 
     Attributes:
         form: the form of the primary metric's aggregation, known before the model is asked; None where it is not known.

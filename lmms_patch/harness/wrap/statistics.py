@@ -76,7 +76,7 @@ class Native:
 
 
 class Estimates:
-    """The native aggregation of a run that left docs out, for ``analyse``: its form, on estimates of what each doc would score.
+    """The native aggregation of a run with docs left out, for ``analyse``: its form, on estimates of each doc's score.
 
     Args:
         table: the records.
@@ -127,7 +127,7 @@ def _mind_tst(tested: Stress, records: Sequence[Record], native: float | None) -
 
 
 def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")) -> Settings:
-    """Return the settings of the statistics that a task's options give.
+    """Return the settings of the statistics from a task's options.
 
     Args:
         options: the options of the task.
@@ -149,7 +149,7 @@ def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")
 
 
 def asking_in_words(options: Options) -> str:
-    """Say when a run was told to stop asking; "" where it asks everything."""
+    """Say when a run was told to stop asking; "" where everything is asked."""
     if not options.quick:
         return "of each doc, until a cell of each grid earns full marks" if options.exit else ""
     most = "" if options.budget is None else f", at most {options.budget} calls"
@@ -203,7 +203,8 @@ def details(
         {"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})}
     )
     told, mind = sentences(found, spec.kind)
-    if metric == compat.OUTPUT_ONLY:  # nothing was scored, so only failed calls are worth a line
+    # nothing was scored, so only failed calls are worth a line
+    if metric == compat.OUTPUT_ONLY:
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     tested = stress(records, seed=settings.seed)
     if tested is not None:

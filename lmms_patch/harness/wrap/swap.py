@@ -23,7 +23,7 @@ from lmms_patch.tst.keys import keys_of
 
 
 class WrongImages:
-    """The wrong images of one task. All answers are computed when first asked for, and are the same on every rank.
+    """The wrong images of a task, computed when first asked for, and the same on every rank.
 
     Args:
         spec: what was asked.
@@ -52,11 +52,13 @@ class WrongImages:
 
     @property
     def sampled(self) -> frozenset[int]:
-        """The evaluated docs that are also asked on a wrong image, where one can be found for them."""
+        """The evaluated docs also asked on a wrong image, where there is a fitting image."""
         with self._lock:
             if self._sampled is None:
                 known = len(self._docs)
+                # where the docs cannot be read, none is known
                 chosen = [i for i in (range(known) if self._evaluated is None else self._evaluated) if i < known]
+                # docs of a cluster are sampled together
                 units = {
                     i: self._keys[i] if (cluster := self._docs[i].cluster) is None else repr(cluster) for i in chosen
                 }
@@ -65,7 +67,7 @@ class WrongImages:
             return self._sampled
 
     def donor(self, doc_id: int) -> int | None:
-        """Return the doc whose images replace a doc's own; None where no doc has images that fit."""
+        """Return the doc whose images replace a doc's images; None where no doc's images fit."""
         with self._lock:
             if doc_id not in self._donors and doc_id >= len(self._docs):
                 self._donors[doc_id] = None
@@ -79,9 +81,9 @@ class WrongImages:
 
     @cached_property
     def digest(self) -> str:
-        """A digest (16 hex digits) of everything that decides on wrong images.
+        """A digest (16 hex digits) of everything with a say in wrong images.
 
-        It goes into the task's config: with other docs in the split, the same doc id gets another wrong image.
+        The digest goes into the task's config: with other docs in the split, the same doc id gets another wrong image.
         """
         return digest(
             [
@@ -134,7 +136,7 @@ def stable_keys(rows: Any, field: str | None) -> list[str]:
 
 
 def prints(shown: Iterable[Image.Image | Clip]) -> tuple[str, ...]:
-    """Return a digest of the mode, size and pixels of each image; of each clip, that of its frames."""
+    """Return a digest of the mode, size and pixels of each image; for a clip, of its frames."""
     out = []
     for one in shown:
         told, pixels = (
@@ -147,7 +149,7 @@ def prints(shown: Iterable[Image.Image | Clip]) -> tuple[str, ...]:
 
 
 def sight(shown: Sequence[Image.Image | Clip]) -> str:
-    """Return a digest of what a doc shows; "" where it shows no image and no clip.
+    """Return a digest of what a doc shows; "" where the doc shows neither image nor clip.
 
     It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time
     for any size: every doc of every run gets one, so that two runs can be compared. Of a clip it covers the frames at
@@ -167,7 +169,7 @@ def sight(shown: Sequence[Image.Image | Clip]) -> str:
 
 
 def said(answers: Sequence[Any], *, whole: bool = False) -> str:
-    """Return a short text of the answer in one view, equal for equal answers; "" where the call failed.
+    """Return a short text of the answer in a view, equal for equal answers; "" for a failed call.
 
     Args:
         answers: the filtered answer; or one (loss, ...) pair per choice, where the lowest loss marks the answer.

@@ -32,9 +32,9 @@ from lmms_patch.text import log
 
 
 class WrappedTask(Delegate):
-    """A task of the harness that asks every doc in several views.
+    """A task of the harness which asks every doc in several views.
 
-    It has a name of its own, but shares the config object of its base. What it does not answer itself, its base answers
+    The task has a name of its own, but shares the config object of its base. The base answers what the wrapper does not
     (``compat.OVERRIDDEN`` and ``compat.DELEGATED`` list both).
 
     Attributes:
@@ -72,10 +72,11 @@ class WrappedTask(Delegate):
         """Take the parts of a session in place of those before."""
         self._session, self._requests = session, Requests(session)
         self._recorder = Recorder(session, self._requests)
+        # a new mapping: the base's dataset must keep its split
         self._dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
 
     def _remake(self, *, predict_only: bool) -> None:
-        """Make all parts anew, for other options; clips stay of the same frames."""
+        """Make all parts anew, for changed options; clips stay of the same frames."""
         session = Session(self._base, self.spec, self._state, predict_only=predict_only)
         session.table.take_frames(self.table.shelf.sampling, self.table.files.watch.adapter)
         self._use(session)
@@ -93,7 +94,7 @@ class WrappedTask(Delegate):
         self._base.set_config(key, value, update)
 
     def dump_config(self) -> dict[str, Any]:
-        """Return the base's config; under ``lmms_patch``, everything that changes a view or the index."""
+        """Return the base's config; under ``lmms_patch``, all settings with an effect on views or index."""
         return {**_text_keys(self._base.dump_config()), "lmms_patch": self._session.described()}
 
     def override_metric(self, metric_name: str) -> None:
@@ -103,7 +104,7 @@ class WrappedTask(Delegate):
 
     @property
     def args(self) -> Any:
-        """The host's command-line arguments, which the host sets before it scores."""
+        """The host's command-line arguments, set by the host before scoring."""
         return self._state.args
 
     @args.setter
@@ -124,7 +125,7 @@ class WrappedTask(Delegate):
 
     @property
     def text_only(self) -> TextOnly | None:
-        """The docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds."""
+        """The docs of a ``_tst`` task as a text-only diagnostic sees them; None for tasks of another kind."""
         return self._session.text_only
 
     @property
@@ -172,14 +173,17 @@ class WrappedTask(Delegate):
         name, about = self.spec.name, self._session.about_metric
         if kwargs.get("cache_requests"):
             log().warning(f"{name}: --cache_requests is ignored: its key does not know the views")
-        if about and not self._session.predict_only:  # only now it is known whether there is an index
+        # only now it is known whether there is an index
+        if about and not self._session.predict_only:
             log().warning(f"{name}: {about}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = by_doc(compat.taken_requests(self._base))
         limits = kwargs.get("limit"), kwargs.get("offset")
+        # the docs of all ranks, as a single process would count them
         self.evaluated = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, *limits)]
         self._state.ask(AskPlan())
-        self._recorder = Recorder(self._session, self._requests)  # scores of an earlier run are not those of this one
+        # scores of an earlier run are not those of this one
+        self._recorder = Recorder(self._session, self._requests)
         self._session.evaluate(self.evaluated)
         try:
             for notice in Preflight(self._session, self._requests, self._frames_from).notices(
@@ -189,9 +193,11 @@ class WrappedTask(Delegate):
             if self.spec.leaves_out and self.evaluated:
                 self._check_asking()
             if self.text_only is not None:
-                _ = self.text_only.folds  # docs that cannot be cross-validated are refused before the model answers
+                # docs that cannot be cross-validated are refused before the model answers
+                _ = self.text_only.folds
             if self.spec.options.captions and self.spec.kind.captions:
                 self.table.captions.update(taken(self._session, self.evaluated))
+            # a chat request has the function as its second argument, a simple request as its third
             shown, place = (self.doc_to_messages, 1) if self._chat else (self.doc_to_visual, 2)
             self._instances = [one for of_doc in native.values() for one in self._requests.clones(of_doc, shown, place)]
             if DESCRIBE in self.table.views:
@@ -202,12 +208,12 @@ class WrappedTask(Delegate):
             notice.log()
 
     def _check_asking(self) -> None:
-        """Log what it costs to leave views out.
+        """Log the cost of leaving views out.
 
-        Where that is not possible, refuse it if it was asked for; else ask all views, and say why.
+        Where nothing can be left out, refuse if the user asked to leave views out; else ask all views, and say why.
 
         Raises:
-            CannotWrapError, OptionError: it was asked for, and is not possible.
+            CannotWrapError, OptionError: the user asked for what is not possible.
         """
         options = self.spec.options
         plan, why = quick.plan(self._session, self.evaluated)
@@ -221,7 +227,7 @@ class WrappedTask(Delegate):
         self._session.evaluate(self.evaluated)
 
     def quick(self, requests: Sequence[Instance], ranks: Any) -> quick.Quick:
-        """Return what asks no more of the task than it needs; ``take`` wants its plan afterwards."""
+        """Return the asker of no more views than necessary; ``take`` wants its plan afterwards."""
         return quick.Quick(self._session, self._recorder, self.evaluated, requests, ranks)
 
     def take(self, plan: AskPlan) -> None:
@@ -240,7 +246,7 @@ class WrappedTask(Delegate):
         return [one for one in self._describing if one.doc_id in doc_ids and one.doc_id not in self.table.captions]
 
     def describe(self, requests: Iterable[Instance], captions: Mapping[int, str]) -> None:
-        """Put descriptions in place of the docs' images, in the table and in the requests that are asked without an image."""
+        """Put descriptions in place of the docs' images, in the table and in all requests without an image."""
         self.table.captions.update(captions)
         for one in requests:
             view = self.table.views_of(one.doc_id)[one.metadata["view"]]
@@ -252,7 +258,7 @@ class WrappedTask(Delegate):
         self._state.keep(answers)
 
     def tell_frames_read(self) -> None:
-        """Log, each of it once, where the model's adapter reads other frames than the views of a clip hold, or where that cannot be noticed."""
+        """Log once per kind where the adapter reads frames unlike those of the views, or where nobody can notice."""
         for about, notice in frames_read(self._session, new=not self._told_of_frames).items():
             if about not in self._told_of_frames:
                 notice.log()

@@ -78,7 +78,7 @@ class Found:
 
 
 class TextOnly:
-    """The items of one task, their native scores, and what a diagnostic found out about them.
+    """The items of a task, their native scores, and what a diagnostic found out about them.
 
     Args:
         spec: what was asked.
@@ -168,7 +168,7 @@ class TextOnly:
             raise OptionError(f"{self.spec.name}: {error}") from None
 
     def check(self) -> None:
-        """Check that docs have scores of their own, and that golds score more than other answers. A judge is not asked.
+        """Refuse a task without scores of single docs, or whose golds score no more than a wrong answer. No judge is asked.
 
         Raises:
             CannotWrapError: no doc has a score of its own, or golds score no more than other answers.
@@ -176,6 +176,7 @@ class TextOnly:
         if self.spec.options.allow_judge:
             return
         golds = [place for place, item in enumerate(self.items) if item.golds]
+        # about a hundred golds, spread over the docs, tell enough
         some = golds[:: max(1, len(golds) // 100)]
         marks = [(self.score(place, self.items[place].golds[0]), self.score(place, _NO_ANSWER)) for place in some]
         if all(mark is None for mark, _ in marks):
@@ -244,6 +245,7 @@ class TextOnly:
         """
         start = time.monotonic()
         options, headline = self.spec.options, self.headline
+        # a diagnosis draws random numbers, and must leave the process's generators as they were
         with own_stream(f"{self.spec.name}/tst"):
             prepared = self.prepare(diagnostic)
             jobs = jobs_of(
@@ -341,7 +343,7 @@ class TextOnly:
         return asked[0] if asked else None
 
     def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
-        """Check on one fold that no feature tells the golds, or the texts, of held-out docs."""
+        """Check on a fold whether features tell the golds, or the texts, of held-out docs."""
 
         def prepare(items: Sequence[Item]) -> Any:
             return diagnostic.prepare(items, self.rewards.regold(items))
@@ -432,7 +434,7 @@ _NO_ANSWER = "\N{SNOWMAN}"
 def _item(
     doc: Doc, answer: Answer, row: Any, spec: WrapSpec, extra: Callable[[Any], Mapping[str, float | str]] | None
 ) -> Item:
-    """Return a doc as a text-only model may know it."""
+    """Return what a text-only model may know of a doc, as an item."""
     options = spec.options
     category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
     choice = answer.format in ("mc", "yesno")
@@ -453,7 +455,7 @@ def _item(
 
 
 def _features_function(spec: WrapSpec) -> Callable[[Any], Mapping[str, float | str]] | None:
-    """Import the feature function that the profile names.
+    """Import the feature function named by the profile.
 
     Raises:
         OptionError: the function cannot be imported.
