@@ -50,7 +50,7 @@ ONLY_READ = (
     "doctor",  # says what is wrong with the machine at hand; tests/app/doctor
     "demo",  # runs the embedded model; make demo
 )
-OWN_TASKS = ("mine_regions", "mine_hidden", "vsi_pruned", "...")
+OWN_TASKS = ("mine_regions", "mine_hidden", "vsi_pruned", "gqa_pruned", "...")
 """Names of a reader's own tasks, and what stands for more."""
 
 
