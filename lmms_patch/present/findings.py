@@ -225,10 +225,13 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     for one in cases:
         for name in _rules_of(one):
             ruled[name].append(one)
-    # "No image is needed" says already what a blind run of the same benchmark shows.
-    said_already = {(one.model, one.base): one for one in ruled["no image"]}
-    again = [one for one in ruled["without"] if (one.model, one.base) in said_already]
-    ruled["without"] = [one for one in ruled["without"] if one not in again]
+    # "No image is needed" says already what a blind run of the same benchmark shows; and where a model guesses with its
+    # images, that it does so without them says nothing of the benchmark.
+    silent: dict[str, list[Case]] = {}
+    for name, about in (("without", "no image"), ("not without", "unread")):
+        told = {(one.model, one.base) for one in ruled[about]}
+        silent[about] = [one for one in ruled[name] if (one.model, one.base) in told]
+        ruled[name] = [one for one in ruled[name] if one not in silent[about]]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
     for name, rule in _RULES.items():
         ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
@@ -236,7 +239,9 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         for one in ordered:
             by_words.setdefault(teller.words(one).say(rule.words), []).append(one)
         for words, among in by_words.items():
-            clauses.setdefault(rule.about, []).append((words.format(teller.listed(name, among)), among))
+            clauses.setdefault(rule.about, []).append(
+                (words.format(teller.listed(name, among)), [*among, *silent.get(name, ())])
+            )
     sentences = list(clauses.items())
     # The last rules of ``_RULES`` are the least important: merge from the end.
     while len(sentences) > MOST:
@@ -245,7 +250,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     out = []
     for about, parts in sentences:
         said = "; ".join(words for words, _ in parts)
-        keys = dict.fromkeys(one.key for _, among in parts for one in [*among, *(again if about == "no image" else [])])
+        keys = dict.fromkeys(one.key for _, among in parts for one in among)
         out.append(Finding(about, f"{said[0].upper()}{said[1:]}.", tuple(keys)))
     return _with_notes(out, cases, family, teller)
 

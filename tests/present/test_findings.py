@@ -172,6 +172,17 @@ SITUATIONS = {
         [indexed("a", (3, None, None, None), gate=SAME_GATE)],
         ["No image is needed for a (acc 0.900 with its images, 0.890 with wrong images)."],
     ),
+    "near chance, with and without the image": (
+        [
+            indexed("a", (3, None, None, None), gate=NEAR),
+            plain("a", "blind", (0.25, 0.2, 0.3)),
+            plain("b", "blind", (0.25, 0.2, 0.3)),
+        ],
+        [
+            "Without the right image no more than chance is shown for b.",
+            "No result for a (acc 0.260, where guesses earn 0.250).",
+        ],
+    ),
     "not shown that it looks": (
         [indexed("a", (3, None, None, None), gate=UNSHOWN)],
         [f"No result for a ({UNSHOWN['reason']})."],
