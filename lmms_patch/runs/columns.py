@@ -151,6 +151,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
             else list(tracked(result, LAST))
         )
         for name in [name for name in names if result.metrics.get(name) is not None]:
+            # the harness writes standard errors in up to three columns
             keys = [f"{name}{sort},{result.filter}" for sort in ("", "_stderr", "_stderr_clt", "_stderr_clustered")]
             out |= {key: values[key] for key in keys if key in values}
         out[f"n_docs,{result.filter}"] = int(result.metrics.get("n_docs") or result.docs)

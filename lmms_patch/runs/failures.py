@@ -178,6 +178,7 @@ def count(records: Sequence[Record]) -> Failed | None:
     """Count the failed calls of some docs; None where no call failed."""
     records = [record for record in records if record.is_asked]
     views = [record.every_view for record in records]
+    # most runs have no failed call, and the different views are few: nothing more is counted then
     if not any(map(has_failed, different(itertools.chain.from_iterable(views)))):
         return None
     texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
@@ -212,6 +213,7 @@ def unfinished(records: Sequence[Record]) -> str:
     error = math.sqrt(
         sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True))
     )
+    # a difference within noise, or below 1 %, is no news
     if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
         said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
     return said

@@ -106,6 +106,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
         n: the grid.
         blind: by doc id, the scores of a blind run of the same docs.
     """
+    # right is at least half of what the gold scores
     half = table.marks / 2
     used = np.array([str(n) not in record.excluded for record in table.records], bool)
     full, best, wrong = (
@@ -120,7 +121,9 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
     text, alike, sources = without_image(lost, blindly)
     graded = np.zeros(len(table), bool)
     for scores in (full, best, wrong, without):
+        # between nothing and full marks, but for rounding
         graded |= (scores > 0) & (scores < table.marks - 1e-9)
+    # in a run that left docs out, only the docs asked whole stand for the rest
     planned = np.array(
         [
             not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0

@@ -431,6 +431,7 @@ def record_of(patch: Mapping[str, Any]) -> Record:
     Raises:
         RecordError: it is not as we write it.
     """
+    # before the record is read: another schema has other types
     if (schema := patch.get("schema")) != SCHEMA:
         raise RecordError(f"records of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}")
     record = read_as(patch, Record, "patch")

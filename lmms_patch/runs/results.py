@@ -90,6 +90,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
     if Path(path).is_file():
         return Taken(Path(path))
     files = results_files(path)
+    # a single file is taken unread: its reader says what it lacks
     found = next((file for file in reversed(files) if fits(file)), files[-1]) if len(files) > 1 else files[0]
     return Taken(found, len(files) - 1, what)
 

@@ -384,6 +384,7 @@ class Result:
                 )
             docs += 1
             yield line
+        # only at the end is it known that no line is missing
         check_docs(log, docs, self.docs)
 
     def records(self, *, lean: bool = True) -> Iterator[Record]:
@@ -460,6 +461,7 @@ def _results(run: Run) -> Iterator[Result]:
             raise RecordError(
                 f"{run.path}: {task} is of the unknown kind {shown(described['kind'])}; allowed: {', '.join(KINDS)}"
             )
+        # what was asked comes first, since the numbers are read by it
         if said := wrong(described, {}):
             raise RecordError(f"{run.path}: {task}: {said}; {changed}")
         for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
@@ -473,6 +475,7 @@ def _results(run: Run) -> Iterator[Result]:
                 said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
                 raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
             details = gone.of_magic(details)
+            # the object's plain numbers are metrics too; a column of the same name wins
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
             metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not

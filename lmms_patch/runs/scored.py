@@ -69,6 +69,7 @@ class Baseline:
 
     def record(self) -> record.Baseline:
         """Return the answer in the form for a record; items equal to their scalar are left out."""
+        # an item that is its own scalar would be logged twice
         items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
         return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
 
@@ -131,6 +132,7 @@ class WrongImage:
         Args:
             first_only: only the first image of a doc was cut.
         """
+        # boxes are written for the images that were cut
         sizes = self.sizes[:1] if first_only else self.sizes
         views = [_view(view, sizes, said) for view, said in zip(self.views, self.said, strict=True)]
         return record.WrongImage(int(self.source), [list(size) for size in self.sizes], views)
@@ -231,6 +233,7 @@ def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) ->
     return record.View(
         **_where(scored.view, tuple(sizes)),
         scores=plain(scored.scores),
+        # items of a failed call are for the native metric alone
         items={} if scored.failed else plain(scored.items),
         error=scored.error,
         failed=scored.failed or None,
@@ -289,6 +292,7 @@ def best_cell(
         None where none is scored.
     """
     cells = cells_of([v.view for v in views], key)
+    # a cell counts by its worst order, so only the view of that order competes
     if every_order:
         cells = [cells[i] for i in decisive([views[i] for i in cells], metric, higher_is_better)]
     place = best([views[i].scores.get(metric) for i in cells], higher_is_better)

@@ -273,6 +273,7 @@ class Asker:
             catches: whether a portion that raises is one of failed calls. Else the exception ends the run.
         """
         first = {_place(request): request for request in reversed(requests)}
+        # back in the order in which they were asked
         wanted = dict(reversed(first.items()))
         answers = self._kept(wanted)
         todo = [place for place in wanted if place not in answers]
@@ -302,6 +303,7 @@ class Asker:
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
             while at < total:
+                # where nothing keeps answers, portions would only cost time
                 size = ranks.same(portions.size(total - at) if keeps else total)
                 if any(task.table.shelf.shows_clips for task in self._tasks.values()):
                     self.look_again()

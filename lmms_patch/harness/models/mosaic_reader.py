@@ -77,6 +77,7 @@ class Digits:
             ]
             labels: list[int | None] = stored["labels"].tolist()
         plain = plain_shapes()
+        # with paper around each scan, so that its strokes do not touch the edge
         drawn = [np.pad(np.asarray(scan) / 255, 2) for scan in scans] + plain
         self._vectors = np.stack([shapes(ink)[0][0] for ink in drawn])
         self._labels = labels + [None] * len(plain)

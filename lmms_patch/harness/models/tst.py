@@ -60,6 +60,7 @@ class _TextOnlyModel(lmms):
 
     def _found(self, request: Instance) -> TextOnly:
         """Return the task of a request, diagnosed."""
+        # only the ids of wrapped tasks know their table
         doc_id = next((argument for argument in request.args if isinstance(argument, ViewId)), None)
         text_only = doc_id.table.text_only if doc_id is not None else None
         if text_only is None:
@@ -174,6 +175,7 @@ class TstLora(_TextOnlyModel):
         from lmms_patch.tst.lora.settings import LoraSettings
 
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
+        # the host hands some arguments to every model; they count only where the settings have them too
         given = {
             key: value for key, value in settings.items() if key in LoraSettings.model_fields or key not in _FROM_HOST
         }

@@ -138,6 +138,7 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     if spec.kind.turns and verdict == "wraps":
         verdict, reason = "data", "its docs must have options (docs/rotate.md)"
+    # the docs of a group are known only where those of every member are
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
     wrong = (

@@ -165,6 +165,7 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
     if facts.empty and not spec.kind.folds:
         return "it shows no image: its doc_to_visual always returns nothing"
+    # in doubt the first doc decides
     if facts.shown.certain and (unfit := unfit_media(facts, spec)):
         return unfit
     if spec.kind.view in ("cell", "shuffle", "region") and any(

@@ -210,6 +210,7 @@ def _is_empty(value: ast.expr) -> bool:
 
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the client libraries within reach of a module's name; ``seen`` collects every visited name."""
+    # modules may import each other
     if depth < 0 or (path, name) in seen:
         return
     seen.add((path, name))
@@ -219,6 +220,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
     for node in module.defined.get(name, ()):
         # imports inside a function come before the module's imports of the same name
         local = dict(_imports(ast.walk(node)))
+        # sorted, so that the same client is told every time
         for used in sorted(_names_in(node)):
             source = local.get(used) or module.imported.get(used)
             if source and _CLIENTS.search(source):
@@ -292,6 +294,7 @@ class Module:
         self.code: dict[str, str] = {}
         for node in _top_level(parse(path).body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                # which of several definitions holds is known only when the module runs
                 self.defined.setdefault(node.name, []).append(node)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imported.update(_imports([node]))

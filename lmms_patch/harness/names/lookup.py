@@ -29,6 +29,7 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
             wrapped name.
     """
     if name in manager.all_tasks:
+        # to the harness, a task file of ours is a Python class
         if manager.task_index[name]["type"] != "python_task":
             return None
         spec = configs.explicit_spec(configs.read(manager, name))
@@ -164,6 +165,7 @@ def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
             if spec is not None:
                 specs[spec.name] = spec
             continue
+        # a wildcard may match task files of ours among the native names
         if any(fnmatchcase(name, pattern) for name in manager.all_tasks):
             specs |= {
                 spec.name: spec

@@ -224,6 +224,7 @@ def shown_by(path: str, name: str) -> Shown:
     """
     found = _definition(path, name)
     if found is None:
+        # a name that ``import *`` may bring is not missing
         return UNKNOWN if Module.of(path).has(name) else Shown(frozenset({"missing"}))
     module, function, single = found
     arguments = [*function.args.posonlyargs, *function.args.args]
@@ -262,6 +263,7 @@ def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.
     nodes = module.defined.get(name, [])
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     if functions:
+        # a second definition or a decorator may change what the function returns
         plain = len(nodes) == 1 and not functions[-1].decorator_list and name not in module.imported
         return module, functions[-1], plain
     if name not in module.imported or not depth:
@@ -325,6 +327,7 @@ class _Scope:
             )
             for one, part in zip(target.elts, parts, strict=False):
                 self._bind(one, part)
+        # ``x[0] = y`` puts y into x
         elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
             self._bind(target.value, value)
 
@@ -429,6 +432,7 @@ class _Scope:
         if (
             name in _PIL
             and owner is not None
+            # PIL's module goes by names such as Image or PILImage
             and any("image" in one.id.lower() for one in ast.walk(owner) if isinstance(one, ast.Name))
         ):
             return _IMAGE
@@ -468,6 +472,7 @@ class _Scope:
         bound = dict.fromkeys(arguments, _UNKNOWN)
         bound |= dict(zip(arguments, map(self.value, node.args), strict=False))
         bound |= {one.arg: self.value(one.value) for one in node.keywords if one.arg in bound}
+        # the steps are shared, so that all calls together stay within the limit
         value = _union(_Scope(module, function, bound, self._depth - 1, self._steps).returns())
         words = value.words | {name} if value.text or value.field else value.words
         return _Value(value.media, words, value.text, value.field, certain=value.certain and single)

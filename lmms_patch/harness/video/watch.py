@@ -125,6 +125,7 @@ class Watch:
     def settle(self) -> None:
         """Compare what was read with what was expected, of all files handed over since the last time."""
         with self._lock:
+            # taken at once, since threads of the adapter may hand over files meanwhile
             expected, self._expected = self._expected, {}
         for path, one in expected.items():
             reading = _readings.get(path)
@@ -201,6 +202,7 @@ def watching() -> Iterator[Callable[[], None]]:
 
     def again() -> None:
         nonlocal modules
+        # nothing was imported since the last call
         if len(sys.modules) == modules:
             return
         modules = len(sys.modules)

@@ -118,6 +118,7 @@ class BoxTable:
             raise CannotWrapError(
                 f"{name}: none of the {len(docs)} docs asked has boxes that can be used, others of {base} have; raise --limit"
             )
+        # what stands after the colon differs from doc to doc
         faults = Counter(doc.fault.partition(":")[0] for doc in docs if doc.fault)
         if faults:
             kind, count = faults.most_common(1)[0]
@@ -148,6 +149,7 @@ def _columns(rows: Any, names: tuple[str, ...]) -> Any:
     columns = getattr(rows, "column_names", None)
     if not isinstance(columns, list) or not hasattr(rows, "select_columns"):
         return rows
+    # a name may be of a field inside a column: ``meta.boxes``
     kept = [
         name
         for name in dict.fromkeys(part for name in names for part in (name, name.partition(".")[0]))
@@ -184,6 +186,7 @@ class BoxedImages:
             return facts.problem or "no image"
         own = facts.stored
         size = self.size(doc_id)
+        # boxes are in pixels of the stored image
         if own and size not in own:
             shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
             return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"

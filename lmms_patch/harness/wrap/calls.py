@@ -26,6 +26,7 @@ Aggregation = Callable[[list[Any]], Any]
 
 def one_line(error: BaseException) -> str:
     """Return an exception as a single line; for the host's ``RetryError``, the exception behind."""
+    # a ``RetryError`` hides the exception of the last try
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
     return line(f"{type(error).__name__}: {error}")

@@ -213,6 +213,7 @@ def texts_of(choices: Any) -> tuple[str, ...] | None:
         if not choices.strip():
             return ()
         try:
+            # a list written as a text, as tables hold it
             choices = ast.literal_eval(choices)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return None

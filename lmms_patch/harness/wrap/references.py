@@ -251,6 +251,7 @@ class References:
                 out.setdefault("lent", []).append(
                     Lent(loan.to, loan.p, *self._elsewhere(doc_id, loan.to, scored, answers, used))
                 )
+            # only a doc that was also asked on a wrong image has both sorts of answers
             for to in made.alike.get(doc_id, ()) if wrong[0] else ():
                 both = [
                     self._elsewhere(doc_id, to, *views, used, of)

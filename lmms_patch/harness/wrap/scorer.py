@@ -197,6 +197,7 @@ class Scorer:
         plain = compat.without_retries(method)
         if plain is method or self._spec.options.allow_judge:
             return method
+        # without its retries the function is no bound method
         return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
 
     def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:

@@ -131,6 +131,7 @@ class Session:
             raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
         self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
         self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
+        # a ``_swap`` task shows wrong images alone; further kinds show some for the null
         swaps = kind.swapped or (kind.takes_null and options.null)
         self.table = VariantDocs(
             base.eval_docs,
@@ -223,7 +224,9 @@ def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str
     wanted, about = spec.options.metric, ""
     if not native:
         raise CannotWrapError(f"{spec.name}: {spec.base} reports no metric")
+    # under --predict_only the host leaves a single metric, whatever was asked
     if wanted is not None and not predict_only:
+        # only what a user wrote is refused; a shipped profile gives way
         if wanted not in native and "metric" in spec.options.given:
             raise OptionError(f"{spec.name}: {spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
         if wanted in native:

@@ -172,6 +172,7 @@ def details(
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
+    # docs were left out: estimates by the form take the place of the native aggregation
     if table.sampled and form is not None:
         native = Estimates(table, form, records)
     name = spec.kind.prefix

@@ -182,6 +182,7 @@ def said(answers: Sequence[Any], *, whole: bool = False) -> str:
         return str(losses.index(min(losses)))
     if whole:
         return str(answers[0] if answers else "")
+    # case, spaces and a final stop make no other answer
     text = " ".join(str(answers[0] if answers else "").split()).strip(" .").lower()
     if len(text) <= MOST_SAID:
         return text

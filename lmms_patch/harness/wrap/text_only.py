@@ -308,6 +308,7 @@ class TextOnly:
                 )
                 log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
             except OptionError as error:
+                # without the headline there is no number; any further grouping may be missing
                 if name == self.headline.name:
                     raise OptionError(f"{self.spec.name}: {error}") from None
                 unusable[name] = str(error)
@@ -367,6 +368,7 @@ class TextOnly:
         """
         if not hasattr(prepared, "zero_shot"):
             return None, None, None
+        # nothing is held out from a model without training: the parts only share the work
         everyone = np.arange(len(self.items))
         parts = runner(
             prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], self.headline.groups
