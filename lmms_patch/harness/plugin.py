@@ -218,6 +218,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
+    # only for a run with wrapped tasks, so that all further runs stay as they are
     if specs and (evaluator := sys.modules.get("lmms_eval.evaluator")):
         manager._lmms_patch_specs = specs
         _patch(evaluator, "simple_evaluate", _simple_evaluate)
@@ -235,6 +236,7 @@ def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) ->
     """
     from lmms_patch.harness.names import configs
 
+    # a caller from Python may leave these out
     given = SimpleNamespace(**{"task_manager": None, "limit": None, "offset": 0, **kwargs})
     try:
         for spec in getattr(given.task_manager, "_lmms_patch_specs", ()):
@@ -594,6 +596,7 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
     path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
     added = dataclasses.asdict(tracker.general_config_tracker)
     written.save(write, given["results"], path, given["samples"], added)
+    # the host pushes its own file alone
     if tracker.api and tracker.push_results_to_hub:
         _push_beside(tracker, path)
 

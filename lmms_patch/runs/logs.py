@@ -191,6 +191,7 @@ class Shared:
                 raise msgspec.ValidationError
             if decoder is _VIEW and not self._boxes:
                 part = self._lean(part)
+            # views that never come again must not fill the memory
             if len(self._read) < _KEPT:
                 self._read[key] = part
         return part

@@ -544,6 +544,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"
     ]
     mind: list[str] = list(analysis.warnings)
+    # many failed calls are told among the warnings
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
     if analysis.asked is not None:

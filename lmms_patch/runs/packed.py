@@ -83,6 +83,7 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
     places[starts] = np.arange(len(records))
     first = pa.array(places, mask=places < 0)
     try:
+        # views in another order would be read back as another record
         if any(
             [view for view in rows if view is not None] != record.every_view
             for record, rows in zip(records, views, strict=True)

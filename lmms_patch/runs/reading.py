@@ -393,6 +393,7 @@ def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IM
     out += [MARGINAL_PASS] if analysis.gate.marginal else []
     out += (
         [WITHOUT_WIDTH]
+        # such an interval of an earlier version claims to be certain
         if any(grid.index.low is not None and grid.index.low == grid.index.high for grid in sets.values())
         else []
     )

@@ -465,6 +465,7 @@ def view_at_odds(view: View) -> str:
         rows, columns = shape(view.kind, n)
         if view.cell != row * columns + col + 1 or row >= rows or col >= columns:
             return "cell must be the number of the cell in its row and column, row by row from 1"
+    # a window has no number: its row and column count half cells
     if view.kind == "window":
         if view.n is None or view.row is None or view.col is None:
             return "n, row or col is missing"

@@ -113,6 +113,7 @@ def read_json(path: Path) -> dict[str, Any]:
             isinstance(values, dict) for values in data["results"].values()
         ):
             raise TypeError("its tasks are no objects")
+        # checked here, since readers would fail far from here
         if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
             raise TypeError(f"{odd[0]} is no object")
         if odd := [

@@ -134,6 +134,7 @@ def _batch(result: Result, schema: pa.Schema, lines: Sequence[Line]) -> pa.Recor
     docs = [_Doc(line) for line in lines]
     counts = [len(doc.views) for doc in docs]
     of_row = np.repeat(np.arange(len(docs)), counts)
+    # every row has the same task and filter: entry 0 of a dictionary of one text
     one = pa.array(np.zeros(len(of_row), np.int32))
     columns = {
         "task": pa.DictionaryArray.from_arrays(one, texts([result.task])),

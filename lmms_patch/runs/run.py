@@ -429,6 +429,7 @@ def read(path: Path) -> Run:
     about["objects"] = _object(data.get("lmms_patch"))
     return Run(
         Path(path),
+        # without secrets, which arguments of a model may hold
         _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),
         adapter,
         arguments(_arguments(config.get("model_args"))),
@@ -448,6 +449,7 @@ def _results(run: Run) -> Iterator[Result]:
     changed = "the file was changed or written by another program"
     for task, config in run.configs.items():
         described = _description(config)
+        # a task of the harness, or one without results
         if described is None or task not in run.written:
             continue
         schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
@@ -471,9 +473,11 @@ def _results(run: Run) -> Iterator[Result]:
             details: Mapping[str, Any] = own if isinstance(own, dict) else {}
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
+            # numbers of a later version may mean something else
             if (version := (details.get("made") or {}).get("numbers") or 0) > NUMBERS:
                 said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
                 raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
+            # for every reader, numbers that are no longer computed are left out here
             details = gone.of_magic(details)
             # the object's plain numbers are metrics too; a column of the same name wins
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
@@ -573,6 +577,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
             )
             if needed
         ]
+        # a run without arguments must have a name too, beside runs with some
         more = ", ".join(part or "default" for part in parts)
         out[model, adapter, args] = f"{model} ({more})" if more else model
     return unique(out)

@@ -115,6 +115,7 @@ def checked(result: Result) -> list[Record] | None:
     path = _beside(result)
     if path is None:
         return None
+    # whatever is wrong with the file, the log has the records
     with contextlib.suppress(_UnfitError, OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         found = packed.unpack(_read(path, result, list(packed.COLUMNS), checked=True))
         return found if len(found) == result.docs else None
@@ -183,6 +184,7 @@ def _write(results: Sequence[Result], *, same: bool) -> Path:
     """
     first = results[0]
     log = sample_log(first.run.path, first.task)
+    # each batch becomes a row group, so the groups of a result are known beforehand
     groups = [0, *itertools.accumulate(math.ceil(result.docs / BATCH) for result in results)]
     filters = [
         {
@@ -266,6 +268,7 @@ def _footer(whole: bytes | memoryview) -> int:
     Raises:
         _UnfitError: the file does not begin and end as a Parquet file does.
     """
+    # a Parquet file ends with the length of its footer and the word PAR1
     footer = len(whole) - _TAIL - int.from_bytes(whole[-_TAIL:-4], "little")
     if whole[:4] != _MAGIC or whole[-4:] != _MAGIC or footer < len(_MAGIC):
         raise _UnfitError("it is cut, or no Parquet file")
@@ -336,6 +339,7 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
         raise _UnfitError("its records were not compared with the results file")
     if not file.schema_arrow.equals(schema_of(result, packed=True)):
         raise _UnfitError("its columns are not those of this version of lmms-patch")
+    # ``_is_of_log`` finds the docs by their first views
     needed = list(dict.fromkeys([*columns, "doc_id", "view"]))
     found = file.read_row_groups(range(*own[0]["groups"]), columns=needed).replace_schema_metadata(None)
     if not _is_of_log(found, result):

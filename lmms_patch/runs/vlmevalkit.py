@@ -131,6 +131,7 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
     with zipfile.ZipFile(path) as parts:
         if sum(part.file_size for part in parts.infolist()) > _MAX_BYTES:
             raise RecordError(f"{path}: larger than 1 GiB when it is unpacked, so no table of results")
+    # read_only: the sheets are not held in memory as a whole
     book = load_workbook(path, read_only=True, data_only=True)
     try:
         sheets = {sheet.title: _filled(sheet) for sheet in book.worksheets}
@@ -193,6 +194,7 @@ def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
     table = csv.DictReader(text, delimiter=mark)
     _check_names(path, table.fieldnames or ())
     rows = list(table)
+    # the csv module puts cells beyond the head under None, and fills missing cells with None
     if odd := next((number for number, row in enumerate(rows, 1) if None in row or None in row.values()), None):
         raise RecordError(
             f"{path}: row {odd} has more or fewer cells than the head; the file is cut, or of another form"

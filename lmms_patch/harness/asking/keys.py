@@ -113,6 +113,7 @@ class Digests:
         doc_id, number = divmod(int(view), self._table.most)
         shown = self._table.views_of(doc_id)[number]
         docs = [self._of(doc_id)]
+        # a view on a wrong image depends on the donor's images too
         if shown.swapped and (donor := self._table.wrong_image_of(doc_id)) is not None:
             docs.append(self._of(donor))
         frames = f" {self._table.shelf.sampling}" if self._table.shelf.shows_clips else ""

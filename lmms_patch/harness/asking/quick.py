@@ -72,8 +72,10 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
     function = session.metrics.native[metric]
     if declared:
         return forms.FORMS[declared]
+    # the host knows a standard error for its plain means
     if compat.has_stderr(function):
         return forms.MEAN
+    # an aggregation that writes or asks must not be tried
     if effects(function):
         return None
     items = session.references.items(docs[:_TRIED])
@@ -275,6 +277,7 @@ class Quick:
                     wanted = None
                 self._note()
             wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
+        # the first rank alone knows how every doc was asked
         told = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
         asked = {doc_id: Asked(**how) for doc_id, how in told.items()}
         numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
@@ -293,6 +296,7 @@ class Quick:
             for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))
         }
         clusters = np.array([names[unit] for unit in units], np.intp)
+        # a draw by the doc alone, so that every run and every rank draws the same
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
         scored = [session.references.marks(doc.doc_id) for doc in docs]
         # a gold that earns nothing shows nothing
@@ -363,6 +367,7 @@ class Quick:
         """Return how each doc was asked, in the form of records, by doc id."""
         out: dict[int, dict[str, Any]] = {}
         for i, doc_id in enumerate(self._evaluated):
+            # a doc that was certain to be asked needs no expectation
             sure = bool(asking.p[i].min() == 1)
             grids = [str(n) for n in self._spec.grids]
             guesses: dict[str, Any] = (

@@ -203,6 +203,7 @@ class Asker:
             return self._in_portions(model, kind, requests)
         # reversed, so that of the copies of a request, as the host pads with, the first stays
         own = {_place(request): request for request in reversed(requests)}
+        # the host hands its arguments over before it scores, but answers are scored here already
         if task.args is None:
             task.args = self._cli
         asking, answers = task.quick(list(reversed(own.values())), ranks), dict[Place, Any]()

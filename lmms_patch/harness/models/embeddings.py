@@ -84,6 +84,7 @@ class Embedder:
         Texts of about the same length share a batch, so that little is padded.
         """
         tokens = self._tokenizer(list(texts), truncation=True, max_length=self._most, padding=False)["input_ids"]
+        # a text without tokens keeps its vector of zeros
         order = sorted((i for i in range(len(texts)) if tokens[i]), key=lambda i: len(tokens[i]))
         out = np.zeros((len(texts), self._dimensions), np.float32)
         for start in range(0, len(order), self._batch):

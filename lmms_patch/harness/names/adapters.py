@@ -185,6 +185,7 @@ def _classes(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[tup
         return
     yield file, node
     for base in node.bases:
+        # a base of another form, such as ``module.Class``, is not followed
         if isinstance(base, ast.Name):
             yield from _classes(*imported.get(base.id, (module, base.id)), seen)
 
@@ -249,6 +250,7 @@ def _fetches_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tu
     inside = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Subscript)}
     for one in ast.walk(function):
         if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and (depth := _depth(one)):
+            # ``task_dict[task][split][doc_id]``
             if depth == 3:
                 yield ("by number" if _is_number(one.slice) else "otherwise"), one.lineno
             elif depth == 2 and id(one) not in inside:

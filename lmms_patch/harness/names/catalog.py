@@ -191,6 +191,7 @@ def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
     if not leaves:
         return "no", "it has no member that lmms-eval knows"
     verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
+    # a group wraps only as well as its worst member
     worst = next(v for v in ("no", "judge", "data", "wraps") if any(verdict == v for verdict, _ in verdicts))
     facts, reason = next((f, r) for f, (v, r) in zip(leaves, verdicts, strict=True) if v == worst)
     return worst, f"{facts.name}: {reason}" if reason and len(leaves) > 1 else reason

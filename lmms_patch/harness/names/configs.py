@@ -304,6 +304,7 @@ def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iter
     try:
         config = read(manager, name)
     except Exception as error:
+        # a broken file must not hide the tasks beside it
         yield Facts(name, problem=f"{type(error).__name__}: {error}".splitlines()[0])
         return
     members = entry.get("task", -1) if entry["type"] == "tag" or entry.get("task", -1) != -1 else config.get("task")

@@ -236,6 +236,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+            # ``from x import y``: y may be a module of the package x
             yield from (f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names)
 
 

@@ -74,6 +74,7 @@ def write(
         config["dataset_kwargs"] = {**(config.get("dataset_kwargs") or {}), "revision": revision}
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
+    # only now, when all is checked
     folder.mkdir(parents=True, exist_ok=True)
     copies.make()
     files.write(folder / "pruned_filter.py", Path(pruned_filter.__file__).read_bytes())

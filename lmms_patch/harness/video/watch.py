@@ -263,6 +263,7 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
             _note(path, _reading_in(found))
         return found
 
+    # a mark, so that the function is not replaced a second time
     read.__dict__["__watched__"] = True
     return read
 

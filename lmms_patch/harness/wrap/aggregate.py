@@ -84,6 +84,7 @@ class Aggregations:
 
     def _made(self) -> dict[str, Aggregation]:
         """Make the functions of a run; the records of the run tell which native aggregations can be called."""
+        # first: the host calls them in this order, and the numbers of all the rest come from the records
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
             for m in self.native:

@@ -54,6 +54,7 @@ class ClipFiles:
                 self, key, clip, view, min_cell=self._min_cell, seed=seed, batch=self.batch, lost=self.watch.lose
             )
         except (OptionError, RecordError) as error:
+            # an adapter may take the exception for a failed call: ``forget`` then ends the run
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))

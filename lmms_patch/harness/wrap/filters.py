@@ -47,6 +47,7 @@ def apply_filters(
     failed: list[tuple[Instance, str]] = []
     for inst in instances:
         if inst.request_type == "loglikelihood":
+            # the host has made a text of the pair
             inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
         if why := _failure(inst, adapter):
             failed.append((inst, why))

@@ -116,6 +116,7 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     if key is None:
         return DROP
     source = part[key]
+    # OpenAI's form: ``{"image_url": {"url": ...}}``
     nested = kind in ("image_url", "video_url") and isinstance(source, Mapping) and "url" in source
     medium = source["url"] if nested else source
     video = kind.startswith("video")

@@ -146,6 +146,7 @@ class OrderTable:
         if not turn or self._messages:
             return out
         prompt, moved = (self.of(doc_id).orders[which].prompt() for which in (0, turn))
+        # examples may stand before the doc's prompt
         if not isinstance(out[0], str) or not out[0].endswith(prompt):
             raise CannotWrapError(
                 f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt"

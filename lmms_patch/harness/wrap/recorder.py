@@ -113,6 +113,7 @@ class Recorder:
             raise CannotWrapError(f"{self._spec.name}: a doc without a number cannot be scored; take it from eval_docs")
         every = self._table.views_of(doc.doc_id)
         numbers = self._requests.numbers_of(doc.doc_id)
+        # a doc that nothing was asked of keeps the requests of its first view (``WrappedTask.take``)
         results = results if numbers else []
         if numbers and len(results) % len(numbers):
             raise CannotWrapError(

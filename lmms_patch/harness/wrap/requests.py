@@ -78,6 +78,7 @@ class Requests:
         """Return a native request for a view."""
         doc_id = native.doc_id
         arguments = list(native.arguments)
+        # adapters read the doc id in the fourth place
         if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
             raise CannotWrapError(
                 f"{self._spec.name}: {self._spec.base} builds its requests in a form that lmms-patch does not know"

@@ -121,6 +121,7 @@ class Scorer:
         if failed and (not first or None in map(native_answer, got)):
             return ScoredView(view, failed=failed)
         scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+        # without scalars: a failed call has no score
         return ScoredView(view, scored.items, failed=failed) if failed else scored
 
     def _in_own_stream(

@@ -231,6 +231,7 @@ class Shelf:
 
         Where an image cannot be loaded, that is noted, and what is shown has grey images.
         """
+        # a doc that could not be shown once is not tried again
         payload, facts = None, self.of(doc_id)
         if not facts.unreadable:
             try:

@@ -339,6 +339,7 @@ class TextOnly:
             )
             return asked[0]
 
+        # the golds are shuffled only if the test comes to need them
         if shuffles:
             p_beyond_kinds(found, cluster_of(self.items), has_many_categories(self.items), null)
         return asked[0] if asked else None
