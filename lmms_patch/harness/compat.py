@@ -217,7 +217,7 @@ def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:
 
 
 def at_odds(wrong: list[str]) -> HostError:
-    """Return the refusal of a host without all we need: both versions, what is wrong, and what to type."""
+    """Return the error for a host that lacks what we need: both versions, what is wrong, and what to type."""
     said = filter(None, [version_at_odds(host_version()), *wrong])
     return HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(said)}; type: {INSTALL}")
 
@@ -240,7 +240,7 @@ def version_at_odds(installed: str) -> str:
 
 
 def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
-    """Say why a function of the host is unlike the function we replace or call; "" where alike.
+    """Say how a function of the host differs from the function that we replace or call; "" where it does not.
 
     Parameters added at the end do no harm.
 
@@ -362,7 +362,7 @@ class Lost(str):
     why: str
 
     def __new__(cls, why: str) -> Lost:
-        """Return an empty text with the reason for its emptiness."""
+        """Return an empty text with the reason why it is empty."""
         made = super().__new__(cls, "")
         made.why = why
         return made

@@ -413,7 +413,7 @@ def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 def _surviving(aggregation: Any) -> Callable[..., Any]:
-    """Return a group's aggregation with None in place of an error, and where a member has no number."""
+    """Return a group's aggregation that gives None, not an error, where a member has no number or pooling fails."""
     # a nested group passes here once for each group around it; wrap its aggregation only once
     already = isinstance(aggregation, functools.partial) and aggregation.func is _pool
     return aggregation if already else functools.partial(_pool, aggregation)
@@ -726,7 +726,7 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
 
 
 def _is_failure(adapter: str, stored: str) -> bool:
-    """Return whether a cache entry, JSON of the host, is a failed call."""
+    """Return whether a cache entry (JSON, as the host writes it) is a failed call."""
     try:
         return bool(compat.failure(json.loads(stored), adapter))
     except ValueError:

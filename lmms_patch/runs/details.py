@@ -400,7 +400,7 @@ class Objects(Struct, kw_only=True):
 
 
 def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
-    """Say what of a task differs from our way of writing; empty where nothing does.
+    """Say what of a task is not as we write it; empty where all is.
 
     Args:
         described: ``configs.<task>.lmms_patch``.

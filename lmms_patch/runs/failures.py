@@ -98,7 +98,7 @@ def _ask_again(text: str) -> str:
 
 
 def told_of(analysis: Analysis | None) -> list[str]:
-    """Return an analysis's sentences about answers less than whole and scored: failed, unscored, unfinished, unread."""
+    """Return the sentences of an analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
     if analysis is None:
         return []
     said = [line for line in analysis.warnings if _NO_VALUE in line or _CUT in line or _UNREAD in line]

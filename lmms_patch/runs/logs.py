@@ -162,7 +162,7 @@ class Shared:
         return self._known_parts(record)
 
     def known(self, record: Record) -> Record:
-        """Return a record with earlier equal parts in place of its parts.
+        """Return a record whose parts are replaced by equal parts of earlier records.
 
         Views are replaced only where boxes are not kept.
         """
@@ -173,7 +173,7 @@ class Shared:
         return self._known_parts(record)
 
     def _known_parts(self, record: Record) -> Record:
-        """Return a record with earlier equal parts in place of its parts, but for its views and baselines."""
+        """Replace the parts of a record by equal parts of earlier records, but for its views and baselines."""
         for name in ("task", "base", "stratum", "answer"):
             one = getattr(record, name)
             setattr(record, name, self._known.setdefault(one, one))

@@ -32,7 +32,7 @@ COLUMNS: dict[str, pa.DataType] = {"record.view": SHARED_TEXT, "record.alike": S
 
 
 class _Alike(Struct, omit_defaults=True):
-    """The parts of a record alike in many docs."""
+    """The parts of a record that many docs have alike."""
 
     schema: Any
     task: str
@@ -47,7 +47,7 @@ class _Alike(Struct, omit_defaults=True):
 
 
 class _Own(Struct, omit_defaults=True, kw_only=True):
-    """The parts of a record of a doc alone.
+    """The parts of a record that a doc has alone.
 
     ``count`` is the number of views on the doc's image, ``wrong_image`` is without its views.
     """
@@ -69,7 +69,7 @@ _VIEW, _ALIKE, _OWN = msgspec.json.Decoder(View), msgspec.json.Decoder(_Alike), 
 
 
 def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> dict[str, pa.Array]:
-    """Return the columns of some docs; all null where a record does not fit into JSON as we write.
+    """Return the columns of some docs; all null where JSON as we write it cannot hold a record.
 
     Args:
         records: of the docs.

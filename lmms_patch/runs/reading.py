@@ -160,7 +160,7 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
 
 
 def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where all is below.
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
 
     Args:
         low: its lower end.

@@ -154,7 +154,7 @@ class Run:
         return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
-        """Return the aggregation of a native metric, as named by a task's config; None without a name."""
+        """Return the aggregation of a native metric as a task's config names it; None where it names none."""
         listed = self.configs[task].get("metric_list")
         named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
         return next((one.get("aggregation") for one in named if one.get("metric") == metric), None)
@@ -584,7 +584,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
 
 
 def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "all") -> str:
-    """Return the lmms-eval command to ask a model for some tasks, with results and sample logs written.
+    """Return the lmms-eval command that asks a model for some tasks, and writes results and sample logs.
 
     Args:
         adapter: the model, as ``--model`` takes it.
@@ -745,7 +745,7 @@ def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Itera
 
 
 def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
-    """Check names against the keys of a fingerprint.
+    """Refuse names that are not keys of a fingerprint.
 
     Raises:
         RecordError: a name is no key; the error lists the keys.

@@ -250,7 +250,7 @@ def _seal(path: Path) -> None:
 
 
 def _check_seal(whole: memoryview) -> None:
-    """Refuse a file with a byte changed since its writing.
+    """Refuse a file of which a byte was changed since it was written.
 
     Raises:
         _UnfitError: a byte was changed, or lmms-patch did not write the file.

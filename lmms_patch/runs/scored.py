@@ -68,7 +68,7 @@ class Baseline:
     scores: Mapping[str, Scalar]
 
     def record(self) -> record.Baseline:
-        """Return the answer in the form for a record; items equal to their scalar are left out."""
+        """Return the answer as a record holds it; items that equal their scalar are left out."""
         # an item that is its own scalar would be logged twice
         items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
         return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
@@ -127,7 +127,7 @@ class WrongImage:
     said: tuple[str, ...] = ()
 
     def record(self, first_only: bool) -> record.WrongImage:
-        """Return the wrong image in the form for a record.
+        """Return the wrong image as a record holds it.
 
         Args:
             first_only: only the first image of a doc was cut.
@@ -140,7 +140,7 @@ class WrongImage:
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """The views of a doc, and everything else for its record.
+    """All views of a doc, and everything else that its record says.
 
     Attributes:
         task: the wrapped task's name.
@@ -229,7 +229,7 @@ def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
 
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
-    """Return a scored view in the form for a record; a failed call has no items."""
+    """Return a scored view as a record holds it; a failed call has no items."""
     return record.View(
         **_where(scored.view, tuple(sizes)),
         scores=plain(scored.scores),

@@ -48,7 +48,7 @@ def estimates(tree: Any, path: str = "") -> Iterator[tuple[str, Estimate]]:
 
 
 def written_by(tree: Any) -> int:
-    """Return the first version (``numbers.NUMBERS``) able to write a tree, judged by the fields which say something."""
+    """Return the first version (``numbers.NUMBERS``) that can have written a tree, by the fields that say something."""
     late = getattr(tree, "LATE", {})
     versions = (
         max(late[name] if late.get(name) and part else 0, written_by(part)) for name, part in parts(tree).items()

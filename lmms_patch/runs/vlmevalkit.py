@@ -203,7 +203,7 @@ def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
 
 
 def _typed(text: str) -> Any:
-    """Return a text as truth value, None or number if Python and pandas would have written these so; else unchanged."""
+    """Return a text as the number, truth value or None that Python and pandas write so; any other text as it is."""
     if text in ("True", "False"):
         return text == "True"
     if text.lower() == "nan":

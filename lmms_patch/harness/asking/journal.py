@@ -182,7 +182,7 @@ class Journal:
         return db
 
     def _is_at_home(self, file: Path) -> bool:
-        """Return whether a journal file still lies where a run made the file.
+        """Return whether a journal file still lies in the folder that it was made in.
 
         True where the file does not say, or cannot be read (``find`` names it).
         """

@@ -203,7 +203,7 @@ class Judge:
         return (Verdict(None, "", error, raw, False, model),) * inquiry.count
 
     def _sent(self, text: str) -> tuple[str, str]:
-        """Send a question, again after passing failures, and return the reply and the answering model.
+        """Send a question, with retries, and return the reply and the name of the model that answered.
 
         Raises:
             _GivenUpError: no reply came, or nothing is asked any more.
@@ -244,7 +244,7 @@ class Judge:
         return float(min(self.settings.backoff * 2**attempt, _LONGEST_PAUSE))
 
     def _once(self, text: str) -> tuple[str, str]:
-        """Send a single request, and return the reply and the answering model.
+        """Send a single request, and return the reply and the name of the model that answered.
 
         Raises:
             _FilteredError: the reply refuses the question.
@@ -370,7 +370,7 @@ def _warn(line: str) -> None:
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> Any:
-    """Return the result of ``work``, if in time. A server which sends a little now and then is not waited for.
+    """Return the result of ``work`` if it comes in time; do not wait for a server that sends a little now and then.
 
     Raises:
         TimeoutError: ``work`` took too long; its thread is left behind.

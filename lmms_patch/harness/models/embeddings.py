@@ -198,7 +198,7 @@ def _pooling_file(asked: Pretrained) -> Path | None:
 
 
 def _most_tokens(tokenizer: Any, config: Any) -> int:
-    """Return the most tokens of a text: the tokenizer's limit, or without a limit the number of the model's positions."""
+    """Return how many tokens a text may have: the tokenizer's limit, else the number of the model's positions."""
     if tokenizer.model_max_length < _MOST_TOKENS:
         return int(tokenizer.model_max_length)
     # some models count positions from 2

@@ -90,7 +90,7 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
 
 def _check_files(folder: Any) -> None:
-    """Refuse a user's folder with a task file the host cannot read.
+    """Refuse a folder of the user with a task file that the host cannot read.
 
     Why: the host's index stops at the first file that it cannot read, and does not name it.
 
@@ -218,7 +218,7 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
 
 
 def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the entries of all names with a given pattern.
+    """Return the entries of all names that match a pattern.
 
     Args:
         manager: the host's task manager.

@@ -71,7 +71,7 @@ class Facts:
 
 
 def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
-    """Return the facts in a task's config, read in simple mode."""
+    """Return what a task's config shows; the config is read in simple mode."""
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
@@ -187,7 +187,7 @@ _UNFIT = {
 
 
 def fitting(spec: WrapSpec) -> frozenset[str]:
-    """Return the media a kind can cut."""
+    """Return the media that a kind of task can cut."""
     kind = spec.kind
     return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
 
@@ -277,7 +277,7 @@ _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_downlo
 
 
 def without_videos(manager: Any, name: str) -> dict[str, Any]:
-    """Return changes to a task's config with which its videos are not downloaded.
+    """Return the changes to a task's config that keep its videos from being downloaded.
 
     Empty for a group or a task without videos.
 
@@ -354,7 +354,7 @@ def marker_of(config: Mapping[str, Any]) -> str:
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
-    """Refuse a base when configs show a reason. Nothing is loaded for the check.
+    """Refuse a base if its config shows that it cannot be wrapped. No data or module is loaded for this.
 
     Raises:
         CannotWrapError: one line that names the task and the reason.
@@ -388,7 +388,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
 
 def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
-    """Refuse options of ``_quick`` and ``exit`` at odds with configs and the command line.
+    """Refuse options of ``_quick`` and ``exit`` that contradict the configs or the command line.
 
     Args:
         manager: the host's.
@@ -430,7 +430,7 @@ def _may(facts: Facts, spec: WrapSpec) -> bool:
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
-    """Refuse a model unable to answer a kind of wrapped task, before the model is loaded.
+    """Refuse a model that cannot answer a kind of wrapped task, before the model is loaded.
 
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.

@@ -70,7 +70,7 @@ class _Value:
         return _Value(words=self.words, text=True, certain=False)
 
     def shown(self) -> Shown:
-        """Return the media behind the value."""
+        """Return the media that the value stands for."""
         guessed = {_medium_named(self.words)} if self.text or self.field else set()
         if not self.text and "clip" in guessed:
             # a field that is handed over as it is: the dataset may have decoded the video
@@ -359,7 +359,7 @@ class _Scope:
         return self._made_of(node)
 
     def _made_of(self, node: ast.expr) -> _Value:
-        """Return the possible values of an expression which makes something of its parts."""
+        """Return what an expression may be that is built of parts, such as a sum, a call or a dictionary."""
         if isinstance(node, ast.BinOp):
             both = _union([self.value(node.left), self.value(node.right)])
             of_text = any(
@@ -478,7 +478,7 @@ class _Scope:
         return _Value(value.media, words, value.text, value.field, certain=value.certain and single)
 
     def _local_import(self, name: str) -> tuple[str, str] | None:
-        """Return the file and the name behind a name imported inside this function; None for no such import."""
+        """Return the file and the original name of a name imported inside this function; None where it is not."""
         for node in own_nodes(self._function):
             if isinstance(node, ast.ImportFrom):
                 alias = next((one for one in node.names if (one.asname or one.name) == name), None)

@@ -182,7 +182,7 @@ class Copies:
         self._roots.append(self.home.resolve())
 
     def module(self, path: Path, root: Path) -> str:
-        """Add a module, with the modules and files beside which its code needs. Return its place in the task folder."""
+        """Add a module, and the modules and files beside it that its code needs. Return its place in the task folder."""
         place = self._place(path, root)
         # modules may import each other
         if place in self.files:
@@ -223,7 +223,7 @@ class Copies:
         return f"base{number if number > 1 else ''}/{path.relative_to(root).as_posix()}"
 
     def make(self, docs: bool = True) -> None:
-        """Copy the files; ``docs``: also the files with docs."""
+        """Copy the files; with ``docs`` also the files that hold docs."""
         for place, path in self.files.items():
             if docs or place not in self.data_files:
                 files.write(self.folder / place, path.read_bytes())

@@ -104,7 +104,7 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
 def try_out(
     base: str, keys: Sequence[str], include_path: str | os.PathLike[str] | None = None, key: str | None = None
 ) -> None:
-    """Write the task of all docs to a temporary folder, to refuse before the work what ``write`` would refuse.
+    """Write the task of all docs to a temporary folder: what ``write`` would refuse is refused before the work.
 
     Raises:
         PatchError: see ``write``.

@@ -79,7 +79,7 @@ def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None 
 
 
 def _check_form(base: str, evaluated: pruned_task.Evaluated, config: Mapping[str, Any], copy: bool) -> None:
-    """Refuse a filter over files of this machine, and a copy with something missing.
+    """Refuse a filter over files of this machine, and a copy that would lack something.
 
     Say what is possible instead, if anything is.
     """

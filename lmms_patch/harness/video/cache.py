@@ -172,7 +172,7 @@ class Cache:
 
 
 def _remove(folder: Path, process: int) -> None:
-    """Remove a folder, unless this process is a fork of the folder's maker."""
+    """Remove a folder, but not in a forked child: the folder is its parent's."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -231,7 +231,7 @@ def written(
 
 
 def holds(path: object) -> bool:
-    """Return whether a path, or a ``file://`` address, is of a file from ``written``."""
+    """Return whether a path, or a ``file://`` address, names a file that ``written`` wrote."""
     if not _cache.cache_info().currsize or not isinstance(path, (str, os.PathLike)):
         return False
     return Path(str(path).removeprefix("file://")).parent == _cache().folder

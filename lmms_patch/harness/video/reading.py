@@ -267,7 +267,7 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
 
 
 def _key_before(keys: Sequence[int], pts: Sequence[int], position: int) -> int:
-    """Return the position of the last key frame both stored and shown no later than a packet."""
+    """Return the position of the last key frame that is both stored and shown no later than a packet."""
     last = bisect.bisect_right(keys, position) - 1
     return next((key for key in reversed(keys[: last + 1]) if pts[key] <= pts[position]), 0)
 

@@ -106,11 +106,11 @@ class Watch:
     _lock: Any = field(default_factory=threading.Lock)
 
     def hear(self) -> None:
-        """Note a written view with a sound."""
+        """Note that a written view has a sound."""
         self.heard = True
 
     def expect(self, path: str, expected: Expected) -> None:
-        """Note a file as handed to the adapter, with the frames to expect."""
+        """Note that a file is handed to the adapter, and which frames to expect."""
         with self._lock:
             self._expected[path] = expected
 
@@ -248,7 +248,7 @@ def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
 
 
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a reader like the original, which notes what was read.
+    """Return a reader that reads as the original does, and notes what it read.
 
     A failure to understand what was read is no failure to read.
     """
@@ -269,7 +269,7 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a chooser of frames like ``choose``, which takes all frames of a short video where ``choose`` refuses (as in transformers)."""
+    """Return a chooser of frames like ``choose`` that takes all frames of a short video where ``choose`` refuses it (as in transformers)."""
 
     @functools.wraps(choose)
     def chosen(metadata: Any, **kwargs: Any) -> Any:

@@ -117,7 +117,7 @@ class Aggregations:
 
     @staticmethod
     def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
-        """Return a function of the items which ignores them: the records are known already.
+        """Return a function of the items that ignores them: the records are known already.
 
         Why so plain: the host looks at an aggregation's signature and name.
         """
@@ -258,6 +258,6 @@ class Aggregations:
         return self._ledger.full_and_cells(metric, n)[1]
 
     def _drop(self, metric: str, n: Key) -> float | None:
-        """Return FIP − M over the items of the cell with the most harm when hidden."""
+        """Return FIP less M over the items of the cell that hurts most when it is hidden."""
         full, hidden = self._ledger.full_and_cells(metric, n)
         return None if full is None or hidden is None else full - hidden

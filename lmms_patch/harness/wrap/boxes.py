@@ -77,7 +77,7 @@ class BoxTable:
         )
 
     def why_none(self, doc_id: int, name: str, size: Size) -> str:
-        """Say why the boxes of a set make no view of an image they fit; "" where they do."""
+        """Say why the boxes of a set make no view of an image, though they fit; "" where they make one."""
         found = hide(self.boxes(doc_id), name, size) if self._hides else ""
         return found if isinstance(found, str) else ""
 
@@ -144,7 +144,7 @@ class BoxTable:
 
 
 def _columns(rows: Any, names: tuple[str, ...]) -> Any:
-    """Return the rows with only the columns of some fields, where columns can be left out."""
+    """Return the rows with only the columns of some fields, if the dataset can leave columns out."""
     # the columns left out may hold images, which reading a row decodes
     columns = getattr(rows, "column_names", None)
     if not isinstance(columns, list) or not hasattr(rows, "select_columns"):
@@ -193,10 +193,10 @@ class BoxedImages:
         return misfit(self._boxes.boxes(doc_id), size, self._cutting.min_side)
 
     def size(self, doc_id: int) -> Size:
-        """Return the size of the image under the boxes."""
+        """Return the size of the image that the boxes lie on."""
         sizes = self._shelf.sizes(doc_id)
         return sizes[self.place(sizes)]
 
     def place(self, images: Sequence[Any]) -> int:
-        """Return the place of the image under the boxes, among the doc's images."""
+        """Return which image of the doc the boxes lie on."""
         return len(images) - 1 if self._cutting.boxes_on_last else 0

@@ -25,7 +25,7 @@ Aggregation = Callable[[list[Any]], Any]
 
 
 def one_line(error: BaseException) -> str:
-    """Return an exception as a single line; for the host's ``RetryError``, the exception behind."""
+    """Return an exception as a single line; of the host's ``RetryError``, the exception that it hides."""
     # a ``RetryError`` hides the exception of the last try
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
@@ -133,7 +133,7 @@ class Again:
             return call_native(self.native, copied(items), args)
 
     def of_one(self, item: Any) -> Any:
-        """Return M of a single item, the last way to a scalar; None where M fails."""
+        """Return M of a single item, as the last way to get a scalar; None where M fails."""
         try:
             return self([item])
         except Exception:

@@ -48,7 +48,7 @@ class ClipFiles:
             )
 
     def write(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
-        """Return the path of a file with a view of a clip."""
+        """Return the path of a file that holds a view of a clip."""
         try:
             path, frames = written(
                 self, key, clip, view, min_cell=self._min_cell, seed=seed, batch=self.batch, lost=self.watch.lose

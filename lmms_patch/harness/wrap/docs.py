@@ -34,7 +34,7 @@ _IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 
 
 class ViewId(int):
-    """An int, ``doc · V + view``, with a reference to its table in this process.
+    """An int, ``doc · V + view``, that knows its table in this process.
 
     V is the largest number of views of a doc.
 

@@ -75,7 +75,7 @@ def as_the_host_will(
     config: Any,
     cli: Any,
 ) -> None:
-    """Filter answers before the host does, with all the host does: reasoning is stripped before or after the filters.
+    """Filter answers before the host does, in the host's way: reasoning is stripped before or after the filters.
 
     Args:
         instances: as in ``apply_filters``.
@@ -138,7 +138,7 @@ def _failure(inst: Instance, adapter: str) -> str:
 
 
 def _can_be_filtered(inst: Instance) -> bool:
-    """Return whether a request has a response fit for filters."""
+    """Return whether a request has a response that filters can read."""
     if not inst.resps or inst.resps[0] is None:
         return False
     return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))

@@ -75,7 +75,7 @@ class NativeCalls:
         """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
 
     def asked_again(self, metric: str, items: list[Any], first: float | None, start: Draws) -> str:
-        """Say why M over further items cannot be trusted; "" for no reason.
+        """Say why M over other items cannot be trusted; "" for no reason.
 
         Not trusted: an aggregation whose second call with the same items gives another number.
 

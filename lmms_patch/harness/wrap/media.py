@@ -23,7 +23,7 @@ from lmms_patch.errors import CannotWrapError
 
 
 class UnreadableError(CannotWrapError):
-    """An unloadable image: its file is missing, truncated, or not an image."""
+    """An image that cannot be loaded: its file is missing, truncated, or not an image."""
 
 
 DROP = object()
@@ -203,7 +203,7 @@ def to_describe(messages: list[Any], prompt: str) -> list[Any]:
 
 @dataclass(frozen=True)
 class Video:
-    """A medium a message calls a video, without further sign: bytes, or a path with an unusual ending."""
+    """A medium that a message calls a video, though nothing in it says so: bytes, or a path with an unusual ending."""
 
     medium: Any
 
@@ -296,7 +296,7 @@ def decode(medium: Any) -> Image.Image:
 
 
 def stand_in() -> Image.Image:
-    """Return a grey image to show in place of an unloadable image.
+    """Return a grey image, shown in place of an image that cannot be loaded.
 
     Why not show nothing: many adapters crash without an image.
     """

@@ -23,7 +23,7 @@ NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats)
 
 
 class Notice(NamedTuple):
-    """A line for the log, and whether to log a warning."""
+    """A line for the log, and whether it is a warning."""
 
     line: str
     warns: bool = False

@@ -156,7 +156,7 @@ class Recorder:
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _shown(self, doc: Any, views: Sequence[View]) -> Sequence[Any]:
-        """Return a doc as each view shows its options; empty where options stand unmoved."""
+        """Return a doc as each view shows it, with its options in the view's order; empty where options are not moved."""
         orders = self._table.orders
         return [] if orders is None else [orders.as_shown(doc, doc.doc_id, view.turn) for view in views]
 

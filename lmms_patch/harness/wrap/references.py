@@ -33,7 +33,7 @@ _KEPT = 200_000
 
 
 class Scores:
-    """Scores of answers made without a model, each kept for further use.
+    """Scores of answers that no model gave, each kept for further use.
 
     Args:
         scorer: the native scorer.
@@ -107,7 +107,7 @@ class References:
         self._scores = Scores(scorer, rows)
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
-        """Return the primary metric's scalar of an answer made without a model (``Scorer.score_plainly``)."""
+        """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         made = self._golds.plan
         options = len(made.answers[doc_id].options) if made is not None and made.answers[doc_id] else 0
         results = self._golds.as_results(text, options)
@@ -329,5 +329,5 @@ class References:
 
 
 def _gold_at(answer: Answer) -> int | None:
-    """Return the place of the gold among the options, from 1; None for a gold outside the options."""
+    """Return the place of the gold among the options, from 1; None where the gold is not among them."""
     return answer.options.index(answer.gold) + 1 if answer.gold in answer.options else None

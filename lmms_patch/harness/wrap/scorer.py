@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class Scorer:
-    """The native scorer of a task: scores views, and answers made without a model. Keeps nothing of a doc."""
+    """The native scorer of a task: scores views, and answers that no model gave. Keeps nothing of a doc."""
 
     def __init__(
         self, spec: WrapSpec, base: Any, metrics: Metrics, captions: Callable[[Any], Scalar] | None = None
@@ -151,7 +151,7 @@ class Scorer:
         return seeded()
 
     def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
-        """Score answers made without a model, and return whether the scorer drew random numbers.
+        """Score answers that no model gave, and return whether the scorer drew random numbers.
 
         Args:
             doc: the row.
@@ -172,7 +172,7 @@ class Scorer:
             return self._without_draws(lambda: (score(), False), seeded)
 
     def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
-        """Return the scalars of answers made without a model, by metric; empty where the scorer fails.
+        """Return the scalars of answers that no model gave, by metric; empty where the scorer fails.
 
         Made for very many calls: it sets no random stream, so the caller sets one around all of them (``own_stream``).
         """
@@ -245,7 +245,7 @@ class Scorer:
         )
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
-        """Return the index of the best cell or box by the primary metric, for each set with a use for the doc."""
+        """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
         best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
         return {key: place for key, place in best.items() if place is not None}

@@ -59,7 +59,7 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
 
 
 def not_loaded(error: BaseException) -> str:
-    """Return the line for an image or video without hope of loading, cut to ``LONGEST_FAILURE``."""
+    """Return the line for an image or video that cannot be loaded, cut to ``LONGEST_FAILURE``."""
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 

@@ -52,7 +52,7 @@ class WrongImages:
 
     @property
     def sampled(self) -> frozenset[int]:
-        """The evaluated docs also asked on a wrong image, where there is a fitting image."""
+        """The evaluated docs that are also asked on a wrong image, where a fitting image is found."""
         with self._lock:
             if self._sampled is None:
                 known = len(self._docs)
@@ -81,7 +81,7 @@ class WrongImages:
 
     @cached_property
     def digest(self) -> str:
-        """A digest (16 hex digits) of everything with a say in wrong images.
+        """A digest (16 hex digits) of everything that decides which images are wrong images.
 
         The digest goes into the task's config: with other docs in the split, the same doc id gets another wrong image.
         """
