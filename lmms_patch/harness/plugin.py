@@ -121,6 +121,7 @@ def install() -> None:
         compat.check_host("TaskManager", "ResponseCache")
         _check_cache()
     except HostError as error:
+        # nothing else is replaced, so that a run without wrapped names goes on
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
     if tuple(inspect.signature(utils.load_yaml_config).parameters) == compat.READS_TASK_FILES:
@@ -153,6 +154,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
     original = getattr(owner, name, None)
     if original is None or getattr(original, _MARK, False):
         return
+    # parameters that a later host adds are unknown here, and handed on past the replacement
     known = compat.wanted_of(owner.__name__).get(name)
     more = () if known is None else tuple(inspect.signature(original).parameters)[len(known) :]
 
@@ -195,6 +197,7 @@ def _initialize_tasks(
     """
     if isinstance(include_path, (str, os.PathLike)):
         include_path = [include_path] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
+    # before the user's folders, since the first folder that has a name wins
     ours = [str(resources.folder("tasks"))] if include_defaults else []
     return original(manager, include_path=[*ours, *map(str, include_path or [])], include_defaults=include_defaults)
 
@@ -384,6 +387,7 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
             continue
         _mend_groups(members)
         tasks = list(_tasks_in(members))
+        # the pooled name must be whole, filter included
         filters = {ensemble.name for task in tasks for ensemble in task._filters}
         if (
             any(isinstance(task, WrappedTask) for task in tasks)
@@ -536,6 +540,7 @@ def _encode(
     """
     if cache is None or isinstance(image, str):
         return original(messages, image, cache, *args, **kwargs)
+    # without the host's cache, which knows an image by its address
     encoded = original(messages, image, None, *args, **kwargs)
     # the host's key for this image: where it holds another picture, the host would have sent that picture
     address = ("obj", id(image))

@@ -252,6 +252,7 @@ def too_many(records: Sequence[Record], key: Key) -> str:
         key: the set, a point of a curve, or ``TURNS``: the full image in every order of the options.
     """
     records = [record for record in records if record.is_asked]
+    # a run that left cells out asks unsolved docs more often, and so loses them more often
     most = TOO_MANY if all(record.asked is None for record in records) else TOO_MANY_OF_A_PART
     if not records:
         return ""

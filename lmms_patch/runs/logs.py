@@ -148,6 +148,7 @@ class Shared:
             msgspec.DecodeError: it is not JSON as we write it.
             RecordError: its parts do not fit together.
         """
+        # views and baselines stay undecoded here, since equal ones are decoded once
         found = _PARTS.decode(text)
         views = [self._part(one, _VIEW) for one in found.views]
         baselines = [self._part(one, _BASELINE) for one in found.baselines]

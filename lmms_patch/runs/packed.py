@@ -132,6 +132,7 @@ def unpack(columns: pa.Table) -> list[Record]:
         ValueError: a record is not there.
     """
     views = _objects(columns["record.view"], _VIEW)
+    # a doc begins where the part stands that it has alone
     starts = np.flatnonzero(columns["record.own"].is_valid().to_numpy())
     alike = [one for one in _objects(columns["record.alike"], _ALIKE) if one is not None]
     if len(alike) != len(starts) or (len(views) and (not len(starts) or starts[0] != 0)):
@@ -143,6 +144,7 @@ def unpack(columns: pa.Table) -> list[Record]:
     ):
         own = _OWN.decode(text)
         of_doc = views[start:end]
+        # the row of a view that was left out has no view
         if None in of_doc:
             of_doc = [view for view in of_doc if view is not None]
         if own.wrong_image is not None:

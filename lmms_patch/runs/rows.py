@@ -174,6 +174,7 @@ class _Doc:
         record = line.record
         self.of_record: list[View | None] = [*record.views]
         if record.asked is not None and record.asked.unasked:
+            # where views were left out, the rows are those of a full pass all the same
             there = {(view.n, view.cell): view for view in record.views}
             self.of_record = [
                 there.get((view.n, view.cell)) for view in _full_pass(record.task_kind, tuple(record.grids))

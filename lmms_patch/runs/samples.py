@@ -231,6 +231,7 @@ def _hashed(path: Path) -> tuple[str, NDArray[np.int64]]:
 @functools.lru_cache(maxsize=1024)
 def _hashed_once(path: Path, *state: int) -> tuple[str, NDArray[np.int64]]:
     """Return what ``_hashed`` returns; computed once for each state of the file."""
+    # the hash and the ends of lines in a single pass over the file
     digest, ends, at = hashlib.sha256(), [np.zeros(0, np.int64)], 0
     with open(path, "rb") as file:
         while part := file.read(1 << 20):

@@ -137,6 +137,7 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
         sheets = {sheet.title: _filled(sheet) for sheet in book.worksheets}
     finally:
         book.close()
+    # only a sheet with a column 'index' can be the table
     tables = {
         title: rows
         for title, rows in sheets.items()
@@ -449,6 +450,7 @@ def _grids(where: str, cells: Sequence[Cell]) -> dict[int, dict[int, Cell]]:
     """
     by_size: dict[int, list[Cell]] = defaultdict(list)
     unsized = [cell for cell in cells if not cell.n]
+    # cells in a square number tell the size of their grid
     size = math.isqrt(len(unsized))
     if size * size != len(unsized):
         raise RecordError(
@@ -501,6 +503,7 @@ def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scor
         raise RecordError(f"{where}: no file of judge {asked.judge!r}; there are: {told}")
     found, seen = [], []
     for judge, path in fitting:
+        # passed over in silence, since other tables are there
         if path.suffix.lower() == ".pkl" and not asked.trust_pickle and len(fitting) > 1:
             continue
         rows = rows_of(path, asked.trust_pickle)

@@ -145,6 +145,7 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
     check_fit(spec, docs, on_wrong_images)
     pilot, null, full = pilot_of(options.pilot, docs), on_wrong_images * views, docs * views
     sizes = Counter(map(unit_of, session.golds.docs))
+    # clusters of unequal sizes are worth fewer of equal sizes
     worth = effective_clusters(list(sizes.values()))
     if options.quick and options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
         raise OptionError(
@@ -304,6 +305,7 @@ class Quick:
         known = marks[np.isfinite(marks)]
         per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(self.plan.form.name if self.plan.form else "", 1.0)
         stated = float(options.scale or per_doc) / per_doc
+        # scores are divided by full marks, so that the plan works on 0 to 1
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
         cells = cells_of(spec)
         earlier = earlier_scores(session, self._evaluated) if options.reference == "auto" else None

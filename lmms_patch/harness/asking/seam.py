@@ -239,6 +239,7 @@ class Asker:
         texts = {doc_id: compat.text_of(answer) for doc_id, answer in said.items()}
         failed = {doc_id for doc_id, text in texts.items() if compat.failure(text, self._adapter)}
         task.describe(requests, {doc_id: text.strip() for doc_id, text in texts.items() if doc_id not in failed})
+        # the full image needs no description
         first = [place for place, request in enumerate(requests) if request.metadata["view"] == 0]
         rest = [place for place in range(len(requests)) if place not in set(first)]
         able = [place for place in rest if requests[place].doc_id not in failed]
@@ -306,6 +307,7 @@ class Asker:
             while at < total:
                 # where nothing keeps answers, portions would only cost time
                 size = ranks.same(portions.size(total - at) if keeps else total)
+                # only then a reader of videos may have been imported since
                 if any(task.table.shelf.shows_clips for task in self._tasks.values()):
                     self.look_again()
                 part, began = todo[at : at + size], time.monotonic()

@@ -363,6 +363,7 @@ def asked(doc: Mapping[str, Any]) -> dict[str, str]:
         ``data``: the item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with
             the examples.
     """
+    # an item is the same in whatever order its boxes are drawn
     boxes = sorted(
         (list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True)
     )

@@ -209,6 +209,7 @@ def _digest(net: Any) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of all weights, by name."""
     digest = hashlib.sha256()
     for name, weights in sorted(net.state_dict().items()):
+        # name and shape too: the same bytes may be other weights
         digest.update(f"{name} {tuple(weights.shape)} ".encode())
         digest.update(np.ascontiguousarray(weights.cpu().numpy()).tobytes())
     return digest.hexdigest()[:16]

@@ -118,6 +118,7 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
             top : top + height, left : left + width
         ]
         vector = np.asarray(Image.fromarray(square).resize((SIDE, SIDE), Image.Resampling.BOX), float).ravel()
+        # of length 1, so that the product of two vectors tells how alike they are
         found.append((vector / np.linalg.norm(vector), left + (width - 1) / 2, top + (height - 1) / 2))
     return found
 

@@ -54,6 +54,7 @@ def hasten(encoder: Any) -> bool:
 def _hasten(encoder: Any, undo: list[Callable[[], Any]]) -> None:
     """Replace the encoder's attention and its forward pass; ``undo`` gets what takes this back."""
     AttentionInterface.register(ATTENTION, attend)
+    # noted before each change, so that a failure half-way can be undone
     undo.append(functools.partial(encoder.set_attn_implementation, encoder.config._attn_implementation))
     encoder.set_attn_implementation(ATTENTION)
     for block in encoder.blocks:

@@ -216,6 +216,7 @@ def file_of(module: str) -> Path | None:
         return None
     if not rest:
         return Path(spec.origin) if spec.origin else None
+    # a package may be spread over several folders
     for folder in spec.submodule_search_locations or ():
         place = Path(folder).joinpath(*rest)
         for file in (place.with_suffix(".py"), place / "__init__.py"):

@@ -64,6 +64,7 @@ def quietly(*, bars: bool = True) -> Iterator[None]:
     """
     import datasets
 
+    # bars that somebody has disabled must stay so afterwards
     hidden = not bars and not datasets.are_progress_bars_disabled()
     logger.disable("lmms_eval")
     if hidden:

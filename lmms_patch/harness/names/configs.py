@@ -406,6 +406,7 @@ def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
         options = options_over(facts.metadata, spec, facts.name)
         member = dataclasses.replace(spec.of(facts.name), options=options)
         if member.leaves_out:
+            # a function of the task may leave docs out, so that their number is not known
             docs = None if facts.filtered else _asked(facts.docs, limit, offset)
             check_fit(member, docs, min(options.null, docs or 0) if spec.kind.takes_null else 0)
 

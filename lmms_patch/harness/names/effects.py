@@ -155,6 +155,7 @@ def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
         path = inspect.getsourcefile(function)
     except TypeError:
         return None
+    # of a method the class, whose further methods may be reached too
     return (path, function.__qualname__.split(".")[0]) if path else None
 
 
@@ -181,6 +182,7 @@ def returns_nothing(path: str, name: str) -> bool:
         name: a function of it.
     """
     definitions = Module.of(path).defined.get(name, [])
+    # a second definition or a decorator may change what is returned
     if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef) or definitions[0].decorator_list:
         return False
     body = list(own_nodes(definitions[0]))

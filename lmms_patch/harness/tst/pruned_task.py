@@ -71,6 +71,7 @@ def write(
     copies = Copies(folder, source.parent)
     config = flat(source, copies)
     if revision is not None:
+        # the kept ids belong to this commit
         config["dataset_kwargs"] = {**(config.get("dataset_kwargs") or {}), "revision": revision}
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)

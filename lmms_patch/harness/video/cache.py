@@ -89,6 +89,7 @@ class Cache:
         self._making: dict[tuple[Hashable, Hashable], Future[Path]] = {}
         self._written = 0
         self._used = 0
+        # not ``__del__``: this is run at the end of the process too
         weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @property
@@ -145,6 +146,7 @@ class Cache:
         with self._lock:
             while self._used + len(data) > self._most:
                 self._forget(self._spare())
+            # a new number for each file, since an adapter may still hold an old path
             self._written += 1
             path = self.folder / f"{self._written}.mp4"
             files.write(path, data)

@@ -277,6 +277,7 @@ def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Itera
     container.seek(pts, stream=stream)
     started = False
     for packet in container.demux(stream):
+        # a seek may land before the key frame
         started = started or (packet.pts == pts and packet.is_keyframe)
         if started:
             yield from (frame for frame in stream.decode(packet) if frame.pts is not None and frame.pts >= pts)

@@ -86,6 +86,7 @@ class BoxTable:
         return self._count(self._of_docs[doc_id])
 
     def _count(self, doc: DocBoxes) -> int:
+        # boxes are hidden all at once: a view for each set
         return len({box.set for box in doc.boxes}) if self._hides else len(doc.boxes)
 
     @cached_property

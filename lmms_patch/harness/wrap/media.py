@@ -174,6 +174,7 @@ def with_text(messages: list[Any], view: View) -> list[Any]:
 
     Without a message of a user, nothing is added.
     """
+    # the question stands in the user's last message
     last = max(
         (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
         default=None,

@@ -174,6 +174,7 @@ class Recorder:
         mine = len(self._table.own_views_of(doc.doc_id))
         own = max(1, sum(number < mine for number in self._requests.numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
+        # the views on a wrong image stand behind those on the doc's own
         scored, answers = scored[:own], answers[:own]
         # the image of another doc is not decoded for its record
         shown = (asked := self._state.plan.asked.get(doc.doc_id)) is None or asked.steps > 0

@@ -165,6 +165,7 @@ class References:
             (doc.doc_id, self._golds.plan.answers[doc.doc_id].gold, self._scores.row(doc.doc_id))
             for doc in self._golds.docs[:_DOCS_TO_TRY]
         ]
+        # golds that earn something are in the right field
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
             return told, ""
         names = [
@@ -275,6 +276,7 @@ class References:
                     for turn, row in enumerate(self._orders.others(self._rows()[doc_id], doc_id), 1)
                 ),
             ]
+            # the scores are of a single view in all its orders, so a single place comes back
             (worst,) = (
                 scored[place]
                 for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._primary))

@@ -240,6 +240,7 @@ class Scorer:
             scored,
             key,
             metric,
+            # of hidden cells, the one that hurts most counts
             higher if self._keeps_best else not higher,
             every_order=self._spec.kind.every_order,
         )
