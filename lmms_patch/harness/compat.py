@@ -303,6 +303,7 @@ def without_retries(method: Any) -> Any:
 
     Any other method as it is.
     """
+    # the library behind ``@retry`` leaves this attribute on what it wraps
     return method.__wrapped__ if hasattr(method, "retry") and hasattr(method, "__wrapped__") else method
 
 

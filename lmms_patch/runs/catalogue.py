@@ -650,6 +650,7 @@ def documented() -> dict[str, str]:
         if not (number.columns or number.measured):
             names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
         ends = "; " * bool(sides) + ", ".join(f"`_{side}`" for side in sides)
+        # numbers of the same meaning share a row
         out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)
     return {names: said for said, several in out.items() for names in dict.fromkeys(several)}
 

@@ -81,6 +81,7 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
             }
     out: dict[str, Any] = {}
     for key, value in values.items():
+        # objects stand in the file beside
         if not _is_object(key):
             out |= {key: value, **added.get(key, {})}
     return out

@@ -341,6 +341,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
         named = source if source is not None else self.fields.get("cluster")
         if named is not None or self.tst is None or self.tst.text is None:
             return named
+        # marked, so that the number of a text is not taken for a source or cluster of the same value
         return "copies", self.tst.text
 
     @property

@@ -426,6 +426,7 @@ def read(path: Path) -> Run:
     by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
     about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in by_task}}
     about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
+    # empty in files of earlier versions
     about["objects"] = _object(data.get("lmms_patch"))
     return Run(
         Path(path),

@@ -250,6 +250,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "kind": view.kind,
         "swapped": view.swapped,
+        # a record leaves out what a view has as 0
         "n": view.n or None,
         "turn": view.turn or None,
         "gold_at": view.gold or None,
@@ -260,6 +261,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
             "cell": view.cell,
             "row": view.row,
             "col": view.col,
+            # a segment is cut in time, and has no box
             **({"boxes": boxes} if view.kind != "segment" else {}),
         }
     if view.kind == "caption":

@@ -310,6 +310,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
             min(models),
             ", ".join(f"{n} {what}" for what, n in judge.counts.items()),
         )
+    # sorted, since several ranks bring the docs in another order than one
     asked = sorted((record.id, record.asked["doc"], record.asked["prompt"]) for record in every)
     told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     return Details(

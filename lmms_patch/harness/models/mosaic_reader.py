@@ -143,6 +143,7 @@ class Reader:
 
     def answer(self, question: str, frames: Iterable[Frame]) -> str:
         """Return the answer to a question of ``mosaic_video``, as far as the frames support an answer."""
+        # a question that is answered by its text alone
         if word := re.search(r"as the word (\w+)", question):
             return str(WORDS.index(word[1])) if word[1] in WORDS else UNKNOWN
         places = self.places(frames)

@@ -365,6 +365,7 @@ class _Scope:
             of_text = any(
                 isinstance(one, (ast.Constant, ast.JoinedStr)) for one in (node.left, node.right)
             ) or isinstance(node.op, (ast.Div, ast.Mod))
+            # ``a + b`` of texts is a path, of lists a list
             return both.path() if of_text else both
         if isinstance(node, ast.JoinedStr):
             parts = [self.value(one.value if isinstance(one, ast.FormattedValue) else one) for one in node.values]
@@ -462,6 +463,7 @@ class _Scope:
 
     def _of_function(self, node: ast.Call, name: str) -> _Value:
         """Return what a call of another function may give: a function of the task's modules is followed."""
+        # an import inside the function comes before the names of the module
         imported = self._local_import(name)
         found = _definition(*imported) if imported else _definition(str(self._module.path), name)
         if not isinstance(node.func, ast.Name) or found is None or not self._depth:

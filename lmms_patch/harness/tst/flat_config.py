@@ -205,6 +205,7 @@ class Copies:
     def data(self, path: Path, root: Path) -> str:
         """Add a data file, unless large. Return its path for the YAML file."""
         if path.stat().st_size > MAX_BYTES:
+            # relative, so that file and folder can be moved together
             self.large.append(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
             return self.large[-1]
         place = self._place(path, root)

@@ -80,7 +80,7 @@ def _put_frames(out: Any, video: Any, clip: Clip) -> None:
         frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
         frame.pts, frame.time_base = number, 1 / clip.rate
         put(video.encode(frame))
-    # an encoder hands out its last packets only when it is asked for nothing more
+    # the encoder keeps its last packets until it is flushed
     put(video.encode())
 
 

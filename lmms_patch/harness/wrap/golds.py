@@ -86,6 +86,7 @@ class Golds:
             exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
             seed=options.seed,
         )
+        # a part of the docs must not pass for the whole benchmark
         return dataclasses.replace(made, all_docs=len(self._rows()))
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:

@@ -86,6 +86,7 @@ class Requests:
         shows = self._table.views_of(doc_id)[view]
         if self._table.orders is not None:
             arguments = self._table.orders.asked(doc_id, shows.turn, arguments, choice)
+        # our function and our id, so that an adapter gets this view through whichever task it asks
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [_copied(a) if isinstance(a, dict) else a for a in arguments]
         if shows.kind in TEXTS and isinstance(arguments[0], str):

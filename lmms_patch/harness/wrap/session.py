@@ -185,6 +185,7 @@ class Session:
         The host's response cache goes by it: a run with a larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
+        # an option that changes no answer must not keep a run from finding earlier answers
         for name in UNWRITTEN:
             described["options"].pop(name)
         if self.table.wrong is not None:
@@ -197,6 +198,7 @@ class Session:
             }
         if self.subtitled:
             described["subtitles"] = self.subtitled
+        # a new id each time: a cached answer would come without a diagnosis
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self.boxes is None else {"boxes": self.boxes.digest}
         return {**described, **run, **boxes}

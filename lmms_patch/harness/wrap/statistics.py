@@ -176,6 +176,7 @@ def details(
     if table.sampled and form is not None:
         native = Estimates(table, form, records)
     name = spec.kind.prefix
+    # without an index, no set of views has numbers
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = columns(found, spec.kind)
     planned = (

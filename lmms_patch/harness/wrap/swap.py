@@ -69,6 +69,7 @@ class WrongImages:
     def donor(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's images; None where no doc's images fit."""
         with self._lock:
+            # where the docs cannot be read, no doc has a donor
             if doc_id not in self._donors and doc_id >= len(self._docs):
                 self._donors[doc_id] = None
             if doc_id not in self._donors:

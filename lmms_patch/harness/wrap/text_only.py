@@ -452,6 +452,7 @@ def _item(
         golds=answer.golds,
         category="" if category is None else str(category),
         source=doc.source,
+        # docs that show the same are resampled together
         cluster=doc.cluster if doc.cluster is not None else doc.source,
         extra=extra(row) if extra else {},
     )
