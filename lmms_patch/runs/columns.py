@@ -145,6 +145,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
     out = {key: value for key, value in values.items() if "," not in key}
     for result in results:
         metric, index = result.metric, result.kind.index
+        # of several grids the finest
         n = max(result.grids, default=None) if index else None
         names = (
             [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]

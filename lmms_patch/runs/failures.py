@@ -237,6 +237,7 @@ def unread(records: Sequence[Record]) -> str:
     first = read["the first view"]
     if not first or sum(first) <= WORTH_UNREAD * len(first):
         return ""
+    # kinds of views of which none was read are left out
     said = ", ".join(f"{sum(some)} of {len(some)} to {what}" for what, some in read.items() if some)
     return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
 

@@ -189,6 +189,7 @@ class Shared:
         if part is None:
             part = decoder.decode(key)
             if decoder is _VIEW and view_at_odds(part):
+                # ``_slowly`` finds the words
                 raise msgspec.ValidationError
             if decoder is _VIEW and not self._boxes:
                 part = self._lean(part)

@@ -115,6 +115,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
         table.wrong_full.scores,
     )
     without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
+    # nan stays nan: no score is no wrong answer
     is_right, lost, blindly = (
         np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without)
     )

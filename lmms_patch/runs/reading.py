@@ -227,6 +227,7 @@ def refusal(reason: str) -> str:
         for said, short in ((SAME, DOES_NOT_LOOK), (NOT_SHOWN, NOT_SHOWN)):
             if reason.startswith(words.say(said)):
                 return words.say(short)
+    # any further reason is that FIP does not exceed its floor
     return NEAR_CHANCE
 
 
@@ -426,6 +427,7 @@ def frames(details: Mapping[str, Any]) -> dict[str, str]:
         details: of a result; ``frames_read`` is among them where clips were asked.
     """
     out, read = dict[str, str](), details.get("frames_read") or {}
+    # as many frames, but other ones
     if "read" in read and read["read"] == read["held"]:
         out["full"] = (
             "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"

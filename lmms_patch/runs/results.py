@@ -168,6 +168,7 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
         )
     beside = objects_file(path)
     try:
+        # the bytes as they are, since the digest is of them
         content = files.read(beside)
         found = files.parse_json(content.decode("utf-8"))
         if found["schema"] != OBJECTS_SCHEMA:

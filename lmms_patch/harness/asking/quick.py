@@ -332,6 +332,7 @@ class Quick:
         plan = self._session.golds.plan
         assert plan is not None
         names = [plan.strata[doc_id] for doc_id in self._evaluated]
+        # by name where two are equally frequent, so that every run has the same order
         often = sorted(Counter(names).items(), key=lambda one: (-one[1], one[0]))
         place = {name: i for i, (name, _) in enumerate(often)}
         return np.array([place[name] for name in names], np.intp)

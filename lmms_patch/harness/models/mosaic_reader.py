@@ -247,6 +247,7 @@ class MosaicReader(lmms):
         super().__init__()
         if odd := sorted(set(other) - FROM_HOST):
             refuse(OptionError(f"--model_args of mosaic_reader: {unknown(odd[0], ['max_num_frames'])}"))
+        # ``type``, since ``isinstance`` takes True for a whole number
         if type(max_num_frames) is not int or max_num_frames < 1:
             refuse(
                 OptionError(

@@ -141,6 +141,7 @@ class TstRf(_TextOnlyModel):
             settings = ModelSettings(model, trees, depth)
             if workers is not None and (type(workers) is not int or workers < 1):
                 raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
+            # ``type``, since ``isinstance`` takes True for a whole number
             if type(shuffles) is not int or shuffles < 0:
                 raise OptionError(f"shuffles must be a whole number of at least 0, not {shuffles!r}")
             if not isinstance(check, bool):

@@ -147,6 +147,7 @@ class Remembering:
             patches, grids = zip(*(images[digest] for digest in new), strict=True)
             features = self._forward(torch.cat(patches), grid_thw=torch.stack(grids), **kwargs).pooler_output
             tokens = [len(one) for one in patches]
+            # the encoder merges neighbouring patches, always as many into one feature
             parts = features.split([count * len(features) // sum(tokens) for count in tokens])
             # a clone, or each part would keep the features of the whole batch in memory
             self._features.update(zip(new, (part.clone() for part in parts), strict=True))

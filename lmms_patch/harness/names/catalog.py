@@ -135,6 +135,7 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     row = manager.task_index[name]
     leaves = list(configs.leaves(manager, name))
     verdict, reason = _verdict(leaves, spec.of(name))
+    # no config tells whether docs carry boxes, or have options
     if spec.kind.own_boxes and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     if spec.kind.turns and verdict == "wraps":

@@ -78,6 +78,7 @@ def meant(known: Sequence[str], name: str) -> list[str]:
         bases = ([every.get(head, name[:end])] if whole else nearest(head, known, count=1)) if suffixes else []
         for full in (f"{base}_{suffix}" for base in bases for suffix in suffixes):
             likeness[full] = difflib.SequenceMatcher(None, full.lower(), low).ratio()
+    # where a native name is at least as near, that was meant more likely
     native = max(
         (difflib.SequenceMatcher(None, one.lower(), low).ratio() for one in nearest(name, known, count=1)), default=0.0
     )

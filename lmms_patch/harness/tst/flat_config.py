@@ -63,6 +63,7 @@ class _Dumper(yaml.Dumper):
     """Writes a ``Function`` to YAML as a ``!function``, and no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
+        # an anchor would tie keys together that only happen to have the same value
         return True
 
 

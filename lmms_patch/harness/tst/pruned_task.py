@@ -263,6 +263,7 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
     named = {config.training_split, config.validation_split, config.test_split, config.fewshot_split} - {None, split}
     others = {name: task.dataset[name] for name in sorted(named & set(task.dataset))}
     for called in [split, *others] if others else []:
+        # by identity, since two splits may have equal docs
         rows = next(before for before, after in calls if after is task.dataset[called])
         if str(getattr(rows, "split", None)) != called:
             raise CannotWrapError(

@@ -161,6 +161,7 @@ def write(
     task_file = pruned_task.write(
         base, kept_keys, folder / "task", include_path, key, revision=original.revision or None
     )
+    # ids and places alone: the content stays with the original
     rows = datasets.Dataset.from_dict(
         {"key": [known[place] for place in places], "row": places},
         datasets.Features({"key": datasets.Value("string"), "row": datasets.Value("int64")}),

@@ -53,6 +53,7 @@ class Sampling:
             # 1e-6: a duration may fall short of a whole second by rounding
             return self.places(total, max(1, most if self.fps is None else min(most, int(duration * self.fps + 1e-6))))
         most = most if self.fps is None else min(most, max(4, int(duration * self.fps)))
+        # an even number; a single frame where there is no second
         return self.places(total, most // 2 * 2 or most)
 
     def places(self, total: int, count: int) -> NDArray[np.int_]:

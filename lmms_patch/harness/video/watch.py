@@ -215,6 +215,7 @@ def watching() -> Iterator[Callable[[], None]]:
                     # the pair keeps the original alive, so that no new object can take its id
                     replaced[id(original)] = (original, wrapped(original))
         _exchange({key: (old, new) for key, (old, new) in replaced.items()})
+        # an adapter that reads with decord has imported it
         reader = getattr(sys.modules.get("decord"), "VideoReader", None)
         if isinstance(reader, type) and not decord:
             decord.append(_watch_decord(reader))

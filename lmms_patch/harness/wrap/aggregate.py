@@ -156,6 +156,7 @@ class Aggregations:
             fail_at_exit(
                 f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole"
             )
+            # an exception here would lose the run
             self._details = Details(records=len(items))
         return self._details
 

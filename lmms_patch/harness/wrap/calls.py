@@ -120,6 +120,7 @@ class Again:
     """
 
     def __init__(self, native: Aggregation, state: RunState) -> None:
+        # the memory is looked at before the first call, while it holds nothing of a run
         self.native, self._state, self._memory = native, state, Memory(native)
 
     def __call__(self, items: list[Any], draws: Draws | None = None) -> Any:

@@ -171,6 +171,7 @@ class CaptionScore:
         return CiderD([_tokenized(answer.golds) for answer in made.answers.values()])
 
     def __call__(self, item: Any) -> Scalar:
+        # a doc with a single reference may have it as a text
         golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
         return self._corpus.score(_tokenized([item["pred"]])[0], _tokenized(golds))
 

@@ -217,6 +217,7 @@ class Ledger:
         lost = (failures.unanswered(one) or failures.unscored(one, metric) for one in self.records)
         if not (self._kind.every_order or any(lost)):
             return scalar(self.native_value(metric))
+        # kept, since a call may take long or cost money
         if metric not in self._of_answered:
             self._of_answered[metric] = self.aside(metric, [item.whole[metric] for item in self._answered(metric)])
         return self._of_answered[metric]

@@ -104,6 +104,7 @@ class OrderTable:
 
     def _said(self, row: Any) -> str:
         """Return all words of the base's messages, with a mark for each image."""
+        # images are only marked, since they are the same in every order
         payload = media.replace_in_messages(self._base.doc_to_messages(row), lambda medium, number: _IMAGE)
         return "\n".join(_words(message.get("content")) for message in payload)
 

@@ -71,6 +71,7 @@ class Recorder:
         """
         every, numbers = self._table.views_of(doc_id), sorted(filtered)
         answers = [self._answers(doc_id, every[number], filtered[number]) for number in numbers]
+        # as the host will hand the doc to the scorer
         with_media = getattr(self._state.args, "process_with_media", False)
         doc = (self._session.docs if with_media else TaggedDocs(self._session.rows.plain()))[doc_id]
         views = [every[number] for number in numbers]

@@ -203,6 +203,7 @@ class References:
             score, place, misread = one.scores.get(self._primary), None, False
             if score is not None and marks and not one.view.turn:
                 read = named(said(got, whole=True), answer)
+                # full marks name the gold, however the answer reads; without them the gold is not named
                 place = gold_at or 0 if score >= marks else 0 if read == gold_at else read
                 misread = score >= marks and gold_at is not None and read != gold_at
             out.append(msgspec.structs.replace(one, names=place, misread=misread))
@@ -236,6 +237,7 @@ class References:
         about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
         about |= {"gold_at": _gold_at(answer)}
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
+        # a judge or the network is never asked about references
         if self._silent:
             return out
         # docs are scored in several threads, which share the kept scores

@@ -101,6 +101,7 @@ class Session:
         self.in_time = InTime(spec, self.golds, self.rows.plain) if kind.needs_video else None
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
         self.scorer = Scorer(spec, base, self.metrics, captions)
+        # the host makes another class of task for a chat model
         chat = hasattr(base, "doc_to_messages")
         config = base.config
         # whether the base makes messages itself; else the host makes them of the visuals and the prompt

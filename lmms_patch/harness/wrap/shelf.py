@@ -258,6 +258,7 @@ class Shelf:
         except media.UnreadableError as error:
             self._note_unreadable(doc_id, str(error))
         except PatchError as error:
+            # the media are there, but cannot be cut
             facts.problem = str(error)
         facts.sight = facts.sight or sight(shown)
         facts.clips = tuple((len(one), one.duration) for one in shown if isinstance(one, Clip))

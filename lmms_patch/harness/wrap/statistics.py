@@ -208,6 +208,7 @@ def details(
     # nothing was scored, so only failed calls are worth a line
     if metric == compat.OUTPUT_ONLY:
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
+    # None for every task but a text-only cross-validation
     tested = stress(records, seed=settings.seed)
     if tested is not None:
         out |= {**flat_of_tst(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}

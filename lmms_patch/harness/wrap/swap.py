@@ -178,6 +178,7 @@ def said(answers: Sequence[Any], *, whole: bool = False) -> str:
     """
     if any(isinstance(one, Unanswered) for one in answers):
         return ""
+    # log-likelihoods: the answer is the option with the lowest loss
     if len(answers) > 1 or (answers and isinstance(answers[0], (tuple, list))):
         losses = [float(one[0]) if isinstance(one, (tuple, list)) else float(one) for one in answers]
         return str(losses.index(min(losses)))

@@ -113,6 +113,7 @@ class TextOnly:
         out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._golds.docs]
         beside = contexts([item.prompt for item in out], [item.question for item in out])
         out = [dataclasses.replace(item, context=context) for item, context in zip(out, beside, strict=True)]
+        # without golds there is nothing to train on
         if not any(item.golds for item in out):
             raise CannotWrapError(
                 f"{spec.name}: no doc of {spec.base} has a gold answer, so nothing can be learned from them; name its field with 'gold'"
