@@ -217,7 +217,7 @@ def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:
 
 
 def at_odds(wrong: list[str]) -> HostError:
-    """Return the refusal of a host without all we need: both versions, what is wrong, and what to type."""
+    """Return the error for a host that lacks what we need: both versions, what is wrong, and what to type."""
     said = filter(None, [version_at_odds(host_version()), *wrong])
     return HostError(f"{works_with()}, not with the installed {host_version()}: {'; '.join(said)}; type: {INSTALL}")
 
@@ -240,7 +240,7 @@ def version_at_odds(installed: str) -> str:
 
 
 def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
-    """Say why a function of the host is unlike the function we replace or call; "" where alike.
+    """Say how a function of the host differs from the function that we replace or call; "" where it does not.
 
     Parameters added at the end do no harm.
 
@@ -303,6 +303,7 @@ def without_retries(method: Any) -> Any:
 
     Any other method as it is.
     """
+    # the library behind ``@retry`` leaves this attribute on what it wraps
     return method.__wrapped__ if hasattr(method, "retry") and hasattr(method, "__wrapped__") else method
 
 
@@ -362,7 +363,7 @@ class Lost(str):
     why: str
 
     def __new__(cls, why: str) -> Lost:
-        """Return an empty text with the reason for its emptiness."""
+        """Return an empty text with the reason why it is empty."""
         made = super().__new__(cls, "")
         made.why = why
         return made

@@ -83,6 +83,7 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
 
 def _what_to_do(name: str, cause: BaseException | None) -> str:
     """Say what the user can do about an unloadable dataset."""
+    # by name, since the packages of these errors need not be imported
     kinds = [kind.__name__ for kind in type(cause).__mro__]
     if any(word in kind for kind in kinds for word in ("Connect", "Timeout", "Offline")):
         offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")

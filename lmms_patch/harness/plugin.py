@@ -121,6 +121,7 @@ def install() -> None:
         compat.check_host("TaskManager", "ResponseCache")
         _check_cache()
     except HostError as error:
+        # nothing else is replaced, so that a run without wrapped names goes on
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
         return
     if tuple(inspect.signature(utils.load_yaml_config).parameters) == compat.READS_TASK_FILES:
@@ -153,6 +154,7 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
     original = getattr(owner, name, None)
     if original is None or getattr(original, _MARK, False):
         return
+    # parameters that a later host adds are unknown here, and handed on past the replacement
     known = compat.wanted_of(owner.__name__).get(name)
     more = () if known is None else tuple(inspect.signature(original).parameters)[len(known) :]
 
@@ -195,6 +197,7 @@ def _initialize_tasks(
     """
     if isinstance(include_path, (str, os.PathLike)):
         include_path = [include_path] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
+    # before the user's folders, since the first folder that has a name wins
     ours = [str(resources.folder("tasks"))] if include_defaults else []
     return original(manager, include_path=[*ours, *map(str, include_path or [])], include_defaults=include_defaults)
 
@@ -218,6 +221,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
+    # only for a run with wrapped tasks, so that all further runs stay as they are
     if specs and (evaluator := sys.modules.get("lmms_eval.evaluator")):
         manager._lmms_patch_specs = specs
         _patch(evaluator, "simple_evaluate", _simple_evaluate)
@@ -235,6 +239,7 @@ def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) ->
     """
     from lmms_patch.harness.names import configs
 
+    # a caller from Python may leave these out
     given = SimpleNamespace(**{"task_manager": None, "limit": None, "offset": 0, **kwargs})
     try:
         for spec in getattr(given.task_manager, "_lmms_patch_specs", ()):
@@ -382,6 +387,7 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
             continue
         _mend_groups(members)
         tasks = list(_tasks_in(members))
+        # the pooled name must be whole, filter included
         filters = {ensemble.name for task in tasks for ensemble in task._filters}
         if (
             any(isinstance(task, WrappedTask) for task in tasks)
@@ -411,7 +417,7 @@ def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 def _surviving(aggregation: Any) -> Callable[..., Any]:
-    """Return a group's aggregation with None in place of an error, and where a member has no number."""
+    """Return a group's aggregation that gives None, not an error, where a member has no number or pooling fails."""
     # a nested group passes here once for each group around it; wrap its aggregation only once
     already = isinstance(aggregation, functools.partial) and aggregation.func is _pool
     return aggregation if already else functools.partial(_pool, aggregation)
@@ -534,6 +540,7 @@ def _encode(
     """
     if cache is None or isinstance(image, str):
         return original(messages, image, cache, *args, **kwargs)
+    # without the host's cache, which knows an image by its address
     encoded = original(messages, image, None, *args, **kwargs)
     # the host's key for this image: where it holds another picture, the host would have sent that picture
     address = ("obj", id(image))
@@ -594,6 +601,7 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
     path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
     added = dataclasses.asdict(tracker.general_config_tracker)
     written.save(write, given["results"], path, given["samples"], added)
+    # the host pushes its own file alone
     if tracker.api and tracker.push_results_to_hub:
         _push_beside(tracker, path)
 
@@ -723,7 +731,7 @@ def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], outp
 
 
 def _is_failure(adapter: str, stored: str) -> bool:
-    """Return whether a cache entry, JSON of the host, is a failed call."""
+    """Return whether a cache entry (JSON, as the host writes it) is a failed call."""
     try:
         return bool(compat.failure(json.loads(stored), adapter))
     except ValueError:

@@ -20,6 +20,7 @@ def on_command_line() -> bool:
 
     ``accelerate launch``, ``torchrun`` and lmms-eval's job server use the second form.
     """
+    # set where Python was called with ``-m``
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     if spec is not None and spec.name.split(".")[0] == "lmms_eval":
         return True
@@ -86,6 +87,7 @@ def install_exit_status() -> None:
 
     Registered early, so that it runs after all later handlers.
     """
+    # a second call must not register it twice
     atexit.unregister(_end)
     atexit.register(_end)
 
@@ -94,4 +96,5 @@ def _end() -> None:
     if _failed:
         sys.stdout.flush()
         sys.stderr.flush()
+        # an exit handler cannot change the status in any other way
         os._exit(EXIT_STATUS)

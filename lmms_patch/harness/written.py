@@ -111,6 +111,7 @@ def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]
     columns = {}
     for task, found in _by_task(results).items():
         values = results["results"][task]
+        # the limit is for a task, so its filter pipelines share it
         share = MOST // len(found)
         numbers = {f"{name},{one.filter}": value for one in found for name, value in tracked(one, share).items()}
         columns[task] = {
@@ -149,6 +150,7 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
         following = "the same command with --output_path OUT --log_samples: nothing of this run is kept"
     elif not given.get("log_samples"):
         following = f"lmms-patch show {shlex.quote(str(out))}; for report and explore run it again with --log_samples"
+    # no wider than reads well, and no narrower than can be read
     most = max(60, min(100, shutil.get_terminal_size().columns))
     folded = [
         textwrap.fill(said, most, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)

@@ -496,6 +496,7 @@ NUMBERS = (
 def keys_of(analysis: Analysis) -> Keys:
     """Return the keys of an analysis: its sets of views, points and places."""
     known = analysis.turned.placed if analysis.turned else None
+    # in a file, the keys of a curve are texts
     points = [int(key) if str(key).isdigit() else key for key in analysis.curve or ()]
     return Keys(list(analysis.sets), points, range(1, len(known.scores) + 1) if known else ())
 
@@ -600,6 +601,7 @@ def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None)
     out: dict[str, Estimate] = {}
     for number, key in rows(kind, keys_of(analysis)):
         value = number.get(analysis, cast(Key, key)) if number.measured else None
+        # an analysis has the ceiling as a bare number
         if number.name == "ceiling":
             value = without_interval(cast("float | None", value), analysis.fip.n)
         if not isinstance(value, Estimate):
@@ -648,6 +650,7 @@ def documented() -> dict[str, str]:
         if not (number.columns or number.measured):
             names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
         ends = "; " * bool(sides) + ", ".join(f"`_{side}`" for side in sides)
+        # numbers of the same meaning share a row
         out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)
     return {names: said for said, several in out.items() for names in dict.fromkeys(several)}
 

@@ -81,6 +81,7 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
             }
     out: dict[str, Any] = {}
     for key, value in values.items():
+        # objects stand in the file beside
         if not _is_object(key):
             out |= {key: value, **added.get(key, {})}
     return out
@@ -144,6 +145,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
     out = {key: value for key, value in values.items() if "," not in key}
     for result in results:
         metric, index = result.metric, result.kind.index
+        # of several grids the finest
         n = max(result.grids, default=None) if index else None
         names = (
             [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]
@@ -151,6 +153,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
             else list(tracked(result, LAST))
         )
         for name in [name for name in names if result.metrics.get(name) is not None]:
+            # the harness writes standard errors in up to three columns
             keys = [f"{name}{sort},{result.filter}" for sort in ("", "_stderr", "_stderr_clt", "_stderr_clustered")]
             out |= {key: values[key] for key in keys if key in values}
         out[f"n_docs,{result.filter}"] = int(result.metrics.get("n_docs") or result.docs)

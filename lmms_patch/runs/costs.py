@@ -77,6 +77,7 @@ def cost(run: Run, bases: Collection[str] = ()) -> Cost | None:
     for task, file in logged.items():
         for line in _lines(file):
             found = line.token_counts or []
+            # a line without token counts has its answers all the same
             answers += max(len(found), _answers(line))
             calls += sum(one is not None for one in found)
             out += sum(value for one in found if one is not None and _is_count(value := one.get("output_tokens")))
@@ -84,6 +85,7 @@ def cost(run: Run, bases: Collection[str] = ()) -> Cost | None:
                 given = [value for one in found if one is not None and _is_count(value := one.get(name))]
                 tokens[name] = (total + sum(given), count + len(given))
     seconds, why = _seconds(run, logged, out)
+    # an adapter that counts no tokens leaves its answers to be counted
     calls = calls or answers
     means = {name: total / count if count else None for name, (total, count) in tokens.items()}
     return (

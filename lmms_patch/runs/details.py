@@ -400,7 +400,7 @@ class Objects(Struct, kw_only=True):
 
 
 def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
-    """Say what of a task differs from our way of writing; empty where nothing does.
+    """Say what of a task is not as we write it; empty where all is.
 
     Args:
         described: ``configs.<task>.lmms_patch``.
@@ -457,6 +457,7 @@ def _at_odds(kind: Kind, details: Mapping[str, Any]) -> str:
     analysis, tst, magic = (details.get(key) or {} for key in ("analysis", "tst_details", "magic"))
     for n, grid in analysis.get("grids", {}).items():
         shares = grid.get("shares") or {}
+        # each of these has an entry per cell
         parts = [shares.get(key) for key in ("score", "win", "p_cells")]
         cells = kind.cells(int(n))
         if any(part is not None and len(part) != cells for part in parts) or (
@@ -479,6 +480,7 @@ def _unordered(value: Any, where: str = "") -> str:
     """Say which interval ends before its start."""
     if isinstance(value, Mapping):
         low, high = value.get("low"), value.get("high")
+        # 1e-9: both ends may be the same number, computed in two ways
         if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high + 1e-9:
             return f"{where.removeprefix('.')} must be an interval that ends after it starts"
     inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()

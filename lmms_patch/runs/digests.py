@@ -40,8 +40,10 @@ def of_samples(samples: Iterable[Mapping[str, Any]], default: Callable[[Any], An
     lines: list[list[dict[str, Any]]] = []
     times: Counter[Any] = Counter()
     for sample in samples:
+        # the harness lists a doc once for each pipeline, in the order of the pipelines
         place = times[sample["doc_id"]]
         times[sample["doc_id"]] += 1
+        # as the log will give it back
         asked = json.loads(json.dumps(sample["arguments"][0], default=default))
         lines += [[]] if place == len(lines) else []
         lines[place].append({**sample, "input": asked, "target": str(sample["target"])})

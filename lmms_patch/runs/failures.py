@@ -98,7 +98,7 @@ def _ask_again(text: str) -> str:
 
 
 def told_of(analysis: Analysis | None) -> list[str]:
-    """Return an analysis's sentences about answers less than whole and scored: failed, unscored, unfinished, unread."""
+    """Return the sentences of an analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
     if analysis is None:
         return []
     said = [line for line in analysis.warnings if _NO_VALUE in line or _CUT in line or _UNREAD in line]
@@ -178,6 +178,7 @@ def count(records: Sequence[Record]) -> Failed | None:
     """Count the failed calls of some docs; None where no call failed."""
     records = [record for record in records if record.is_asked]
     views = [record.every_view for record in records]
+    # most runs have no failed call, and the different views are few: nothing more is counted then
     if not any(map(has_failed, different(itertools.chain.from_iterable(views)))):
         return None
     texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
@@ -212,6 +213,7 @@ def unfinished(records: Sequence[Record]) -> str:
     error = math.sqrt(
         sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True))
     )
+    # a difference within noise, or below 1 %, is no news
     if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
         said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
     return said
@@ -235,6 +237,7 @@ def unread(records: Sequence[Record]) -> str:
     first = read["the first view"]
     if not first or sum(first) <= WORTH_UNREAD * len(first):
         return ""
+    # kinds of views of which none was read are left out
     said = ", ".join(f"{sum(some)} of {len(some)} to {what}" for what, some in read.items() if some)
     return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
 
@@ -250,6 +253,7 @@ def too_many(records: Sequence[Record], key: Key) -> str:
         key: the set, a point of a curve, or ``TURNS``: the full image in every order of the options.
     """
     records = [record for record in records if record.is_asked]
+    # a run that left cells out asks unsolved docs more often, and so loses them more often
     most = TOO_MANY if all(record.asked is None for record in records) else TOO_MANY_OF_A_PART
     if not records:
         return ""

@@ -148,6 +148,7 @@ class Shared:
             msgspec.DecodeError: it is not JSON as we write it.
             RecordError: its parts do not fit together.
         """
+        # views and baselines stay undecoded here, since equal ones are decoded once
         found = _PARTS.decode(text)
         views = [self._part(one, _VIEW) for one in found.views]
         baselines = [self._part(one, _BASELINE) for one in found.baselines]
@@ -162,7 +163,7 @@ class Shared:
         return self._known_parts(record)
 
     def known(self, record: Record) -> Record:
-        """Return a record with earlier equal parts in place of its parts.
+        """Return a record whose parts are replaced by equal parts of earlier records.
 
         Views are replaced only where boxes are not kept.
         """
@@ -173,7 +174,7 @@ class Shared:
         return self._known_parts(record)
 
     def _known_parts(self, record: Record) -> Record:
-        """Return a record with earlier equal parts in place of its parts, but for its views and baselines."""
+        """Replace the parts of a record by equal parts of earlier records, but for its views and baselines."""
         for name in ("task", "base", "stratum", "answer"):
             one = getattr(record, name)
             setattr(record, name, self._known.setdefault(one, one))
@@ -188,9 +189,11 @@ class Shared:
         if part is None:
             part = decoder.decode(key)
             if decoder is _VIEW and view_at_odds(part):
+                # ``_slowly`` finds the words
                 raise msgspec.ValidationError
             if decoder is _VIEW and not self._boxes:
                 part = self._lean(part)
+            # views that never come again must not fill the memory
             if len(self._read) < _KEPT:
                 self._read[key] = part
         return part

@@ -106,6 +106,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
         n: the grid.
         blind: by doc id, the scores of a blind run of the same docs.
     """
+    # right is at least half of what the gold scores
     half = table.marks / 2
     used = np.array([str(n) not in record.excluded for record in table.records], bool)
     full, best, wrong = (
@@ -114,13 +115,16 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
         table.wrong_full.scores,
     )
     without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
+    # nan stays nan: no score is no wrong answer
     is_right, lost, blindly = (
         np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without)
     )
     text, alike, sources = without_image(lost, blindly)
     graded = np.zeros(len(table), bool)
     for scores in (full, best, wrong, without):
+        # between nothing and full marks, but for rounding
         graded |= (scores > 0) & (scores < table.marks - 1e-9)
+    # in a run that left docs out, only the docs asked whole stand for the rest
     planned = np.array(
         [
             not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0

@@ -135,6 +135,7 @@ class AskedPart:
 
 def asked_part(records: Sequence[Record]) -> AskedPart | None:
     """Return what was asked of some docs; None where nothing was left out."""
+    # a doc of which nothing was asked still has a view in its record, which was no call
     known = [(record.asked, len(record.views) * record.is_asked) for record in records if record.asked is not None]
     if not known:
         return None
@@ -510,6 +511,7 @@ def read(analysis: Mapping[str, Any]) -> Analysis:
         msgspec.ValidationError: it is none.
     """
     found = typed.convert(analysis, Analysis)
+    # files of earlier versions have no mark
     unmarked = (key for key in found.grids if "mark" not in analysis["grids"][str(key)])
     marked = {key: dataclasses.replace(found.grids[key], mark=_disagreement(found.grids[key])) for key in unmarked}
     return dataclasses.replace(found, grids={**found.grids, **marked}) if marked else found
@@ -542,6 +544,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"
     ]
     mind: list[str] = list(analysis.warnings)
+    # many failed calls are told among the warnings
     if analysis.failed and not analysis.failed.many:
         told.append(analysis.failed.sentence)
     if analysis.asked is not None:

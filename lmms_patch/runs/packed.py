@@ -32,7 +32,7 @@ COLUMNS: dict[str, pa.DataType] = {"record.view": SHARED_TEXT, "record.alike": S
 
 
 class _Alike(Struct, omit_defaults=True):
-    """The parts of a record alike in many docs."""
+    """The parts of a record that many docs have alike."""
 
     schema: Any
     task: str
@@ -47,7 +47,7 @@ class _Alike(Struct, omit_defaults=True):
 
 
 class _Own(Struct, omit_defaults=True, kw_only=True):
-    """The parts of a record of a doc alone.
+    """The parts of a record that a doc has alone.
 
     ``count`` is the number of views on the doc's image, ``wrong_image`` is without its views.
     """
@@ -69,7 +69,7 @@ _VIEW, _ALIKE, _OWN = msgspec.json.Decoder(View), msgspec.json.Decoder(_Alike), 
 
 
 def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> dict[str, pa.Array]:
-    """Return the columns of some docs; all null where a record does not fit into JSON as we write.
+    """Return the columns of some docs; all null where JSON as we write it cannot hold a record.
 
     Args:
         records: of the docs.
@@ -83,6 +83,7 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
     places[starts] = np.arange(len(records))
     first = pa.array(places, mask=places < 0)
     try:
+        # views in another order would be read back as another record
         if any(
             [view for view in rows if view is not None] != record.every_view
             for record, rows in zip(records, views, strict=True)
@@ -131,6 +132,7 @@ def unpack(columns: pa.Table) -> list[Record]:
         ValueError: a record is not there.
     """
     views = _objects(columns["record.view"], _VIEW)
+    # a doc begins where the part stands that it has alone
     starts = np.flatnonzero(columns["record.own"].is_valid().to_numpy())
     alike = [one for one in _objects(columns["record.alike"], _ALIKE) if one is not None]
     if len(alike) != len(starts) or (len(views) and (not len(starts) or starts[0] != 0)):
@@ -142,6 +144,7 @@ def unpack(columns: pa.Table) -> list[Record]:
     ):
         own = _OWN.decode(text)
         of_doc = views[start:end]
+        # the row of a view that was left out has no view
         if None in of_doc:
             of_doc = [view for view in of_doc if view is not None]
         if own.wrong_image is not None:

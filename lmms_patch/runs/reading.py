@@ -160,7 +160,7 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
 
 
 def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where all is below.
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
 
     Args:
         low: its lower end.
@@ -227,6 +227,7 @@ def refusal(reason: str) -> str:
         for said, short in ((SAME, DOES_NOT_LOOK), (NOT_SHOWN, NOT_SHOWN)):
             if reason.startswith(words.say(said)):
                 return words.say(short)
+    # any further reason is that FIP does not exceed its floor
     return NEAR_CHANCE
 
 
@@ -393,6 +394,7 @@ def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IM
     out += [MARGINAL_PASS] if analysis.gate.marginal else []
     out += (
         [WITHOUT_WIDTH]
+        # such an interval of an earlier version claims to be certain
         if any(grid.index.low is not None and grid.index.low == grid.index.high for grid in sets.values())
         else []
     )
@@ -425,6 +427,7 @@ def frames(details: Mapping[str, Any]) -> dict[str, str]:
         details: of a result; ``frames_read`` is among them where clips were asked.
     """
     out, read = dict[str, str](), details.get("frames_read") or {}
+    # as many frames, but other ones
     if "read" in read and read["read"] == read["held"]:
         out["full"] = (
             "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"

@@ -341,6 +341,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
         named = source if source is not None else self.fields.get("cluster")
         if named is not None or self.tst is None or self.tst.text is None:
             return named
+        # marked, so that the number of a text is not taken for a source or cluster of the same value
         return "copies", self.tst.text
 
     @property
@@ -431,6 +432,7 @@ def record_of(patch: Mapping[str, Any]) -> Record:
     Raises:
         RecordError: it is not as we write it.
     """
+    # before the record is read: another schema has other types
     if (schema := patch.get("schema")) != SCHEMA:
         raise RecordError(f"records of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}")
     record = read_as(patch, Record, "patch")
@@ -464,6 +466,7 @@ def view_at_odds(view: View) -> str:
         rows, columns = shape(view.kind, n)
         if view.cell != row * columns + col + 1 or row >= rows or col >= columns:
             return "cell must be the number of the cell in its row and column, row by row from 1"
+    # a window has no number: its row and column count half cells
     if view.kind == "window":
         if view.n is None or view.row is None or view.col is None:
             return "n, row or col is missing"

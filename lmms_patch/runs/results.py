@@ -90,6 +90,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
     if Path(path).is_file():
         return Taken(Path(path))
     files = results_files(path)
+    # a single file is taken unread: its reader says what it lacks
     found = next((file for file in reversed(files) if fits(file)), files[-1]) if len(files) > 1 else files[0]
     return Taken(found, len(files) - 1, what)
 
@@ -112,6 +113,7 @@ def read_json(path: Path) -> dict[str, Any]:
             isinstance(values, dict) for values in data["results"].values()
         ):
             raise TypeError("its tasks are no objects")
+        # checked here, since readers would fail far from here
         if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
             raise TypeError(f"{odd[0]} is no object")
         if odd := [
@@ -166,6 +168,7 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
         )
     beside = objects_file(path)
     try:
+        # the bytes as they are, since the digest is of them
         content = files.read(beside)
         found = files.parse_json(content.decode("utf-8"))
         if found["schema"] != OBJECTS_SCHEMA:

@@ -134,6 +134,7 @@ def _batch(result: Result, schema: pa.Schema, lines: Sequence[Line]) -> pa.Recor
     docs = [_Doc(line) for line in lines]
     counts = [len(doc.views) for doc in docs]
     of_row = np.repeat(np.arange(len(docs)), counts)
+    # every row has the same task and filter: entry 0 of a dictionary of one text
     one = pa.array(np.zeros(len(of_row), np.int32))
     columns = {
         "task": pa.DictionaryArray.from_arrays(one, texts([result.task])),
@@ -173,6 +174,7 @@ class _Doc:
         record = line.record
         self.of_record: list[View | None] = [*record.views]
         if record.asked is not None and record.asked.unasked:
+            # where views were left out, the rows are those of a full pass all the same
             there = {(view.n, view.cell): view for view in record.views}
             self.of_record = [
                 there.get((view.n, view.cell)) for view in _full_pass(record.task_kind, tuple(record.grids))

@@ -154,7 +154,7 @@ class Run:
         return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
-        """Return the aggregation of a native metric, as named by a task's config; None without a name."""
+        """Return the aggregation of a native metric as a task's config names it; None where it names none."""
         listed = self.configs[task].get("metric_list")
         named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
         return next((one.get("aggregation") for one in named if one.get("metric") == metric), None)
@@ -384,6 +384,7 @@ class Result:
                 )
             docs += 1
             yield line
+        # only at the end is it known that no line is missing
         check_docs(log, docs, self.docs)
 
     def records(self, *, lean: bool = True) -> Iterator[Record]:
@@ -425,9 +426,11 @@ def read(path: Path) -> Run:
     by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
     about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in by_task}}
     about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
+    # empty in files of earlier versions
     about["objects"] = _object(data.get("lmms_patch"))
     return Run(
         Path(path),
+        # without secrets, which arguments of a model may hold
         _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),
         adapter,
         arguments(_arguments(config.get("model_args"))),
@@ -447,6 +450,7 @@ def _results(run: Run) -> Iterator[Result]:
     changed = "the file was changed or written by another program"
     for task, config in run.configs.items():
         described = _description(config)
+        # a task of the harness, or one without results
         if described is None or task not in run.written:
             continue
         schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
@@ -460,6 +464,7 @@ def _results(run: Run) -> Iterator[Result]:
             raise RecordError(
                 f"{run.path}: {task} is of the unknown kind {shown(described['kind'])}; allowed: {', '.join(KINDS)}"
             )
+        # what was asked comes first, since the numbers are read by it
         if said := wrong(described, {}):
             raise RecordError(f"{run.path}: {task}: {said}; {changed}")
         for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
@@ -469,10 +474,13 @@ def _results(run: Run) -> Iterator[Result]:
             details: Mapping[str, Any] = own if isinstance(own, dict) else {}
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
+            # numbers of a later version may mean something else
             if (version := (details.get("made") or {}).get("numbers") or 0) > NUMBERS:
                 said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
                 raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
+            # for every reader, numbers that are no longer computed are left out here
             details = gone.of_magic(details)
+            # the object's plain numbers are metrics too; a column of the same name wins
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
             metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not
@@ -570,13 +578,14 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
             )
             if needed
         ]
+        # a run without arguments must have a name too, beside runs with some
         more = ", ".join(part or "default" for part in parts)
         out[model, adapter, args] = f"{model} ({more})" if more else model
     return unique(out)
 
 
 def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "all") -> str:
-    """Return the lmms-eval command to ask a model for some tasks, with results and sample logs written.
+    """Return the lmms-eval command that asks a model for some tasks, and writes results and sample logs.
 
     Args:
         adapter: the model, as ``--model`` takes it.
@@ -737,7 +746,7 @@ def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Itera
 
 
 def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
-    """Check names against the keys of a fingerprint.
+    """Refuse names that are not keys of a fingerprint.
 
     Raises:
         RecordError: a name is no key; the error lists the keys.

@@ -115,6 +115,7 @@ def checked(result: Result) -> list[Record] | None:
     path = _beside(result)
     if path is None:
         return None
+    # whatever is wrong with the file, the log has the records
     with contextlib.suppress(_UnfitError, OSError, ValueError, KeyError, TypeError, pa.ArrowException):
         found = packed.unpack(_read(path, result, list(packed.COLUMNS), checked=True))
         return found if len(found) == result.docs else None
@@ -183,6 +184,7 @@ def _write(results: Sequence[Result], *, same: bool) -> Path:
     """
     first = results[0]
     log = sample_log(first.run.path, first.task)
+    # each batch becomes a row group, so the groups of a result are known beforehand
     groups = [0, *itertools.accumulate(math.ceil(result.docs / BATCH) for result in results)]
     filters = [
         {
@@ -229,6 +231,7 @@ def _hashed(path: Path) -> tuple[str, NDArray[np.int64]]:
 @functools.lru_cache(maxsize=1024)
 def _hashed_once(path: Path, *state: int) -> tuple[str, NDArray[np.int64]]:
     """Return what ``_hashed`` returns; computed once for each state of the file."""
+    # the hash and the ends of lines in a single pass over the file
     digest, ends, at = hashlib.sha256(), [np.zeros(0, np.int64)], 0
     with open(path, "rb") as file:
         while part := file.read(1 << 20):
@@ -248,7 +251,7 @@ def _seal(path: Path) -> None:
 
 
 def _check_seal(whole: memoryview) -> None:
-    """Refuse a file with a byte changed since its writing.
+    """Refuse a file of which a byte was changed since it was written.
 
     Raises:
         _UnfitError: a byte was changed, or lmms-patch did not write the file.
@@ -266,6 +269,7 @@ def _footer(whole: bytes | memoryview) -> int:
     Raises:
         _UnfitError: the file does not begin and end as a Parquet file does.
     """
+    # a Parquet file ends with the length of its footer and the word PAR1
     footer = len(whole) - _TAIL - int.from_bytes(whole[-_TAIL:-4], "little")
     if whole[:4] != _MAGIC or whole[-4:] != _MAGIC or footer < len(_MAGIC):
         raise _UnfitError("it is cut, or no Parquet file")
@@ -336,6 +340,7 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
         raise _UnfitError("its records were not compared with the results file")
     if not file.schema_arrow.equals(schema_of(result, packed=True)):
         raise _UnfitError("its columns are not those of this version of lmms-patch")
+    # ``_is_of_log`` finds the docs by their first views
     needed = list(dict.fromkeys([*columns, "doc_id", "view"]))
     found = file.read_row_groups(range(*own[0]["groups"]), columns=needed).replace_schema_metadata(None)
     if not _is_of_log(found, result):

@@ -68,7 +68,8 @@ class Baseline:
     scores: Mapping[str, Scalar]
 
     def record(self) -> record.Baseline:
-        """Return the answer in the form for a record; items equal to their scalar are left out."""
+        """Return the answer as a record holds it; items that equal their scalar are left out."""
+        # an item that is its own scalar would be logged twice
         items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
         return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
 
@@ -126,11 +127,12 @@ class WrongImage:
     said: tuple[str, ...] = ()
 
     def record(self, first_only: bool) -> record.WrongImage:
-        """Return the wrong image in the form for a record.
+        """Return the wrong image as a record holds it.
 
         Args:
             first_only: only the first image of a doc was cut.
         """
+        # boxes are written for the images that were cut
         sizes = self.sizes[:1] if first_only else self.sizes
         views = [_view(view, sizes, said) for view, said in zip(self.views, self.said, strict=True)]
         return record.WrongImage(int(self.source), [list(size) for size in self.sizes], views)
@@ -138,7 +140,7 @@ class WrongImage:
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """The views of a doc, and everything else for its record.
+    """All views of a doc, and everything else that its record says.
 
     Attributes:
         task: the wrapped task's name.
@@ -227,10 +229,11 @@ def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
 
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
-    """Return a scored view in the form for a record; a failed call has no items."""
+    """Return a scored view as a record holds it; a failed call has no items."""
     return record.View(
         **_where(scored.view, tuple(sizes)),
         scores=plain(scored.scores),
+        # items of a failed call are for the native metric alone
         items={} if scored.failed else plain(scored.items),
         error=scored.error,
         failed=scored.failed or None,
@@ -247,6 +250,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "kind": view.kind,
         "swapped": view.swapped,
+        # a record leaves out what a view has as 0
         "n": view.n or None,
         "turn": view.turn or None,
         "gold_at": view.gold or None,
@@ -257,6 +261,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
             "cell": view.cell,
             "row": view.row,
             "col": view.col,
+            # a segment is cut in time, and has no box
             **({"boxes": boxes} if view.kind != "segment" else {}),
         }
     if view.kind == "caption":
@@ -289,6 +294,7 @@ def best_cell(
         None where none is scored.
     """
     cells = cells_of([v.view for v in views], key)
+    # a cell counts by its worst order, so only the view of that order competes
     if every_order:
         cells = [cells[i] for i in decisive([views[i] for i in cells], metric, higher_is_better)]
     place = best([views[i].scores.get(metric) for i in cells], higher_is_better)

@@ -59,6 +59,7 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
     >>> best([0.0, 1.0, 1.0, None])
     1
     """
+    # -i, so that of equal scores the one with the lowest index is the largest pair
     scored = [(s if higher_is_better else -s, -i) for i, s in enumerate(scores) if s is not None]
     return -max(scored)[1] if scored else None
 

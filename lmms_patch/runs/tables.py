@@ -580,6 +580,7 @@ class _Views:
         every = list(itertools.chain.from_iterable(of_docs))
         self.different = different(every)
         numbers = {id(view): number for number, view in enumerate(self.different)}
+        # each view by the number of its object, so that shared objects are looked at once
         self._codes = np.fromiter((numbers[id(view)] for view in every), np.intp, len(every))
         counts = np.fromiter(map(len, of_docs), np.intp, len(of_docs))
         self.docs = np.repeat(np.arange(len(of_docs)), counts)

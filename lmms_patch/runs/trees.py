@@ -48,7 +48,7 @@ def estimates(tree: Any, path: str = "") -> Iterator[tuple[str, Estimate]]:
 
 
 def written_by(tree: Any) -> int:
-    """Return the first version (``numbers.NUMBERS``) able to write a tree, judged by the fields which say something."""
+    """Return the first version (``numbers.NUMBERS``) that can have written a tree, by the fields that say something."""
     late = getattr(tree, "LATE", {})
     versions = (
         max(late[name] if late.get(name) and part else 0, written_by(part)) for name, part in parts(tree).items()
@@ -69,9 +69,11 @@ def differences(stored: Any, fresh: Any, path: str, version: int) -> Iterator[tu
         version: of the numbers in the file.
     """
     both, name = (stored, fresh), path.rpartition(".")[2]
+    # texts and lists of texts: most are for people, and may be worded otherwise
     if all(isinstance(one, (str, *_LISTS)) for one in both) and any(
         isinstance(text, str) for one in both for text in (one, *one)
     ):
+        # a reason that comes or goes is a change, whatever its words
         counts = name in WORDS or (name in ("reason", "mark") and bool(stored) != bool(fresh))
         if counts and stored != fresh:
             yield path, stored, fresh

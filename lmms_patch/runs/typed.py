@@ -138,6 +138,7 @@ def _told(error: str, value: Any, kind: Any, where: str) -> str:
         given = given[step]
     if matched and matched["key"]:
         place, given = f"a key of {place}", _wrong_key(value, steps, given, kind, error)
+    # msgspec does not say what is allowed
     if said.startswith("Invalid enum value"):
         return f"{place} must be one of {', '.join(_allowed(kind, steps))}, not {_given(given)}"
     if said == _OPTIONS and isinstance(given, Mapping):

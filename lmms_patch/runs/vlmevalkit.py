@@ -131,11 +131,13 @@ def _xlsx(path: Path) -> list[dict[str, Any]]:
     with zipfile.ZipFile(path) as parts:
         if sum(part.file_size for part in parts.infolist()) > _MAX_BYTES:
             raise RecordError(f"{path}: larger than 1 GiB when it is unpacked, so no table of results")
+    # read_only: the sheets are not held in memory as a whole
     book = load_workbook(path, read_only=True, data_only=True)
     try:
         sheets = {sheet.title: _filled(sheet) for sheet in book.worksheets}
     finally:
         book.close()
+    # only a sheet with a column 'index' can be the table
     tables = {
         title: rows
         for title, rows in sheets.items()
@@ -193,6 +195,7 @@ def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
     table = csv.DictReader(text, delimiter=mark)
     _check_names(path, table.fieldnames or ())
     rows = list(table)
+    # the csv module puts cells beyond the head under None, and fills missing cells with None
     if odd := next((number for number, row in enumerate(rows, 1) if None in row or None in row.values()), None):
         raise RecordError(
             f"{path}: row {odd} has more or fewer cells than the head; the file is cut, or of another form"
@@ -201,7 +204,7 @@ def _separated(path: Path, mark: str) -> list[dict[str, Any]]:
 
 
 def _typed(text: str) -> Any:
-    """Return a text as truth value, None or number if Python and pandas would have written these so; else unchanged."""
+    """Return a text as the number, truth value or None that Python and pandas write so; any other text as it is."""
     if text in ("True", "False"):
         return text == "True"
     if text.lower() == "nan":
@@ -447,6 +450,7 @@ def _grids(where: str, cells: Sequence[Cell]) -> dict[int, dict[int, Cell]]:
     """
     by_size: dict[int, list[Cell]] = defaultdict(list)
     unsized = [cell for cell in cells if not cell.n]
+    # cells in a square number tell the size of their grid
     size = math.isqrt(len(unsized))
     if size * size != len(unsized):
         raise RecordError(
@@ -499,6 +503,7 @@ def _scored(where: str, given: Sequence[tuple[str, Path]], asked: Asked) -> Scor
         raise RecordError(f"{where}: no file of judge {asked.judge!r}; there are: {told}")
     found, seen = [], []
     for judge, path in fitting:
+        # passed over in silence, since other tables are there
         if path.suffix.lower() == ".pkl" and not asked.trust_pickle and len(fitting) > 1:
             continue
         rows = rows_of(path, asked.trust_pickle)

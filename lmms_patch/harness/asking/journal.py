@@ -125,6 +125,7 @@ class Journal:
         self._tasks, self._logged = tasks, logged
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
+        # before this process makes a file there
         earlier = sorted(folder.glob("*.sqlite"))
         self._began = time.time()
         self._own = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.sqlite"
@@ -181,7 +182,7 @@ class Journal:
         return db
 
     def _is_at_home(self, file: Path) -> bool:
-        """Return whether a journal file still lies where a run made the file.
+        """Return whether a journal file still lies in the folder that it was made in.
 
         True where the file does not say, or cannot be read (``find`` names it).
         """
@@ -278,6 +279,7 @@ class Journal:
             return
         with contextlib.suppress(OSError):
             found = (path for path in self.folder.parents[1].rglob("*_results.json") if path.is_file())
+            # the results of earlier runs lie in the same folder
             written = [path for path in found if path.stat().st_mtime >= self._began]
             states = [state for path in written if (state := _cut(path, self._tasks, self._logged)) is not None]
             if why := next(filter(None, states), ""):

@@ -68,7 +68,7 @@ def _stamps(path: str) -> list[tuple[str, int, int]]:
 
 
 def of_request(model: str, request: Instance, digests: Digests) -> bytes:
-    """Return the key of a request; empty where its doc is unreadable, which keeps no answer.
+    """Return the key of a request; empty where the doc cannot be read, so that its answer is not kept.
 
     Args:
         model: ``of_model``.
@@ -113,6 +113,7 @@ class Digests:
         doc_id, number = divmod(int(view), self._table.most)
         shown = self._table.views_of(doc_id)[number]
         docs = [self._of(doc_id)]
+        # a view on a wrong image depends on the donor's images too
         if shown.swapped and (donor := self._table.wrong_image_of(doc_id)) is not None:
             docs.append(self._of(donor))
         frames = f" {self._table.shelf.sampling}" if self._table.shelf.shows_clips else ""

@@ -30,7 +30,7 @@ def differences(
 ) -> str:
     """Say how many answers differ when their requests are asked alone, if more than chance allows.
 
-    "" where it is not.
+    "" elsewhere.
 
     An answer, and two answers to the same request alone, are three draws of the same if batches change nothing. Then
     the first is the odd one of the three as often as each of the others: a third of the requests of which exactly two
@@ -53,6 +53,7 @@ def differences(
             alone = _said(ask([request])[0])
             again = _said(ask([request])[0]) if draws else alone
         said = [batched, alone, again]
+        # three equal or three different answers say nothing about batches
         if len(set(said)) == 2:
             place = next(place for place in range(3) if said.count(said[place]) == 1)
             odd[place] += 1

@@ -72,8 +72,10 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
     function = session.metrics.native[metric]
     if declared:
         return forms.FORMS[declared]
+    # the host knows a standard error for its plain means
     if compat.has_stderr(function):
         return forms.MEAN
+    # an aggregation that writes or asks must not be tried
     if effects(function):
         return None
     items = session.references.items(docs[:_TRIED])
@@ -143,6 +145,7 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
     check_fit(spec, docs, on_wrong_images)
     pilot, null, full = pilot_of(options.pilot, docs), on_wrong_images * views, docs * views
     sizes = Counter(map(unit_of, session.golds.docs))
+    # clusters of unequal sizes are worth fewer of equal sizes
     worth = effective_clusters(list(sizes.values()))
     if options.quick and options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
         raise OptionError(
@@ -275,6 +278,7 @@ class Quick:
                     wanted = None
                 self._note()
             wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
+        # the first rank alone knows how every doc was asked
         told = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
         asked = {doc_id: Asked(**how) for doc_id, how in told.items()}
         numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
@@ -293,6 +297,7 @@ class Quick:
             for i, unit in enumerate(sorted(set(units), key=lambda unit: (hashed(options.seed, "null", unit), unit)))
         }
         clusters = np.array([names[unit] for unit in units], np.intp)
+        # a draw by the doc alone, so that every run and every rank draws the same
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
         scored = [session.references.marks(doc.doc_id) for doc in docs]
         # a gold that earns nothing shows nothing
@@ -300,6 +305,7 @@ class Quick:
         known = marks[np.isfinite(marks)]
         per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(self.plan.form.name if self.plan.form else "", 1.0)
         stated = float(options.scale or per_doc) / per_doc
+        # scores are divided by full marks, so that the plan works on 0 to 1
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
         cells = cells_of(spec)
         earlier = earlier_scores(session, self._evaluated) if options.reference == "auto" else None
@@ -326,6 +332,7 @@ class Quick:
         plan = self._session.golds.plan
         assert plan is not None
         names = [plan.strata[doc_id] for doc_id in self._evaluated]
+        # by name where two are equally frequent, so that every run has the same order
         often = sorted(Counter(names).items(), key=lambda one: (-one[1], one[0]))
         place = {name: i for i, (name, _) in enumerate(often)}
         return np.array([place[name] for name in names], np.intp)
@@ -363,6 +370,7 @@ class Quick:
         """Return how each doc was asked, in the form of records, by doc id."""
         out: dict[int, dict[str, Any]] = {}
         for i, doc_id in enumerate(self._evaluated):
+            # a doc that was certain to be asked needs no expectation
             sure = bool(asking.p[i].min() == 1)
             grids = [str(n) for n in self._spec.grids]
             guesses: dict[str, Any] = (

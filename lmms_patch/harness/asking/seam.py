@@ -203,6 +203,7 @@ class Asker:
             return self._in_portions(model, kind, requests)
         # reversed, so that of the copies of a request, as the host pads with, the first stays
         own = {_place(request): request for request in reversed(requests)}
+        # the host hands its arguments over before it scores, but answers are scored here already
         if task.args is None:
             task.args = self._cli
         asking, answers = task.quick(list(reversed(own.values())), ranks), dict[Place, Any]()
@@ -238,6 +239,7 @@ class Asker:
         texts = {doc_id: compat.text_of(answer) for doc_id, answer in said.items()}
         failed = {doc_id for doc_id, text in texts.items() if compat.failure(text, self._adapter)}
         task.describe(requests, {doc_id: text.strip() for doc_id, text in texts.items() if doc_id not in failed})
+        # the full image needs no description
         first = [place for place, request in enumerate(requests) if request.metadata["view"] == 0]
         rest = [place for place in range(len(requests)) if place not in set(first)]
         able = [place for place in rest if requests[place].doc_id not in failed]
@@ -273,6 +275,7 @@ class Asker:
             catches: whether a portion that raises is one of failed calls. Else the exception ends the run.
         """
         first = {_place(request): request for request in reversed(requests)}
+        # back in the order in which they were asked
         wanted = dict(reversed(first.items()))
         answers = self._kept(wanted)
         todo = [place for place in wanted if place not in answers]
@@ -302,7 +305,9 @@ class Asker:
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
             while at < total:
+                # where nothing keeps answers, portions would only cost time
                 size = ranks.same(portions.size(total - at) if keeps else total)
+                # only then a reader of videos may have been imported since
                 if any(task.table.shelf.shows_clips for task in self._tasks.values()):
                     self.look_again()
                 part, began = todo[at : at + size], time.monotonic()

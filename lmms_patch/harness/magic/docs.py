@@ -89,7 +89,7 @@ def settings() -> MagicSettings:
 
 
 def docs(variant: str, data: str = "") -> datasets.Dataset:
-    """Return the docs of a variant, each from an item; for ``selfheal`` each from a tested wrong run.
+    """Return the docs of a variant, one for each item; for ``selfheal`` one for each tested wrong run.
 
     Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and
     ``data`` as given. ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes
@@ -323,7 +323,7 @@ def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | No
 
 
 def visuals(doc: Mapping[str, Any]) -> list[Image.Image]:
-    """Return the doc's image with its boxes drawn; before the image those of the examples, where asked for."""
+    """Return the doc's image with its boxes drawn, after the images of examples where these are asked for."""
     numbered = sorted((number, box) for number, box in zip(doc["drawn"], doc["boxes"], strict=True) if number)
     rects = [(int(left), int(top), int(right), int(bottom)) for _, (left, top, right, bottom) in numbered]
     own = draw(doc["image"], rects, [number for number, _ in numbered])
@@ -363,6 +363,7 @@ def asked(doc: Mapping[str, Any]) -> dict[str, str]:
         ``data``: the item, whatever the variant and the order of the boxes; ``doc``: the doc; ``prompt``: its text with
             the examples.
     """
+    # an item is the same in whatever order its boxes are drawn
     boxes = sorted(
         (list(map(int, box)), bool(relevant)) for box, relevant in zip(doc["boxes"], doc["relevant"], strict=True)
     )

@@ -106,6 +106,7 @@ def load(manager: Any, native: Callable[..., Mapping[Any, Any]], name_or_config:
     changes = {"process_docs": functools.partial(_docs, file.variant, file.data), "metadata": metadata}
     (task,) = native(
         TASKS[file.variant],
+        # no parent's name: with one, the host would rename the task
         **{**kwargs, "update_config": {**(kwargs.get("update_config") or {}), **changes}, "parent_name": None},
     ).values()
     task.config.task = file.task

@@ -189,6 +189,7 @@ class Judge:
                 return self._none(inquiry, said, raw, model)
             reading = read(inquiry, raw)
             if reading.values is not None:
+                # only what could be read is kept, so that an unreadable reply is asked for again
                 self._cache.put(key, inquiry.kind, Kept(reading.values, reading.reason, raw, model))
                 self._count("asked")
                 return tuple(Verdict(value, reading.reason, "", raw, False, model) for value in reading.values)
@@ -202,7 +203,7 @@ class Judge:
         return (Verdict(None, "", error, raw, False, model),) * inquiry.count
 
     def _sent(self, text: str) -> tuple[str, str]:
-        """Send a question, again after passing failures, and return the reply and the answering model.
+        """Send a question, with retries, and return the reply and the name of the model that answered.
 
         Raises:
             _GivenUpError: no reply came, or nothing is asked any more.
@@ -229,6 +230,7 @@ class Judge:
                     self._went_wrong(failure)
                     tries = f" ({attempt + 1} tries)" if attempt else ""
                     raise _GivenUpError(f"{failure.line}{tries}", "failed") from None
+                # an event, so that an interrupted run does not sit out the pause
                 self._over.wait(self._pause(attempt, failure))
             else:
                 self._went_well()
@@ -242,7 +244,7 @@ class Judge:
         return float(min(self.settings.backoff * 2**attempt, _LONGEST_PAUSE))
 
     def _once(self, text: str) -> tuple[str, str]:
-        """Send a single request, and return the reply and the answering model.
+        """Send a single request, and return the reply and the name of the model that answered.
 
         Raises:
             _FilteredError: the reply refuses the question.
@@ -305,6 +307,7 @@ class Judge:
             number = self._row[1] + 1 if self._row[0] == failure.reason else 1
             self._row = (failure.reason, number)
             again = self._trying
+            # after ``resume`` a single failure is enough
             if not failure.fatal and not again and number < self.settings.give_up:
                 return
             self.stopped = f"the judge was given up ({failure.line})"
@@ -367,7 +370,7 @@ def _warn(line: str) -> None:
 
 
 def _within(seconds: float, work: Callable[[], Any]) -> Any:
-    """Return the result of ``work``, if in time. A server which sends a little now and then is not waited for.
+    """Return the result of ``work`` if it comes in time; do not wait for a server that sends a little now and then.
 
     Raises:
         TimeoutError: ``work`` took too long; its thread is left behind.

@@ -109,7 +109,9 @@ def failure_of(error: Exception, timeout: float, env: Mapping[str, str]) -> Fail
     """
     if isinstance(error, NoProviderError):
         return Failure("no provider", str(error), may_pass=False, fatal=True)
+    # by name, since the packages of these classes need not be installed
     names = " ".join(cls.__name__ for cls in type(error).__mro__)
+    # first, since some time-outs are connection errors too
     if "Timeout" in names:
         return Failure("timeout", f"no answer within {timeout:g} s", may_pass=True)
     status = _status(error)
@@ -133,8 +135,10 @@ def _refused(error: Exception, status: int, env: Mapping[str, str]) -> Failure:
     body = _body(error)
     inner = body.get("innererror")
     codes = {str(code) for code in (getattr(error, "code", None), body.get("code"), body.get("type"))}
+    # Azure puts the code of its content filter one level deeper
     codes |= {str(inner.get("code"))} if isinstance(inner, Mapping) else set()
     of_question = status in _OF_QUESTION or bool(codes & _REFUSED)
+    # a used-up quota has the status of too many requests, but waiting does not help
     may_pass = (status in _MAY_PASS or status >= 500) and not of_question and "insufficient_quota" not in codes
     return Failure(
         f"status {status}",
@@ -173,6 +177,7 @@ def _part(whole: Any, name: str) -> Any:
 def _unreached(error: Exception, env: Mapping[str, str]) -> Failure:
     """Return the failure of a request which reached no server."""
     cause: BaseException = error
+    # the client wraps the system's error, which says what is wrong
     while cause.__cause__ is not None:
         cause = cause.__cause__
     said = _short(str(cause) or type(cause).__name__, env)

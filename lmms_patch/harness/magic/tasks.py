@@ -238,7 +238,7 @@ def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> A
 
 
 def mean(items: list[Any]) -> float | None:
-    """Return the mean of the counting items; None where no item counts."""
+    """Return the mean of the items that count; None where no item counts."""
     known = [float(one) for one in items if one is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -268,7 +268,7 @@ def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int])
 
 
 def unbound(items: list[Any]) -> None:
-    """Do nothing: holds a place in the task file for an aggregation added by ``bind``."""
+    """Do nothing: keep a place in the task file for the aggregation that ``bind`` puts there."""
 
 
 def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: list[Any]) -> Details:
@@ -310,6 +310,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
             min(models),
             ", ".join(f"{n} {what}" for what, n in judge.counts.items()),
         )
+    # sorted, since several ranks bring the docs in another order than one
     asked = sorted((record.id, record.asked["doc"], record.asked["prompt"]) for record in every)
     told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     return Details(

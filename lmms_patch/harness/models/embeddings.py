@@ -84,6 +84,7 @@ class Embedder:
         Texts of about the same length share a batch, so that little is padded.
         """
         tokens = self._tokenizer(list(texts), truncation=True, max_length=self._most, padding=False)["input_ids"]
+        # a text without tokens keeps its vector of zeros
         order = sorted((i for i in range(len(texts)) if tokens[i]), key=lambda i: len(tokens[i]))
         out = np.zeros((len(texts), self._dimensions), np.float32)
         for start in range(0, len(order), self._batch):
@@ -197,7 +198,7 @@ def _pooling_file(asked: Pretrained) -> Path | None:
 
 
 def _most_tokens(tokenizer: Any, config: Any) -> int:
-    """Return the most tokens of a text: the tokenizer's limit, or without a limit the number of the model's positions."""
+    """Return how many tokens a text may have: the tokenizer's limit, else the number of the model's positions."""
     if tokenizer.model_max_length < _MOST_TOKENS:
         return int(tokenizer.model_max_length)
     # some models count positions from 2
@@ -208,6 +209,7 @@ def _digest(net: Any) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of all weights, by name."""
     digest = hashlib.sha256()
     for name, weights in sorted(net.state_dict().items()):
+        # name and shape too: the same bytes may be other weights
         digest.update(f"{name} {tuple(weights.shape)} ".encode())
         digest.update(np.ascontiguousarray(weights.cpu().numpy()).tobytes())
     return digest.hexdigest()[:16]

@@ -77,6 +77,7 @@ class Digits:
             ]
             labels: list[int | None] = stored["labels"].tolist()
         plain = plain_shapes()
+        # with paper around each scan, so that its strokes do not touch the edge
         drawn = [np.pad(np.asarray(scan) / 255, 2) for scan in scans] + plain
         self._vectors = np.stack([shapes(ink)[0][0] for ink in drawn])
         self._labels = labels + [None] * len(plain)
@@ -117,6 +118,7 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
             top : top + height, left : left + width
         ]
         vector = np.asarray(Image.fromarray(square).resize((SIDE, SIDE), Image.Resampling.BOX), float).ravel()
+        # of length 1, so that the product of two vectors tells how alike they are
         found.append((vector / np.linalg.norm(vector), left + (width - 1) / 2, top + (height - 1) / 2))
     return found
 
@@ -141,6 +143,7 @@ class Reader:
 
     def answer(self, question: str, frames: Iterable[Frame]) -> str:
         """Return the answer to a question of ``mosaic_video``, as far as the frames support an answer."""
+        # a question that is answered by its text alone
         if word := re.search(r"as the word (\w+)", question):
             return str(WORDS.index(word[1])) if word[1] in WORDS else UNKNOWN
         places = self.places(frames)
@@ -244,6 +247,7 @@ class MosaicReader(lmms):
         super().__init__()
         if odd := sorted(set(other) - FROM_HOST):
             refuse(OptionError(f"--model_args of mosaic_reader: {unknown(odd[0], ['max_num_frames'])}"))
+        # ``type``, since ``isinstance`` takes True for a whole number
         if type(max_num_frames) is not int or max_num_frames < 1:
             refuse(
                 OptionError(

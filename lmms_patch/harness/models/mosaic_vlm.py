@@ -39,6 +39,7 @@ class MosaicVLM(LFM2_5_VL):
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Return the adapter's answers in the order of the requests. The adapter is asked task by task."""
+        # the adapter takes the task of a batch's first sample for the whole batch
         by_task = defaultdict(list)
         for at, request in enumerate(requests):
             by_task[request.task_name].append(at)

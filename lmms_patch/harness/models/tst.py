@@ -60,6 +60,7 @@ class _TextOnlyModel(lmms):
 
     def _found(self, request: Instance) -> TextOnly:
         """Return the task of a request, diagnosed."""
+        # only the ids of wrapped tasks know their table
         doc_id = next((argument for argument in request.args if isinstance(argument, ViewId)), None)
         text_only = doc_id.table.text_only if doc_id is not None else None
         if text_only is None:
@@ -140,6 +141,7 @@ class TstRf(_TextOnlyModel):
             settings = ModelSettings(model, trees, depth)
             if workers is not None and (type(workers) is not int or workers < 1):
                 raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
+            # ``type``, since ``isinstance`` takes True for a whole number
             if type(shuffles) is not int or shuffles < 0:
                 raise OptionError(f"shuffles must be a whole number of at least 0, not {shuffles!r}")
             if not isinstance(check, bool):
@@ -174,6 +176,7 @@ class TstLora(_TextOnlyModel):
         from lmms_patch.tst.lora.settings import LoraSettings
 
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
+        # the host hands some arguments to every model; they count only where the settings have them too
         given = {
             key: value for key, value in settings.items() if key in LoraSettings.model_fields or key not in _FROM_HOST
         }

@@ -54,6 +54,7 @@ def hasten(encoder: Any) -> bool:
 def _hasten(encoder: Any, undo: list[Callable[[], Any]]) -> None:
     """Replace the encoder's attention and its forward pass; ``undo`` gets what takes this back."""
     AttentionInterface.register(ATTENTION, attend)
+    # noted before each change, so that a failure half-way can be undone
     undo.append(functools.partial(encoder.set_attn_implementation, encoder.config._attn_implementation))
     encoder.set_attn_implementation(ATTENTION)
     for block in encoder.blocks:
@@ -146,6 +147,7 @@ class Remembering:
             patches, grids = zip(*(images[digest] for digest in new), strict=True)
             features = self._forward(torch.cat(patches), grid_thw=torch.stack(grids), **kwargs).pooler_output
             tokens = [len(one) for one in patches]
+            # the encoder merges neighbouring patches, always as many into one feature
             parts = features.split([count * len(features) // sum(tokens) for count in tokens])
             # a clone, or each part would keep the features of the whole batch in memory
             self._features.update(zip(new, (part.clone() for part in parts), strict=True))

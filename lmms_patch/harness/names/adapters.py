@@ -85,7 +85,7 @@ def read(path: str) -> Adapter:
 
 
 def decodes_sound(path: str) -> str:
-    """Return where an adapter's module decodes sound by itself, without asking for a sample format; "" where nowhere.
+    """Return where an adapter's module decodes sound itself without asking for a sample format; "" where it does not.
 
     Why it matters: PyAV gives the samples as the file holds them. In most videos (AAC) these are fractions, channel by
     channel. In the clips that we write (FLAC, without loss) they are whole numbers up to 32,768, and the channels
@@ -107,7 +107,7 @@ def decodes_sound(path: str) -> str:
 
 
 def limit_of_rate(path: str) -> str | None:
-    """Return the attribute with an adapter's limit of frames taken at a rate.
+    """Return the attribute that limits how many frames an adapter takes at a rate.
 
     "" where nothing limits them; None where the adapter does not choose between a rate and a number, in code such as
     ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``. It may give
@@ -125,7 +125,7 @@ def limit_of_rate(path: str) -> str | None:
 
 
 def reads_as_qwen(path: str) -> bool:
-    """Return whether an adapter lets ``qwen_vl_utils`` choose the frames of a video, by a number or rate of the adapter.
+    """Return whether an adapter lets ``qwen_vl_utils`` choose the frames of a video, given a number or a rate.
 
     Args:
         path: as for ``read``.
@@ -139,7 +139,7 @@ def reads_as_qwen(path: str) -> bool:
 
 
 def _methods(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Return the methods of an adapter, with inherited methods unless overridden."""
+    """Return the methods of an adapter, with the inherited methods that it does not override."""
     module, _, name = path.rpartition(".")
     found: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
     for _, node in _classes(module, name, set()):
@@ -185,12 +185,13 @@ def _classes(module: str, name: str, seen: set[tuple[str, str]]) -> Iterator[tup
         return
     yield file, node
     for base in node.bases:
+        # a base of another form, such as ``module.Class``, is not followed
         if isinstance(base, ast.Name):
             yield from _classes(*imported.get(base.id, (module, base.id)), seen)
 
 
 def _imported(tree: ast.Module, module: str) -> Iterator[tuple[str, ast.alias]]:
-    """Yield the names a module imports with ``from``, each with the module of its origin."""
+    """Yield the names that a module imports with ``from``, each with the module that it comes from."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from ((_origin(node, module), alias) for alias in node.names)
@@ -215,6 +216,7 @@ def file_of(module: str) -> Path | None:
         return None
     if not rest:
         return Path(spec.origin) if spec.origin else None
+    # a package may be spread over several folders
     for folder in spec.submodule_search_locations or ():
         place = Path(folder).joinpath(*rest)
         for file in (place.with_suffix(".py"), place / "__init__.py"):
@@ -249,6 +251,7 @@ def _fetches_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tu
     inside = {id(one.value) for one in ast.walk(function) if isinstance(one, ast.Subscript)}
     for one in ast.walk(function):
         if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and (depth := _depth(one)):
+            # ``task_dict[task][split][doc_id]``
             if depth == 3:
                 yield ("by number" if _is_number(one.slice) else "otherwise"), one.lineno
             elif depth == 2 and id(one) not in inside:

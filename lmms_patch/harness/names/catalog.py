@@ -64,6 +64,7 @@ def quietly(*, bars: bool = True) -> Iterator[None]:
     """
     import datasets
 
+    # bars that somebody has disabled must stay so afterwards
     hidden = not bars and not datasets.are_progress_bars_disabled()
     logger.disable("lmms_eval")
     if hidden:
@@ -90,7 +91,7 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
 
 def _check_files(folder: Any) -> None:
-    """Refuse a user's folder with a task file the host cannot read.
+    """Refuse a folder of the user with a task file that the host cannot read.
 
     Why: the host's index stops at the first file that it cannot read, and does not name it.
 
@@ -134,10 +135,12 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     row = manager.task_index[name]
     leaves = list(configs.leaves(manager, name))
     verdict, reason = _verdict(leaves, spec.of(name))
+    # no config tells whether docs carry boxes, or have options
     if spec.kind.own_boxes and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     if spec.kind.turns and verdict == "wraps":
         verdict, reason = "data", "its docs must have options (docs/rotate.md)"
+    # the docs of a group are known only where those of every member are
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
     wrong = (
@@ -190,6 +193,7 @@ def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
     if not leaves:
         return "no", "it has no member that lmms-eval knows"
     verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
+    # a group wraps only as well as its worst member
     worst = next(v for v in ("no", "judge", "data", "wraps") if any(verdict == v for verdict, _ in verdicts))
     facts, reason = next((f, r) for f, (v, r) in zip(leaves, verdicts, strict=True) if v == worst)
     return worst, f"{facts.name}: {reason}" if reason and len(leaves) > 1 else reason
@@ -216,7 +220,7 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
 
 
 def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the entries of all names with a given pattern.
+    """Return the entries of all names that match a pattern.
 
     Args:
         manager: the host's task manager.

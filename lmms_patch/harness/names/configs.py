@@ -71,7 +71,7 @@ class Facts:
 
 
 def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
-    """Return the facts in a task's config, read in simple mode."""
+    """Return what a task's config shows; the config is read in simple mode."""
     if "class" in config:
         return Facts(name, python=True)
     kwargs = config.get("dataset_kwargs") or {}
@@ -165,6 +165,7 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
     if facts.empty and not spec.kind.folds:
         return "it shows no image: its doc_to_visual always returns nothing"
+    # in doubt the first doc decides
     if facts.shown.certain and (unfit := unfit_media(facts, spec)):
         return unfit
     if spec.kind.view in ("cell", "shuffle", "region") and any(
@@ -186,7 +187,7 @@ _UNFIT = {
 
 
 def fitting(spec: WrapSpec) -> frozenset[str]:
-    """Return the media a kind can cut."""
+    """Return the media that a kind of task can cut."""
     kind = spec.kind
     return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
 
@@ -276,7 +277,7 @@ _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_downlo
 
 
 def without_videos(manager: Any, name: str) -> dict[str, Any]:
-    """Return changes to a task's config with which its videos are not downloaded.
+    """Return the changes to a task's config that keep its videos from being downloaded.
 
     Empty for a group or a task without videos.
 
@@ -303,6 +304,7 @@ def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iter
     try:
         config = read(manager, name)
     except Exception as error:
+        # a broken file must not hide the tasks beside it
         yield Facts(name, problem=f"{type(error).__name__}: {error}".splitlines()[0])
         return
     members = entry.get("task", -1) if entry["type"] == "tag" or entry.get("task", -1) != -1 else config.get("task")
@@ -352,7 +354,7 @@ def marker_of(config: Mapping[str, Any]) -> str:
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
-    """Refuse a base when configs show a reason. Nothing is loaded for the check.
+    """Refuse a base if its config shows that it cannot be wrapped. No data or module is loaded for this.
 
     Raises:
         CannotWrapError: one line that names the task and the reason.
@@ -386,7 +388,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
 
 def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
-    """Refuse options of ``_quick`` and ``exit`` at odds with configs and the command line.
+    """Refuse options of ``_quick`` and ``exit`` that contradict the configs or the command line.
 
     Args:
         manager: the host's.
@@ -404,6 +406,7 @@ def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
         options = options_over(facts.metadata, spec, facts.name)
         member = dataclasses.replace(spec.of(facts.name), options=options)
         if member.leaves_out:
+            # a function of the task may leave docs out, so that their number is not known
             docs = None if facts.filtered else _asked(facts.docs, limit, offset)
             check_fit(member, docs, min(options.null, docs or 0) if spec.kind.takes_null else 0)
 
@@ -428,7 +431,7 @@ def _may(facts: Facts, spec: WrapSpec) -> bool:
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
-    """Refuse a model unable to answer a kind of wrapped task, before the model is loaded.
+    """Refuse a model that cannot answer a kind of wrapped task, before the model is loaded.
 
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.

@@ -64,7 +64,7 @@ def judge_model() -> str | None:
 
 
 def client_of(function: Callable[..., Any]) -> str | None:
-    """Return the client library within a function's reach; None where there is none."""
+    """Return the client library that a function can reach; None where there is none."""
     place = _source_of(function)
     return judge_in(*place) if place else None
 
@@ -79,7 +79,7 @@ def effects(function: Callable[..., Any]) -> str | None:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return the code within a function's reach, in its module and in the task modules imported there.
+    """Return the code that a function can reach, in its module and in the task modules imported there.
 
     "" where it has no source.
 
@@ -90,7 +90,7 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def _code_in(path: str, name: str) -> str:
-    """Return the code within reach of a top-level name of a module.
+    """Return the code that a top-level name of a module can reach.
 
     The module keeps it, because the tasks of a suite share most of theirs.
     """
@@ -101,7 +101,7 @@ def _code_in(path: str, name: str) -> str:
 
 
 def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the definitions within reach of a module's name, each with its file."""
+    """Yield the definitions that a module's name can reach, each with its file."""
     seen: set[tuple[str, str]] = set()
     for _ in _clients_from(path, name, _DEPTH, seen):
         # the walk fills ``seen``
@@ -129,7 +129,7 @@ _WRITES = {
 
 @functools.lru_cache(maxsize=4096)
 def _writes_in(path: str, name: str) -> str | None:
-    """Return the first call within a function's reach to write files or start programs; None where there is none."""
+    """Return the first call within a function's reach that writes files or starts programs; None where there is none."""
     for file, node in _reached(path, name):
         for call in ast.walk(node):
             if isinstance(call, ast.Call) and (writes := called(call)) in _WRITES:
@@ -155,12 +155,13 @@ def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
         path = inspect.getsourcefile(function)
     except TypeError:
         return None
+    # of a method the class, whose further methods may be reached too
     return (path, function.__qualname__.split(".")[0]) if path else None
 
 
 @functools.lru_cache(maxsize=4096)
 def judge_in(path: str, name: str) -> str | None:
-    """Return the client library within reach of a module's top-level name; None where there is none.
+    """Return the client library that a module's top-level name can reach; None where there is none.
 
     Args:
         path: the module's file.
@@ -181,6 +182,7 @@ def returns_nothing(path: str, name: str) -> bool:
         name: a function of it.
     """
     definitions = Module.of(path).defined.get(name, [])
+    # a second definition or a decorator may change what is returned
     if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef) or definitions[0].decorator_list:
         return False
     body = list(own_nodes(definitions[0]))
@@ -209,7 +211,8 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the client libraries within reach of a module's name; ``seen`` collects every visited name."""
+    """Yield the client libraries that a module's name can reach; ``seen`` collects every visited name."""
+    # modules may import each other
     if depth < 0 or (path, name) in seen:
         return
     seen.add((path, name))
@@ -219,6 +222,7 @@ def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) 
     for node in module.defined.get(name, ()):
         # imports inside a function come before the module's imports of the same name
         local = dict(_imports(ast.walk(node)))
+        # sorted, so that the same client is told every time
         for used in sorted(_names_in(node)):
             source = local.get(used) or module.imported.get(used)
             if source and _CLIENTS.search(source):
@@ -292,6 +296,7 @@ class Module:
         self.code: dict[str, str] = {}
         for node in _top_level(parse(path).body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                # which of several definitions holds is known only when the module runs
                 self.defined.setdefault(node.name, []).append(node)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imported.update(_imports([node]))

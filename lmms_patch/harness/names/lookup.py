@@ -20,7 +20,7 @@ _BETWEEN = "_-. "
 
 
 def resolve(manager: Any, name: str) -> WrapSpec | None:
-    """Return the spec meant by a name; None for a name of the harness, and for no wrapped name at all.
+    """Return the spec that a name means; None for a name of the harness, and for a name that is not wrapped.
 
     A name that the harness knows is native, whatever it ends in, unless its file is an explicit task file of ours.
 
@@ -29,6 +29,7 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
             wrapped name.
     """
     if name in manager.all_tasks:
+        # to the harness, a task file of ours is a Python class
         if manager.task_index[name]["type"] != "python_task":
             return None
         spec = configs.explicit_spec(configs.read(manager, name))
@@ -42,7 +43,7 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
 
 
 def refuse_misspelled(manager: Any, name: str) -> None:
-    """Refuse a name with nearly the end of a wrapped name, such as ``gqa_rcii3`` or ``gqa-rci3``.
+    """Refuse a name that looks like a misspelled wrapped name, such as ``gqa_rcii3`` or ``gqa-rci3``.
 
     Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what
     looks more like a native name, is left to the harness.
@@ -58,7 +59,7 @@ def refuse_misspelled(manager: Any, name: str) -> None:
 
 
 def meant(known: Sequence[str], name: str) -> list[str]:
-    """Return up to three wrapped names perhaps meant by a misspelled name, nearest first.
+    """Return up to three wrapped names that a misspelled name may mean, nearest first.
 
     Where a name of the harness is nearer than all of them, return none.
 
@@ -77,6 +78,7 @@ def meant(known: Sequence[str], name: str) -> list[str]:
         bases = ([every.get(head, name[:end])] if whole else nearest(head, known, count=1)) if suffixes else []
         for full in (f"{base}_{suffix}" for base in bases for suffix in suffixes):
             likeness[full] = difflib.SequenceMatcher(None, full.lower(), low).ratio()
+    # where a native name is at least as near, that was meant more likely
     native = max(
         (difflib.SequenceMatcher(None, one.lower(), low).ratio() for one in nearest(name, known, count=1)), default=0.0
     )
@@ -84,7 +86,7 @@ def meant(known: Sequence[str], name: str) -> list[str]:
 
 
 def _suffixes_like(tail: str) -> list[str]:
-    """Return the suffixes perhaps meant by the end of a name, each of another kind.
+    """Return the suffixes that the end of a misspelled name may mean, at most one of each kind.
 
     A suffix keeps the number of the name where its kind takes one. ``crci`` and the kinds of time, such as ``trci``,
     are meant only where their first letter is there.
@@ -164,6 +166,7 @@ def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
             if spec is not None:
                 specs[spec.name] = spec
             continue
+        # a wildcard may match task files of ours among the native names
         if any(fnmatchcase(name, pattern) for name in manager.all_tasks):
             specs |= {
                 spec.name: spec

@@ -70,7 +70,7 @@ class _Value:
         return _Value(words=self.words, text=True, certain=False)
 
     def shown(self) -> Shown:
-        """Return the media behind the value."""
+        """Return the media that the value stands for."""
         guessed = {_medium_named(self.words)} if self.text or self.field else set()
         if not self.text and "clip" in guessed:
             # a field that is handed over as it is: the dataset may have decoded the video
@@ -224,6 +224,7 @@ def shown_by(path: str, name: str) -> Shown:
     """
     found = _definition(path, name)
     if found is None:
+        # a name that ``import *`` may bring is not missing
         return UNKNOWN if Module.of(path).has(name) else Shown(frozenset({"missing"}))
     module, function, single = found
     arguments = [*function.args.posonlyargs, *function.args.args]
@@ -262,6 +263,7 @@ def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.
     nodes = module.defined.get(name, [])
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     if functions:
+        # a second definition or a decorator may change what the function returns
         plain = len(nodes) == 1 and not functions[-1].decorator_list and name not in module.imported
         return module, functions[-1], plain
     if name not in module.imported or not depth:
@@ -325,6 +327,7 @@ class _Scope:
             )
             for one, part in zip(target.elts, parts, strict=False):
                 self._bind(one, part)
+        # ``x[0] = y`` puts y into x
         elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
             self._bind(target.value, value)
 
@@ -356,12 +359,13 @@ class _Scope:
         return self._made_of(node)
 
     def _made_of(self, node: ast.expr) -> _Value:
-        """Return the possible values of an expression which makes something of its parts."""
+        """Return what an expression may be that is built of parts, such as a sum, a call or a dictionary."""
         if isinstance(node, ast.BinOp):
             both = _union([self.value(node.left), self.value(node.right)])
             of_text = any(
                 isinstance(one, (ast.Constant, ast.JoinedStr)) for one in (node.left, node.right)
             ) or isinstance(node.op, (ast.Div, ast.Mod))
+            # ``a + b`` of texts is a path, of lists a list
             return both.path() if of_text else both
         if isinstance(node, ast.JoinedStr):
             parts = [self.value(one.value if isinstance(one, ast.FormattedValue) else one) for one in node.values]
@@ -429,6 +433,7 @@ class _Scope:
         if (
             name in _PIL
             and owner is not None
+            # PIL's module goes by names such as Image or PILImage
             and any("image" in one.id.lower() for one in ast.walk(owner) if isinstance(one, ast.Name))
         ):
             return _IMAGE
@@ -458,6 +463,7 @@ class _Scope:
 
     def _of_function(self, node: ast.Call, name: str) -> _Value:
         """Return what a call of another function may give: a function of the task's modules is followed."""
+        # an import inside the function comes before the names of the module
         imported = self._local_import(name)
         found = _definition(*imported) if imported else _definition(str(self._module.path), name)
         if not isinstance(node.func, ast.Name) or found is None or not self._depth:
@@ -468,12 +474,13 @@ class _Scope:
         bound = dict.fromkeys(arguments, _UNKNOWN)
         bound |= dict(zip(arguments, map(self.value, node.args), strict=False))
         bound |= {one.arg: self.value(one.value) for one in node.keywords if one.arg in bound}
+        # the steps are shared, so that all calls together stay within the limit
         value = _union(_Scope(module, function, bound, self._depth - 1, self._steps).returns())
         words = value.words | {name} if value.text or value.field else value.words
         return _Value(value.media, words, value.text, value.field, certain=value.certain and single)
 
     def _local_import(self, name: str) -> tuple[str, str] | None:
-        """Return the file and the name behind a name imported inside this function; None for no such import."""
+        """Return the file and the original name of a name imported inside this function; None where it is not."""
         for node in own_nodes(self._function):
             if isinstance(node, ast.ImportFrom):
                 alias = next((one for one in node.names if (one.asname or one.name) == name), None)

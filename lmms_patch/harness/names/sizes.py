@@ -47,6 +47,7 @@ def _rows_in_file(file: str, builder: str) -> int | None:
         import pyarrow.parquet as pq
 
         return int(pq.ParquetFile(file).metadata.num_rows)
+    # lines of JSON only: any other JSON file would have to be parsed
     if builder == "json" and file.endswith("l"):
         with open(file, "rb") as lines:
             return sum(1 for line in lines if line.strip())
@@ -58,6 +59,7 @@ def _rows_in_cache(path: str, name: str | None, split: str) -> int | None:
     root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(
         os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets"
     )
+    # as the datasets library names its folders
     folder = Path(root).expanduser() / path.replace("/", "___").lower()
     for info in sorted(folder.glob(f"{name or '*'}/*/*/dataset_info.json")):
         try:

@@ -63,6 +63,7 @@ class _Dumper(yaml.Dumper):
     """Writes a ``Function`` to YAML as a ``!function``, and no anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
+        # an anchor would tie keys together that only happen to have the same value
         return True
 
 
@@ -182,7 +183,7 @@ class Copies:
         self._roots.append(self.home.resolve())
 
     def module(self, path: Path, root: Path) -> str:
-        """Add a module, with the modules and files beside which its code needs. Return its place in the task folder."""
+        """Add a module, and the modules and files beside it that its code needs. Return its place in the task folder."""
         place = self._place(path, root)
         # modules may import each other
         if place in self.files:
@@ -205,6 +206,7 @@ class Copies:
     def data(self, path: Path, root: Path) -> str:
         """Add a data file, unless large. Return its path for the YAML file."""
         if path.stat().st_size > MAX_BYTES:
+            # relative, so that file and folder can be moved together
             self.large.append(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
             return self.large[-1]
         place = self._place(path, root)
@@ -223,7 +225,7 @@ class Copies:
         return f"base{number if number > 1 else ''}/{path.relative_to(root).as_posix()}"
 
     def make(self, docs: bool = True) -> None:
-        """Copy the files; ``docs``: also the files with docs."""
+        """Copy the files; with ``docs`` also the files that hold docs."""
         for place, path in self.files.items():
             if docs or place not in self.data_files:
                 files.write(self.folder / place, path.read_bytes())
@@ -236,6 +238,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+            # ``from x import y``: y may be a module of the package x
             yield from (f"{node.module}.{alias.name}" if node.module else alias.name for alias in node.names)
 
 

@@ -71,9 +71,11 @@ def write(
     copies = Copies(folder, source.parent)
     config = flat(source, copies)
     if revision is not None:
+        # the kept ids belong to this commit
         config["dataset_kwargs"] = {**(config.get("dataset_kwargs") or {}), "revision": revision}
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
+    # only now, when all is checked
     folder.mkdir(parents=True, exist_ok=True)
     copies.make()
     files.write(folder / "pruned_filter.py", Path(pruned_filter.__file__).read_bytes())
@@ -103,7 +105,7 @@ def check(base: str, folder: Path, include_path: str | os.PathLike[str] | None =
 def try_out(
     base: str, keys: Sequence[str], include_path: str | os.PathLike[str] | None = None, key: str | None = None
 ) -> None:
-    """Write the task of all docs to a temporary folder, to refuse before the work what ``write`` would refuse.
+    """Write the task of all docs to a temporary folder: what ``write`` would refuse is refused before the work.
 
     Raises:
         PatchError: see ``write``.
@@ -261,6 +263,7 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
     named = {config.training_split, config.validation_split, config.test_split, config.fewshot_split} - {None, split}
     others = {name: task.dataset[name] for name in sorted(named & set(task.dataset))}
     for called in [split, *others] if others else []:
+        # by identity, since two splits may have equal docs
         rows = next(before for before, after in calls if after is task.dataset[called])
         if str(getattr(rows, "split", None)) != called:
             raise CannotWrapError(

@@ -79,7 +79,7 @@ def check(base: str, *, copy: bool, include_path: str | os.PathLike[str] | None 
 
 
 def _check_form(base: str, evaluated: pruned_task.Evaluated, config: Mapping[str, Any], copy: bool) -> None:
-    """Refuse a filter over files of this machine, and a copy with something missing.
+    """Refuse a filter over files of this machine, and a copy that would lack something.
 
     Say what is possible instead, if anything is.
     """
@@ -161,6 +161,7 @@ def write(
     task_file = pruned_task.write(
         base, kept_keys, folder / "task", include_path, key, revision=original.revision or None
     )
+    # ids and places alone: the content stays with the original
     rows = datasets.Dataset.from_dict(
         {"key": [known[place] for place in places], "row": places},
         datasets.Features({"key": datasets.Value("string"), "row": datasets.Value("int64")}),
@@ -172,9 +173,11 @@ def _original(evaluated: pruned_task.Evaluated, config: Mapping[str, Any]) -> Or
     """Return where the docs come from, as far as dataset and config tell."""
     info = getattr(evaluated.docs, "info", None)
     path = str(config.get("dataset_path") or "")
+    # a name on the hub, and neither a loader nor a local folder
     repository = (
         path if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path) and path not in BUILDERS and not os.path.exists(path) else ""
     )
+    # a task may pin the commit itself
     pinned = (config.get("dataset_kwargs") or {}).get("revision")
     revision = str(pinned) if pinned else _commit(evaluated.docs, repository) if repository else ""
     return Original(
@@ -219,12 +222,15 @@ def _copy(
     splits = {evaluated.split: evaluated.docs.select(places), **evaluated.others}
     written = {split: _parquet(docs, folder, split) for split, docs in splits.items()}
     about = {"task": f"{base}_pruned", "base": base, "docs": len(evaluated.docs), "kept": len(places)}
+    # as seen from the task file, which lies in ``task/``
     data_files = {split: f"../{path}" for split, path in written.items()}
+    # the docs were read after ``process_docs``, which must not change them a second time
     own = {k: v for k, v in config.items() if k != "process_docs"}
     new = pruned_task.renamed(
         own, about, dataset_path="parquet", dataset_name=None, dataset_kwargs={"data_files": data_files}
     )
     task_file = folder / "task" / f"{about['task']}.yaml"
+    # the docs stand in ``data/`` already
     copies.make(docs=False)
     lines = [
         f"{len(places)} of the {len(evaluated.docs)} docs of {base}, split {evaluated.split}: those that stayed after pruning.",

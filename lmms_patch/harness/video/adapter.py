@@ -44,6 +44,7 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     reader: Literal["", "qwen_vl_utils"] = "qwen_vl_utils" if reads_as_qwen(path) else ""
     if counts and rates and (limit := limit_of_rate(path)) is not None:
         most = getattr(model, limit, None) if limit else None
+        # at a rate, this limit holds in place of the number of frames
         count = most if _is_count(most) else _most_of_qwen()
         told = f"{next(iter(rates))}={rate:g}, {f'{limit}={most}' if _is_count(most) else f'in place of {next(iter(counts))}'}"
     return Sampling(count, rate, reader), told
@@ -51,6 +52,7 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
 
 def _most_of_qwen() -> int:
     """Return how many frames ``qwen_vl_utils`` takes at most where a rate is given."""
+    # nothing is imported for this; 768 is the package's default
     return int(getattr(sys.modules.get("qwen_vl_utils.vision_process"), "FPS_MAX_FRAMES", 768))
 
 

@@ -89,6 +89,7 @@ class Cache:
         self._making: dict[tuple[Hashable, Hashable], Future[Path]] = {}
         self._written = 0
         self._used = 0
+        # not ``__del__``: this is run at the end of the process too
         weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @property
@@ -145,6 +146,7 @@ class Cache:
         with self._lock:
             while self._used + len(data) > self._most:
                 self._forget(self._spare())
+            # a new number for each file, since an adapter may still hold an old path
             self._written += 1
             path = self.folder / f"{self._written}.mp4"
             files.write(path, data)
@@ -172,7 +174,7 @@ class Cache:
 
 
 def _remove(folder: Path, process: int) -> None:
-    """Remove a folder, unless this process is a fork of the folder's maker."""
+    """Remove a folder, but not in a forked child: the folder is its parent's."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -231,7 +233,7 @@ def written(
 
 
 def holds(path: object) -> bool:
-    """Return whether a path, or a ``file://`` address, is of a file from ``written``."""
+    """Return whether a path, or a ``file://`` address, names a file that ``written`` wrote."""
     if not _cache.cache_info().currsize or not isinstance(path, (str, os.PathLike)):
         return False
     return Path(str(path).removeprefix("file://")).parent == _cache().folder

@@ -50,8 +50,10 @@ class Sampling:
         """
         most = total if self.count is None else min(total, self.count)
         if not self.reader:
+            # 1e-6: a duration may fall short of a whole second by rounding
             return self.places(total, max(1, most if self.fps is None else min(most, int(duration * self.fps + 1e-6))))
         most = most if self.fps is None else min(most, max(4, int(duration * self.fps)))
+        # an even number; a single frame where there is no second
         return self.places(total, most // 2 * 2 or most)
 
     def places(self, total: int, count: int) -> NDArray[np.int_]:
@@ -155,6 +157,7 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
         return dataclasses.replace(clip.take(slice(len(clip) // 2, len(clip) // 2 + 1)), sound=None)
     if view.kind == "frames":
         taken = clip.take(np.linspace(0, len(clip) - 1, view.n, dtype=int))
+        # fewer frames over the same duration
         return dataclasses.replace(taken, rate=clip.rate * view.n / len(clip), sound=None)
     if view.kind == "tshuffle":
         frames = np.arange(len(clip))
@@ -163,6 +166,7 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
         )
     if view.kind == "treverse":
         backwards = clip.take(slice(None, None, -1))
+        # each span ends before it begins, so that the sound is played backwards too
         return dataclasses.replace(backwards, spans=backwards.spans[:, ::-1])
     cells: list[Any] = [cut(Image.fromarray(frame), view, min_cell=min_cell, seed=seed) for frame in clip.frames]
     return dataclasses.replace(clip, frames=np.stack([np.asarray(cell.convert("RGB")) for cell in cells]))

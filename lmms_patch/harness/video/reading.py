@@ -267,7 +267,7 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
 
 
 def _key_before(keys: Sequence[int], pts: Sequence[int], position: int) -> int:
-    """Return the position of the last key frame both stored and shown no later than a packet."""
+    """Return the position of the last key frame that is both stored and shown no later than a packet."""
     last = bisect.bisect_right(keys, position) - 1
     return next((key for key in reversed(keys[: last + 1]) if pts[key] <= pts[position]), 0)
 
@@ -277,6 +277,7 @@ def _from_key(container: InputContainer, stream: VideoStream, pts: int) -> Itera
     container.seek(pts, stream=stream)
     started = False
     for packet in container.demux(stream):
+        # a seek may land before the key frame
         started = started or (packet.pts == pts and packet.is_keyframe)
         if started:
             yield from (frame for frame in stream.decode(packet) if frame.pts is not None and frame.pts >= pts)

@@ -62,6 +62,7 @@ class Sound:
         length = BLOCK * self.rate
         numbers = range(first // length, -(-last // length))
         for number in numbers if begin <= end else reversed(numbers):
+            # or two threads would decode the same block
             with self._lock:
                 block = self._block(number)
             piece = block[max(0, first - number * length) : last - number * length]
@@ -80,6 +81,7 @@ class Sound:
     def _decode_from(self, container: Any, second: int) -> Samples:
         import av
 
+        # the file's clock need not begin with the first frame of the video
         begin = self._start + second
         stream = container.streams.audio[0]
         convert = av.AudioResampler("s16", self.layout, self.rate)
@@ -94,6 +96,7 @@ class Sound:
                     -1, block.shape[1]
                 )
                 said = round(((frame.time or 0.0) - begin) * self.rate)
+                # pieces follow each other without a gap, unless their stated times truly jump
                 at = said if at is None or abs(said - at) > _JITTER * self.rate else at
                 low, high = max(0, at), min(len(block), at + len(heard))
                 if low < high:

@@ -55,6 +55,7 @@ def opened(source: str | bytes) -> Iterator[InputContainer]:
     """Open a video for reading."""
     import av
 
+    # metadata that are no UTF-8 must not make a video unreadable
     with av.open(
         io.BytesIO(source) if isinstance(source, bytes) else source, "r", metadata_errors="replace"
     ) as container:

@@ -106,11 +106,11 @@ class Watch:
     _lock: Any = field(default_factory=threading.Lock)
 
     def hear(self) -> None:
-        """Note a written view with a sound."""
+        """Note that a written view has a sound."""
         self.heard = True
 
     def expect(self, path: str, expected: Expected) -> None:
-        """Note a file as handed to the adapter, with the frames to expect."""
+        """Note that a file is handed to the adapter, and which frames to expect."""
         with self._lock:
             self._expected[path] = expected
 
@@ -125,6 +125,7 @@ class Watch:
     def settle(self) -> None:
         """Compare what was read with what was expected, of all files handed over since the last time."""
         with self._lock:
+            # taken at once, since threads of the adapter may hand over files meanwhile
             expected, self._expected = self._expected, {}
         for path, one in expected.items():
             reading = _readings.get(path)
@@ -201,6 +202,7 @@ def watching() -> Iterator[Callable[[], None]]:
 
     def again() -> None:
         nonlocal modules
+        # nothing was imported since the last call
         if len(sys.modules) == modules:
             return
         modules = len(sys.modules)
@@ -213,6 +215,7 @@ def watching() -> Iterator[Callable[[], None]]:
                     # the pair keeps the original alive, so that no new object can take its id
                     replaced[id(original)] = (original, wrapped(original))
         _exchange({key: (old, new) for key, (old, new) in replaced.items()})
+        # an adapter that reads with decord has imported it
         reader = getattr(sys.modules.get("decord"), "VideoReader", None)
         if isinstance(reader, type) and not decord:
             decord.append(_watch_decord(reader))
@@ -246,7 +249,7 @@ def _exchange(pairs: Mapping[int, tuple[Any, Any]]) -> None:
 
 
 def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a reader like the original, which notes what was read.
+    """Return a reader that reads as the original does, and notes what it read.
 
     A failure to understand what was read is no failure to read.
     """
@@ -261,12 +264,13 @@ def _watched(original: Callable[..., Any]) -> Callable[..., Any]:
             _note(path, _reading_in(found))
         return found
 
+    # a mark, so that the function is not replaced a second time
     read.__dict__["__watched__"] = True
     return read
 
 
 def _all_where_too_few(choose: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a chooser of frames like ``choose``, which takes all frames of a short video where ``choose`` refuses (as in transformers)."""
+    """Return a chooser of frames like ``choose`` that takes all frames of a short video where ``choose`` refuses it (as in transformers)."""
 
     @functools.wraps(choose)
     def chosen(metadata: Any, **kwargs: Any) -> Any:

@@ -19,7 +19,7 @@ _MATROSKA = {name.to_bytes((name.bit_length() + 7) // 8, "big") for name in _IN_
 
 
 def check(source: str | bytes) -> None:
-    """Refuse a file shorter than its container says, or with a container broken off.
+    """Refuse a file that is shorter than its container says, or whose container breaks off.
 
     Streams do not say how long they are.
 

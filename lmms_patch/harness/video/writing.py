@@ -80,6 +80,7 @@ def _put_frames(out: Any, video: Any, clip: Clip) -> None:
         frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
         frame.pts, frame.time_base = number, 1 / clip.rate
         put(video.encode(frame))
+    # the encoder keeps its last packets until it is flushed
     put(video.encode())
 
 
@@ -88,6 +89,7 @@ def _put_sound(out: Any, audio: Any, sound: Sound, parts: Iterable[tuple[float, 
 
     done = 0
     for piece in (piece for begin, end in parts for piece in sound.between(begin, end)):
+        # s16 is a packed format: the samples of the channels stand in turn
         samples = av.AudioFrame.from_ndarray(
             np.ascontiguousarray(piece).reshape(1, -1), format="s16", layout=sound.layout
         )

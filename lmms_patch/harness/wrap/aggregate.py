@@ -84,6 +84,7 @@ class Aggregations:
 
     def _made(self) -> dict[str, Aggregation]:
         """Make the functions of a run; the records of the run tell which native aggregations can be called."""
+        # first: the host calls them in this order, and the numbers of all the rest come from the records
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
             for m in self.native:
@@ -116,7 +117,7 @@ class Aggregations:
 
     @staticmethod
     def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
-        """Return a function of the items which ignores them: the records are known already.
+        """Return a function of the items that ignores them: the records are known already.
 
         Why so plain: the host looks at an aggregation's signature and name.
         """
@@ -155,6 +156,7 @@ class Aggregations:
             fail_at_exit(
                 f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole"
             )
+            # an exception here would lose the run
             self._details = Details(records=len(items))
         return self._details
 
@@ -257,6 +259,6 @@ class Aggregations:
         return self._ledger.full_and_cells(metric, n)[1]
 
     def _drop(self, metric: str, n: Key) -> float | None:
-        """Return FIP − M over the items of the cell with the most harm when hidden."""
+        """Return FIP less M over the items of the cell that hurts most when it is hidden."""
         full, hidden = self._ledger.full_and_cells(metric, n)
         return None if full is None or hidden is None else full - hidden

@@ -77,7 +77,7 @@ class BoxTable:
         )
 
     def why_none(self, doc_id: int, name: str, size: Size) -> str:
-        """Say why the boxes of a set make no view of an image they fit; "" where they do."""
+        """Say why the boxes of a set make no view of an image, though they fit; "" where they make one."""
         found = hide(self.boxes(doc_id), name, size) if self._hides else ""
         return found if isinstance(found, str) else ""
 
@@ -86,6 +86,7 @@ class BoxTable:
         return self._count(self._of_docs[doc_id])
 
     def _count(self, doc: DocBoxes) -> int:
+        # boxes are hidden all at once: a view for each set
         return len({box.set for box in doc.boxes}) if self._hides else len(doc.boxes)
 
     @cached_property
@@ -118,6 +119,7 @@ class BoxTable:
             raise CannotWrapError(
                 f"{name}: none of the {len(docs)} docs asked has boxes that can be used, others of {base} have; raise --limit"
             )
+        # what stands after the colon differs from doc to doc
         faults = Counter(doc.fault.partition(":")[0] for doc in docs if doc.fault)
         if faults:
             kind, count = faults.most_common(1)[0]
@@ -143,11 +145,12 @@ class BoxTable:
 
 
 def _columns(rows: Any, names: tuple[str, ...]) -> Any:
-    """Return the rows with only the columns of some fields, where columns can be left out."""
+    """Return the rows with only the columns of some fields, if the dataset can leave columns out."""
     # the columns left out may hold images, which reading a row decodes
     columns = getattr(rows, "column_names", None)
     if not isinstance(columns, list) or not hasattr(rows, "select_columns"):
         return rows
+    # a name may be of a field inside a column: ``meta.boxes``
     kept = [
         name
         for name in dict.fromkeys(part for name in names for part in (name, name.partition(".")[0]))
@@ -184,16 +187,17 @@ class BoxedImages:
             return facts.problem or "no image"
         own = facts.stored
         size = self.size(doc_id)
+        # boxes are in pixels of the stored image
         if own and size not in own:
             shown, stored = f"{size[0]}x{size[1]}", ", ".join(f"{width}x{height}" for width, height in sorted(own))
             return f"an image that is shown in another size than the doc has it, so that its boxes are elsewhere: {shown} pixels, not {stored}"
         return misfit(self._boxes.boxes(doc_id), size, self._cutting.min_side)
 
     def size(self, doc_id: int) -> Size:
-        """Return the size of the image under the boxes."""
+        """Return the size of the image that the boxes lie on."""
         sizes = self._shelf.sizes(doc_id)
         return sizes[self.place(sizes)]
 
     def place(self, images: Sequence[Any]) -> int:
-        """Return the place of the image under the boxes, among the doc's images."""
+        """Return which image of the doc the boxes lie on."""
         return len(images) - 1 if self._cutting.boxes_on_last else 0

@@ -25,7 +25,8 @@ Aggregation = Callable[[list[Any]], Any]
 
 
 def one_line(error: BaseException) -> str:
-    """Return an exception as a single line; for the host's ``RetryError``, the exception behind."""
+    """Return an exception as a single line; of the host's ``RetryError``, the exception that it hides."""
+    # a ``RetryError`` hides the exception of the last try
     attempt = getattr(error, "last_attempt", None)
     error = (attempt.exception() if attempt is not None else None) or error
     return line(f"{type(error).__name__}: {error}")
@@ -119,6 +120,7 @@ class Again:
     """
 
     def __init__(self, native: Aggregation, state: RunState) -> None:
+        # the memory is looked at before the first call, while it holds nothing of a run
         self.native, self._state, self._memory = native, state, Memory(native)
 
     def __call__(self, items: list[Any], draws: Draws | None = None) -> Any:
@@ -132,7 +134,7 @@ class Again:
             return call_native(self.native, copied(items), args)
 
     def of_one(self, item: Any) -> Any:
-        """Return M of a single item, the last way to a scalar; None where M fails."""
+        """Return M of a single item, as the last way to get a scalar; None where M fails."""
         try:
             return self([item])
         except Exception:

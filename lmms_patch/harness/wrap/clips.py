@@ -48,12 +48,13 @@ class ClipFiles:
             )
 
     def write(self, clip: Clip, view: View, key: tuple[Any, ...], seed: str) -> str:
-        """Return the path of a file with a view of a clip."""
+        """Return the path of a file that holds a view of a clip."""
         try:
             path, frames = written(
                 self, key, clip, view, min_cell=self._min_cell, seed=seed, batch=self.batch, lost=self.watch.lose
             )
         except (OptionError, RecordError) as error:
+            # an adapter may take the exception for a failed call: ``forget`` then ends the run
             self._no_room = error
             refuse(error)
         self.watch.expect(path, Expected(tuple(range(frames)), full=False))

@@ -19,6 +19,7 @@ class Delegate(Task):
     _base: Any
 
     def __getattr__(self, name: str) -> Any:
+        # while a copy is being made there is no base, and looking for it here would never end
         if name.startswith("__") or name == "_base":
             raise AttributeError(name)
         return getattr(self._base, name)

@@ -34,7 +34,7 @@ _IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 
 
 class ViewId(int):
-    """An int, ``doc · V + view``, with a reference to its table in this process.
+    """An int, ``doc · V + view``, that knows its table in this process.
 
     V is the largest number of views of a doc.
 
@@ -329,7 +329,9 @@ class VariantDocs:
         if facts.problem:
             return copy.copy(payload)
         boxed = self._boxed if isinstance(view, (Region, Hidden)) else None
+        # a doc that a grid cannot use is shown whole
         usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
+        # which of the doc's images the view changes; None: all of them
         only = boxed.place(images) if boxed is not None else 0 if self.cutting.first_only and view.n > 0 else None
         in_time = view.kind in _IN_TIME
         donor = self.wrong_image_of(doc_id) if view.swapped else None

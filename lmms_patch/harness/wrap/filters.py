@@ -47,6 +47,7 @@ def apply_filters(
     failed: list[tuple[Instance, str]] = []
     for inst in instances:
         if inst.request_type == "loglikelihood":
+            # the host has made a text of the pair
             inst.resps = [compat.as_log_likelihood(resp) for resp in inst.resps]
         if why := _failure(inst, adapter):
             failed.append((inst, why))
@@ -74,7 +75,7 @@ def as_the_host_will(
     config: Any,
     cli: Any,
 ) -> None:
-    """Filter answers before the host does, with all the host does: reasoning is stripped before or after the filters.
+    """Filter answers before the host does, in the host's way: reasoning is stripped before or after the filters.
 
     Args:
         instances: as in ``apply_filters``.
@@ -137,7 +138,7 @@ def _failure(inst: Instance, adapter: str) -> str:
 
 
 def _can_be_filtered(inst: Instance) -> bool:
-    """Return whether a request has a response fit for filters."""
+    """Return whether a request has a response that filters can read."""
     if not inst.resps or inst.resps[0] is None:
         return False
     return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))

@@ -86,6 +86,7 @@ class Golds:
             exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
             seed=options.seed,
         )
+        # a part of the docs must not pass for the whole benchmark
         return dataclasses.replace(made, all_docs=len(self._rows()))
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
@@ -170,6 +171,7 @@ class CaptionScore:
         return CiderD([_tokenized(answer.golds) for answer in made.answers.values()])
 
     def __call__(self, item: Any) -> Scalar:
+        # a doc with a single reference may have it as a text
         golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
         return self._corpus.score(_tokenized([item["pred"]])[0], _tokenized(golds))
 
@@ -213,6 +215,7 @@ def texts_of(choices: Any) -> tuple[str, ...] | None:
         if not choices.strip():
             return ()
         try:
+            # a list written as a text, as tables hold it
             choices = ast.literal_eval(choices)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return None

@@ -80,6 +80,7 @@ def late(rows: Any) -> Any:
 
 def _made_late(feature: Any) -> Any:
     """Return a copy of a dataset's feature in which each image is a ``LateImage``, also an image inside a list or a nested field."""
+    # a feature that is not decoded gives paths and bytes, and stays as it is
     if type(feature) is datasets.Image and feature.decode:
         return _LateImages(mode=feature.mode)
     if isinstance(feature, dict):

@@ -75,7 +75,7 @@ class NativeCalls:
         """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
 
     def asked_again(self, metric: str, items: list[Any], first: float | None, start: Draws) -> str:
-        """Say why M over further items cannot be trusted; "" for no reason.
+        """Say why M over other items cannot be trusted; "" for no reason.
 
         Not trusted: an aggregation whose second call with the same items gives another number.
 
@@ -217,6 +217,7 @@ class Ledger:
         lost = (failures.unanswered(one) or failures.unscored(one, metric) for one in self.records)
         if not (self._kind.every_order or any(lost)):
             return scalar(self.native_value(metric))
+        # kept, since a call may take long or cost money
         if metric not in self._of_answered:
             self._of_answered[metric] = self.aside(metric, [item.whole[metric] for item in self._answered(metric)])
         return self._of_answered[metric]

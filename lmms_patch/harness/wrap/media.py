@@ -23,7 +23,7 @@ from lmms_patch.errors import CannotWrapError
 
 
 class UnreadableError(CannotWrapError):
-    """An unloadable image: its file is missing, truncated, or not an image."""
+    """An image that cannot be loaded: its file is missing, truncated, or not an image."""
 
 
 DROP = object()
@@ -116,6 +116,7 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
     if key is None:
         return DROP
     source = part[key]
+    # OpenAI's form: ``{"image_url": {"url": ...}}``
     nested = kind in ("image_url", "video_url") and isinstance(source, Mapping) and "url" in source
     medium = source["url"] if nested else source
     video = kind.startswith("video")
@@ -173,6 +174,7 @@ def with_text(messages: list[Any], view: View) -> list[Any]:
 
     Without a message of a user, nothing is added.
     """
+    # the question stands in the user's last message
     last = max(
         (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
         default=None,
@@ -202,7 +204,7 @@ def to_describe(messages: list[Any], prompt: str) -> list[Any]:
 
 @dataclass(frozen=True)
 class Video:
-    """A medium a message calls a video, without further sign: bytes, or a path with an unusual ending."""
+    """A medium that a message calls a video, though nothing in it says so: bytes, or a path with an unusual ending."""
 
     medium: Any
 
@@ -295,7 +297,7 @@ def decode(medium: Any) -> Image.Image:
 
 
 def stand_in() -> Image.Image:
-    """Return a grey image to show in place of an unloadable image.
+    """Return a grey image, shown in place of an image that cannot be loaded.
 
     Why not show nothing: many adapters crash without an image.
     """

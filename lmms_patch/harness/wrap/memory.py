@@ -74,7 +74,7 @@ class Memory:
     # --- finding the places -----------------------------------------------------------------------
 
     def _visit(self, value: Any) -> None:
-        """Note every place a function, class, bound method or object can write to."""
+        """Note every place that a function, class, bound method or object can write to."""
         if id(value) in self._seen:
             return
         self._seen.add(id(value))

@@ -104,6 +104,7 @@ class OrderTable:
 
     def _said(self, row: Any) -> str:
         """Return all words of the base's messages, with a mark for each image."""
+        # images are only marked, since they are the same in every order
         payload = media.replace_in_messages(self._base.doc_to_messages(row), lambda medium, number: _IMAGE)
         return "\n".join(_words(message.get("content")) for message in payload)
 
@@ -146,6 +147,7 @@ class OrderTable:
         if not turn or self._messages:
             return out
         prompt, moved = (self.of(doc_id).orders[which].prompt() for which in (0, turn))
+        # examples may stand before the doc's prompt
         if not isinstance(out[0], str) or not out[0].endswith(prompt):
             raise CannotWrapError(
                 f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt"

@@ -23,7 +23,7 @@ NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats)
 
 
 class Notice(NamedTuple):
-    """A line for the log, and whether to log a warning."""
+    """A line for the log, and whether it is a warning."""
 
     line: str
     warns: bool = False
@@ -78,6 +78,7 @@ class Preflight:
             if not self._spec.kind.needs_image:
                 return
             sizes, problem = self._table.sizes(doc_id), self._table.shelf.of(doc_id).problem
+            # a broken file or two are no reason to refuse; many are
             if problem and self._table.shelf.of(doc_id).unreadable:
                 unreadable.append(f"doc {doc_id}: {problem}")
                 if len(unreadable) == min(_DOCS_TO_LOOK_AT, len(doc_ids)):
@@ -160,6 +161,7 @@ class Preflight:
                     f"the right picture: {views:,} of {total} requests (option null: {self._spec.options.null}; null: 0 turns it off)"
                 )
             return
+        # finding a donor decodes images, so only the first docs are tried
         if all(wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
             why = "no other doc shows other images in the same number"
             raise CannotWrapError(f"{name}: {self._spec.base} has no wrong images to show (doc {everyone[0]}): {why}")
@@ -174,6 +176,7 @@ def check_base(base: Any, spec: WrapSpec) -> None:
     name, output_type = base.config.task, base.OUTPUT_TYPE or base.config.output_type
     if output_type not in OUTPUT_TYPES:
         raise CannotWrapError(f"{spec.name}: {name} has output type {output_type}; allowed: {', '.join(OUTPUT_TYPES)}")
+    # the host would stop at an assertion
     if hasattr(base, "doc_to_messages") and output_type == "multiple_choice":
         raise CannotWrapError(
             f"{spec.name}: {name} is multiple_choice (log-likelihoods), and the chat model {base.model_name} cannot give any; "

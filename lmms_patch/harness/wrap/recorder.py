@@ -71,6 +71,7 @@ class Recorder:
         """
         every, numbers = self._table.views_of(doc_id), sorted(filtered)
         answers = [self._answers(doc_id, every[number], filtered[number]) for number in numbers]
+        # as the host will hand the doc to the scorer
         with_media = getattr(self._state.args, "process_with_media", False)
         doc = (self._session.docs if with_media else TaggedDocs(self._session.rows.plain()))[doc_id]
         views = [every[number] for number in numbers]
@@ -113,6 +114,7 @@ class Recorder:
             raise CannotWrapError(f"{self._spec.name}: a doc without a number cannot be scored; take it from eval_docs")
         every = self._table.views_of(doc.doc_id)
         numbers = self._requests.numbers_of(doc.doc_id)
+        # a doc that nothing was asked of keeps the requests of its first view (``WrappedTask.take``)
         results = results if numbers else []
         if numbers and len(results) % len(numbers):
             raise CannotWrapError(
@@ -155,7 +157,7 @@ class Recorder:
         return self._metrics_of(self._record(doc, scored, answers))
 
     def _shown(self, doc: Any, views: Sequence[View]) -> Sequence[Any]:
-        """Return a doc as each view shows its options; empty where options stand unmoved."""
+        """Return a doc as each view shows it, with its options in the view's order; empty where options are not moved."""
         orders = self._table.orders
         return [] if orders is None else [orders.as_shown(doc, doc.doc_id, view.turn) for view in views]
 
@@ -173,6 +175,7 @@ class Recorder:
         mine = len(self._table.own_views_of(doc.doc_id))
         own = max(1, sum(number < mine for number in self._requests.numbers_of(doc.doc_id)))
         wrong = self._wrong_image(doc.doc_id, *(of_wrong := (scored[own:], answers[own:])))
+        # the views on a wrong image stand behind those on the doc's own
         scored, answers = scored[:own], answers[:own]
         # the image of another doc is not decoded for its record
         shown = (asked := self._state.plan.asked.get(doc.doc_id)) is None or asked.steps > 0

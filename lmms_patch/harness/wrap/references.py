@@ -33,7 +33,7 @@ _KEPT = 200_000
 
 
 class Scores:
-    """Scores of answers made without a model, each kept for further use.
+    """Scores of answers that no model gave, each kept for further use.
 
     Args:
         scorer: the native scorer.
@@ -107,7 +107,7 @@ class References:
         self._scores = Scores(scorer, rows)
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
-        """Return the primary metric's scalar of an answer made without a model (``Scorer.score_plainly``)."""
+        """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         made = self._golds.plan
         options = len(made.answers[doc_id].options) if made is not None and made.answers[doc_id] else 0
         results = self._golds.as_results(text, options)
@@ -165,6 +165,7 @@ class References:
             (doc.doc_id, self._golds.plan.answers[doc.doc_id].gold, self._scores.row(doc.doc_id))
             for doc in self._golds.docs[:_DOCS_TO_TRY]
         ]
+        # golds that earn something are in the right field
         if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
             return told, ""
         names = [
@@ -202,6 +203,7 @@ class References:
             score, place, misread = one.scores.get(self._primary), None, False
             if score is not None and marks and not one.view.turn:
                 read = named(said(got, whole=True), answer)
+                # full marks name the gold, however the answer reads; without them the gold is not named
                 place = gold_at or 0 if score >= marks else 0 if read == gold_at else read
                 misread = score >= marks and gold_at is not None and read != gold_at
             out.append(msgspec.structs.replace(one, names=place, misread=misread))
@@ -235,6 +237,7 @@ class References:
         about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
         about |= {"gold_at": _gold_at(answer)}
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
+        # a judge or the network is never asked about references
         if self._silent:
             return out
         # docs are scored in several threads, which share the kept scores
@@ -251,6 +254,7 @@ class References:
                 out.setdefault("lent", []).append(
                     Lent(loan.to, loan.p, *self._elsewhere(doc_id, loan.to, scored, answers, used))
                 )
+            # only a doc that was also asked on a wrong image has both sorts of answers
             for to in made.alike.get(doc_id, ()) if wrong[0] else ():
                 both = [
                     self._elsewhere(doc_id, to, *views, used, of)
@@ -274,6 +278,7 @@ class References:
                     for turn, row in enumerate(self._orders.others(self._rows()[doc_id], doc_id), 1)
                 ),
             ]
+            # the scores are of a single view in all its orders, so a single place comes back
             (worst,) = (
                 scored[place]
                 for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._primary))
@@ -328,5 +333,5 @@ class References:
 
 
 def _gold_at(answer: Answer) -> int | None:
-    """Return the place of the gold among the options, from 1; None for a gold outside the options."""
+    """Return the place of the gold among the options, from 1; None where the gold is not among them."""
     return answer.options.index(answer.gold) + 1 if answer.gold in answer.options else None

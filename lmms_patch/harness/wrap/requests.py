@@ -78,6 +78,7 @@ class Requests:
         """Return a native request for a view."""
         doc_id = native.doc_id
         arguments = list(native.arguments)
+        # adapters read the doc id in the fourth place
         if len(arguments) < 6 or arguments[3] != doc_id or not callable(arguments[place]):
             raise CannotWrapError(
                 f"{self._spec.name}: {self._spec.base} builds its requests in a form that lmms-patch does not know"
@@ -85,6 +86,7 @@ class Requests:
         shows = self._table.views_of(doc_id)[view]
         if self._table.orders is not None:
             arguments = self._table.orders.asked(doc_id, shows.turn, arguments, choice)
+        # our function and our id, so that an adapter gets this view through whichever task it asks
         arguments[place], arguments[3] = shown, self._table.id(doc_id, view)
         arguments = [_copied(a) if isinstance(a, dict) else a for a in arguments]
         if shows.kind in TEXTS and isinstance(arguments[0], str):

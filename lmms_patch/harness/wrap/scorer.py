@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class Scorer:
-    """The native scorer of a task: scores views, and answers made without a model. Keeps nothing of a doc."""
+    """The native scorer of a task: scores views, and answers that no model gave. Keeps nothing of a doc."""
 
     def __init__(
         self, spec: WrapSpec, base: Any, metrics: Metrics, captions: Callable[[Any], Scalar] | None = None
@@ -121,6 +121,7 @@ class Scorer:
         if failed and (not first or None in map(native_answer, got)):
             return ScoredView(view, failed=failed)
         scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+        # without scalars: a failed call has no score
         return ScoredView(view, scored.items, failed=failed) if failed else scored
 
     def _in_own_stream(
@@ -150,7 +151,7 @@ class Scorer:
         return seeded()
 
     def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
-        """Score answers made without a model, and return whether the scorer drew random numbers.
+        """Score answers that no model gave, and return whether the scorer drew random numbers.
 
         Args:
             doc: the row.
@@ -171,7 +172,7 @@ class Scorer:
             return self._without_draws(lambda: (score(), False), seeded)
 
     def score_plainly(self, doc: Any, answers: Sequence[Any]) -> Mapping[str, Scalar]:
-        """Return the scalars of answers made without a model, by metric; empty where the scorer fails.
+        """Return the scalars of answers that no model gave, by metric; empty where the scorer fails.
 
         Made for very many calls: it sets no random stream, so the caller sets one around all of them (``own_stream``).
         """
@@ -197,6 +198,7 @@ class Scorer:
         plain = compat.without_retries(method)
         if plain is method or self._spec.options.allow_judge:
             return method
+        # without its retries the function is no bound method
         return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
 
     def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
@@ -238,12 +240,13 @@ class Scorer:
             scored,
             key,
             metric,
+            # of hidden cells, the one that hurts most counts
             higher if self._keeps_best else not higher,
             every_order=self._spec.kind.every_order,
         )
 
     def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
-        """Return the index of the best cell or box by the primary metric, for each set with a use for the doc."""
+        """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
         metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
         best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
         return {key: place for key, place in best.items() if place is not None}

@@ -101,6 +101,7 @@ class Session:
         self.in_time = InTime(spec, self.golds, self.rows.plain) if kind.needs_video else None
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
         self.scorer = Scorer(spec, base, self.metrics, captions)
+        # the host makes another class of task for a chat model
         chat = hasattr(base, "doc_to_messages")
         config = base.config
         # whether the base makes messages itself; else the host makes them of the visuals and the prompt
@@ -131,6 +132,7 @@ class Session:
             raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
         self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
         self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
+        # a ``_swap`` task shows wrong images alone; further kinds show some for the null
         swaps = kind.swapped or (kind.takes_null and options.null)
         self.table = VariantDocs(
             base.eval_docs,
@@ -184,6 +186,7 @@ class Session:
         The host's response cache goes by it: a run with a larger ``null`` must find the answers of an earlier run.
         """
         described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
+        # an option that changes no answer must not keep a run from finding earlier answers
         for name in UNWRITTEN:
             described["options"].pop(name)
         if self.table.wrong is not None:
@@ -196,6 +199,7 @@ class Session:
             }
         if self.subtitled:
             described["subtitles"] = self.subtitled
+        # a new id each time: a cached answer would come without a diagnosis
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self.boxes is None else {"boxes": self.boxes.digest}
         return {**described, **run, **boxes}
@@ -223,7 +227,9 @@ def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str
     wanted, about = spec.options.metric, ""
     if not native:
         raise CannotWrapError(f"{spec.name}: {spec.base} reports no metric")
+    # under --predict_only the host leaves a single metric, whatever was asked
     if wanted is not None and not predict_only:
+        # only what a user wrote is refused; a shipped profile gives way
         if wanted not in native and "metric" in spec.options.given:
             raise OptionError(f"{spec.name}: {spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
         if wanted in native:

@@ -59,7 +59,7 @@ def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any
 
 
 def not_loaded(error: BaseException) -> str:
-    """Return the line for an image or video without hope of loading, cut to ``LONGEST_FAILURE``."""
+    """Return the line for an image or video that cannot be loaded, cut to ``LONGEST_FAILURE``."""
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
@@ -231,6 +231,7 @@ class Shelf:
 
         Where an image cannot be loaded, that is noted, and what is shown has grey images.
         """
+        # a doc that could not be shown once is not tried again
         payload, facts = None, self.of(doc_id)
         if not facts.unreadable:
             try:
@@ -257,6 +258,7 @@ class Shelf:
         except media.UnreadableError as error:
             self._note_unreadable(doc_id, str(error))
         except PatchError as error:
+            # the media are there, but cannot be cut
             facts.problem = str(error)
         facts.sight = facts.sight or sight(shown)
         facts.clips = tuple((len(one), one.duration) for one in shown if isinstance(one, Clip))

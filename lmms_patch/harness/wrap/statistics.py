@@ -172,9 +172,11 @@ def details(
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
     settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
+    # docs were left out: estimates by the form take the place of the native aggregation
     if table.sampled and form is not None:
         native = Estimates(table, form, records)
     name = spec.kind.prefix
+    # without an index, no set of views has numbers
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = columns(found, spec.kind)
     planned = (
@@ -206,6 +208,7 @@ def details(
     # nothing was scored, so only failed calls are worth a line
     if metric == compat.OUTPUT_ONLY:
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
+    # None for every task but a text-only cross-validation
     tested = stress(records, seed=settings.seed)
     if tested is not None:
         out |= {**flat_of_tst(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}

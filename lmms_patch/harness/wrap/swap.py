@@ -52,7 +52,7 @@ class WrongImages:
 
     @property
     def sampled(self) -> frozenset[int]:
-        """The evaluated docs also asked on a wrong image, where there is a fitting image."""
+        """The evaluated docs that are also asked on a wrong image, where a fitting image is found."""
         with self._lock:
             if self._sampled is None:
                 known = len(self._docs)
@@ -69,6 +69,7 @@ class WrongImages:
     def donor(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's images; None where no doc's images fit."""
         with self._lock:
+            # where the docs cannot be read, no doc has a donor
             if doc_id not in self._donors and doc_id >= len(self._docs):
                 self._donors[doc_id] = None
             if doc_id not in self._donors:
@@ -81,7 +82,7 @@ class WrongImages:
 
     @cached_property
     def digest(self) -> str:
-        """A digest (16 hex digits) of everything with a say in wrong images.
+        """A digest (16 hex digits) of everything that decides which images are wrong images.
 
         The digest goes into the task's config: with other docs in the split, the same doc id gets another wrong image.
         """
@@ -177,11 +178,13 @@ def said(answers: Sequence[Any], *, whole: bool = False) -> str:
     """
     if any(isinstance(one, Unanswered) for one in answers):
         return ""
+    # log-likelihoods: the answer is the option with the lowest loss
     if len(answers) > 1 or (answers and isinstance(answers[0], (tuple, list))):
         losses = [float(one[0]) if isinstance(one, (tuple, list)) else float(one) for one in answers]
         return str(losses.index(min(losses)))
     if whole:
         return str(answers[0] if answers else "")
+    # case, spaces and a final stop make no other answer
     text = " ".join(str(answers[0] if answers else "").split()).strip(" .").lower()
     if len(text) <= MOST_SAID:
         return text

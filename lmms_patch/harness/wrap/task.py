@@ -181,6 +181,7 @@ class WrappedTask(Delegate):
         limits = kwargs.get("limit"), kwargs.get("offset")
         # the docs of all ranks, as a single process would count them
         self.evaluated = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, *limits)]
+        # the plan of an earlier run does not hold
         self._state.ask(AskPlan())
         # scores of an earlier run are not those of this one
         self._recorder = Recorder(self._session, self._requests)

@@ -113,6 +113,7 @@ class TextOnly:
         out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._golds.docs]
         beside = contexts([item.prompt for item in out], [item.question for item in out])
         out = [dataclasses.replace(item, context=context) for item, context in zip(out, beside, strict=True)]
+        # without golds there is nothing to train on
         if not any(item.golds for item in out):
             raise CannotWrapError(
                 f"{spec.name}: no doc of {spec.base} has a gold answer, so nothing can be learned from them; name its field with 'gold'"
@@ -308,6 +309,7 @@ class TextOnly:
                 )
                 log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
             except OptionError as error:
+                # without the headline there is no number; any further grouping may be missing
                 if name == self.headline.name:
                     raise OptionError(f"{self.spec.name}: {error}") from None
                 unusable[name] = str(error)
@@ -338,6 +340,7 @@ class TextOnly:
             )
             return asked[0]
 
+        # the golds are shuffled only if the test comes to need them
         if shuffles:
             p_beyond_kinds(found, cluster_of(self.items), has_many_categories(self.items), null)
         return asked[0] if asked else None
@@ -367,6 +370,7 @@ class TextOnly:
         """
         if not hasattr(prepared, "zero_shot"):
             return None, None, None
+        # nothing is held out from a model without training: the parts only share the work
         everyone = np.arange(len(self.items))
         parts = runner(
             prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], self.headline.groups
@@ -449,6 +453,7 @@ def _item(
         golds=answer.golds,
         category="" if category is None else str(category),
         source=doc.source,
+        # docs that show the same are resampled together
         cluster=doc.cluster if doc.cluster is not None else doc.source,
         extra=extra(row) if extra else {},
     )
