@@ -332,7 +332,7 @@ WRITTEN_BY = {
     **dict.fromkeys(
         ("llava_vid", "oryx"), re.compile(r"Video .* (can not load|generate failed), check the source", re.DOTALL)
     ),
-    # the server sent no text
+    # written where the server sent no text
     "async_openai": re.compile(r'Error: can only concatenate str \(not "NoneType"\) to str'),
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }

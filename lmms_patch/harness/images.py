@@ -128,5 +128,5 @@ def _decoded(medium: Any) -> Image.Image | None:
     try:
         return media.decode(medium)
     except Exception:
-        # as above
+        # a broken file: the grid is drawn without it
         return None

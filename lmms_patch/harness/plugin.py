@@ -213,7 +213,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
         specs = lookup.expand(manager, asked)
-        # what is imported with the first wrapped task, before a model is
+        # checked now, before a model is loaded: the host's functions are imported with the first wrapped task
         if specs and (wrong := host.at_odds()):
             raise compat.at_odds(wrong)
         for spec in specs:

@@ -37,7 +37,7 @@ def _number(value: Any) -> Scalar:
     """Return a finite number as a float, else None. NumPy scalars and booleans count as numbers."""
     if type(value) is not float and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    # most are; the question below costs ten times as much
+    # most scores are floats; the question below costs ten times as much
     if type(value) is float:
         return value if math.isfinite(value) else None
     if not isinstance(value, numbers.Real):
@@ -102,7 +102,7 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if type(value) not in _PLAIN and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    # most are; the questions below cost ten times as much
+    # most values are plain; the questions below cost ten times as much
     if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
         return value
     if isinstance(value, str):

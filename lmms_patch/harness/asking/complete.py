@@ -66,7 +66,7 @@ class Complete:
             raise
         except Exception as error:
             answers = self._one_by_one(ask, requests, [compat.Lost(one_line(error))] * len(requests))
-            # most likely it raises on all such requests
+            # where all of them fail, the adapter most likely raises on every such request
             if not self._answered and all(map(_is_lost, answers)):
                 self._given_up = one_line(error)
         self._answered = self._answered or not all(map(_is_lost, answers))

@@ -310,7 +310,7 @@ def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
     """
     try:
         found = json.loads(results.read_bytes())
-        # of another run, which the same process made (--config)
+        # results of another run, which the same process made (--config)
         if any(task not in found["n-samples"] for task in tasks):
             return None
         for task in tasks if logged else ():

@@ -72,7 +72,6 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
     function = session.metrics.native[metric]
     if declared:
         return forms.FORMS[declared]
-    # the host knows a standard error for its plain means
     if compat.has_stderr(function):
         return forms.MEAN
     # an aggregation that writes or asks must not be tried

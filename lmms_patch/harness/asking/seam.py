@@ -160,7 +160,7 @@ class Asker:
         _tell_the_frames(self._cache, self._tasks)
         answers: list[Any] = [None] * len(requests)
         for ask, places in self._shares(kind, requests):
-            # some stop early
+            # an asker that stops early returns fewer answers
             for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):
                 answers[place] = answer
         return answers

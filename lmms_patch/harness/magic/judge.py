@@ -382,7 +382,7 @@ def _within(seconds: float, work: Callable[[], Any]) -> Any:
         try:
             done.put((True, work()))
         except BaseException as error:
-            # handed to the caller
+            # handed to the caller, which raises it in its own thread
             done.put((False, error))
 
     # a daemon: a server that never answers must not keep the process alive

@@ -71,7 +71,7 @@ class Embedder:
         Raises:
             OptionError: a vector that is not finite, or too little memory.
         """
-        # folds are threads
+        # folds run in threads
         with self._lock:
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             if new:
@@ -149,7 +149,7 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     net, report = AutoModel.from_pretrained(
         asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
     )
-    # a pooler is not used
+    # missing weights of a pooler do no harm: it is not used
     if lacking := sorted(key for key in report["missing_keys"] if "pooler" not in key):
         raise OptionError(
             f"embeddings={asked.name}: {len(lacking)} weights are missing, such as {lacking[0]}; give a folder with all weights"

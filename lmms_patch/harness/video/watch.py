@@ -292,7 +292,7 @@ def _bounded(original: Callable[..., int]) -> Callable[..., int]:
     @functools.wraps(original)
     def count(asked: Mapping[str, Any], total_frames: int, *args: Any, **kwargs: Any) -> int:
         if "nframes" in asked and cache.holds(_path_in(asked)):
-            # it takes even numbers
+            # Qwen's reader takes even numbers
             asked = {**asked, "nframes": min(int(asked["nframes"]), total_frames // 2 * 2)}
         return original(asked, total_frames, *args, **kwargs)
 

@@ -310,7 +310,7 @@ class Ledger:
         name = self._metrics.over_cells(metric, n)
         chosen = [item for item in items if name in item.chosen]
         best = [score for item in chosen if (score := self._chosen_score(item, metric, n)) is not None]
-        # where nothing is right they alone tell
+        # where no answer is right, only the golds tell scores apart
         of_golds = (one.scores.get(metric) for item in items for one in item.record.baselines)
         of_views = (view.scores.get(metric) for item in items for view in item.record.views)
         tells_apart = len({score for score in (*full, *of_views, *of_golds) if score is not None}) > 1

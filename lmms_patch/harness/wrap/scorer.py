@@ -319,7 +319,7 @@ def _fresh(value: Any) -> Any:
 
     Why: some scorers change the row in place, and would find their changes in the next view's row.
     """
-    # most values are; asked first, because ``Mapping`` takes ten times as long
+    # most values are texts or numbers; asked first, since ``Mapping`` takes ten times as long
     if isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (dict, Mapping)):

@@ -193,7 +193,7 @@ def details(
             **({} if all_docs is None else {"all_docs": all_docs}),
             **({"kept": kept} if kept else {}),
             **({} if plan is None else plan.digests),
-            # what was not asked was not looked at
+            # images that were not asked about were not looked at
             **(shown(records) if all(record.is_asked for record in records) else {}),
         },
         "settings": to_json(settings),
