@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
+from lmms_patch.runs import digests
 from lmms_patch.runs.record import hashed, hashed_text, record_of
 from tests.app.commands.test_schema import tst_record
 from tests.ask.test_boxes import planted
@@ -196,3 +197,23 @@ def test_a_number_has_one_digest_however_a_file_writes_it(text):
 @pytest.mark.parametrize("patch", RECORDS, ids=range(len(RECORDS)))
 def test_the_digest_of_a_record_is_the_same(patch):
     assert hashed_text(json.dumps(patch).encode()) == hashed(patch)
+
+
+def test_the_answers_of_each_pipeline_have_a_digest_of_their_own():
+    """The harness lists a doc once for each filter pipeline; a digest is that of the lines which the pipeline's log will have."""
+    samples = [
+        {"doc_id": doc, "arguments": [f"prompt {doc}"], "target": doc, "filtered_resps": [name]}
+        for doc in range(3)
+        for name in ("strict", "loose")
+    ]
+    logs = [
+        [
+            {**one, "input": one["arguments"][0], "target": str(one["target"])}
+            for one in samples
+            if one["filtered_resps"] == [name]
+        ]
+        for name in ("strict", "loose")
+    ]
+    found = digests.of_samples(samples, str)
+    assert found == [digests.of_lines(lines) for lines in logs]
+    assert found[0] != found[1]
