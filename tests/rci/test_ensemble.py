@@ -10,6 +10,7 @@ from msgspec import structs
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.present.terminal import ensemble
 from lmms_patch.rci.ensemble import one_cell
 from lmms_patch.runs.tables import Table
 from tests.making.runs import (
@@ -157,6 +158,13 @@ def test_other_indices_are_those_of_each_model_alone(found, worlds, tmp_path):
         own = alone.analysis.grids[2].adj.estimate
         assert own.low < own.value < own.high <= 1
         assert (found.adj.of[name].value, found.adj.of[name].low) == pytest.approx((own.value, own.low))
+
+
+def test_the_shares_of_docs_are_said_in_percent(found):
+    shares = [found.one_cell.same, found.one_cell.each]
+    said = [f"{100 * one.value:.0f} % [{100 * one.low:.0f}, {100 * one.high:.0f}]" for one in shares]
+    told = ensemble.block(found)
+    assert all(100 * one.value > 1 and text in told for one, text in zip(shares, said, strict=True))
 
 
 def test_docs_of_one_cell_are_of_right_and_wrong_answers_alone(worlds):

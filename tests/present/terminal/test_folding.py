@@ -41,6 +41,11 @@ def test_nothing_is_lost_and_only_a_narrow_word_is_longer_than_the_line(words, m
     assert not any(line[:1] == "\u0301" for line in lines[1:])  # an accent stays with its letter
 
 
+def test_a_narrow_word_after_wide_characters_begins_a_line():
+    assert fold("語語語abcdef", 8, rest="") == "語語語\nabcdef"
+    assert fold("abcdef語語語", 8, rest="") == "abcdef語\n語語"
+
+
 def test_paths_and_intervals_are_not_broken():
     path = "/a/very/long/path/with some/of-its-words"
     assert fold(f"{path} RCI -0.20 [-0.30, -0.10], x", 20).splitlines() == [
