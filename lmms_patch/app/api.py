@@ -126,7 +126,7 @@ class Run:
         shown: tasks that show the image in some way, as the table has them.
         tested: text-only cross-validations; ``tst`` has their numbers.
         magic: MAGIC tasks; ``magic.show`` has more of them.
-        findings: what to know first, at most five sentences (``present.findings``).
+        findings: what to know first, at most six sentences (``present.findings``).
         unchecked: what of the numbers could not be held to the sample logs, one line each.
     """
 

@@ -163,7 +163,7 @@ class Report(Struct, kw_only=True):
     Attributes:
         made: versions, and when
         tables: by section of the page
-        findings: at most five sentences, the most important first
+        findings: at most six sentences, the most important first
     """
 
     schema: Literal[1]

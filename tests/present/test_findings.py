@@ -400,7 +400,7 @@ def test_luck_that_is_not_removed_is_named():
     ]
 
 
-def test_every_task_is_in_a_sentence_and_there_are_at_most_five():
+def test_every_task_is_in_a_sentence_and_there_are_few():
     """Of all situations at once: each base gets a name of its own."""
     every = []
     for number, (cases, _) in enumerate(SITUATIONS.values()):

@@ -147,7 +147,7 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """Show the progress of an lmms-eval run on a line of stderr.
 
-    Where stderr is not a terminal, say only that it starts.
+    Where stderr is not a terminal, write a line at each tenth.
 
     Args:
         quiet: show nothing.
@@ -156,7 +156,14 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         A function to call with what is being done, how much of it is done, and how much there is.
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda what, done, of: None if of else tell(what, quiet)
+        said: list[tuple[str, int]] = []
+
+        def at_tenths(what: str, done: int, of: int) -> None:
+            if said[-1:] != [(what, 10 * done // max(of, 1))]:
+                said.append((what, 10 * done // max(of, 1)))
+                tell(f"{what}: {done:,} of {of:,}" if of else what, quiet)
+
+        yield at_tenths
         return
     from rich.console import Console
     from rich.progress import (

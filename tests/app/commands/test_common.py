@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lmms_patch.app.commands.common import GLOBAL, LOCAL, coloured, examples, folded, progress, tell, teller
+from lmms_patch.app.commands.common import GLOBAL, LOCAL, coloured, examples, folded, progress, tell, teller, watching
 from tests.making.terminal import Terminal
 
 
@@ -55,3 +55,16 @@ def test_an_index_is_coloured_by_the_sign_of_its_interval_wherever_its_line_is_b
     shown = coloured(folded([f"The whole image is needed for mosaic_same (RCI_3 {number}), and so on."], width))
     spans = [(str(span.style), " ".join(shown.plain[span.start : span.end].split())) for span in shown.spans]
     assert spans == ([] if colour is None else [(colour, number)])
+
+
+def test_where_stderr_is_no_terminal_each_tenth_is_a_line(capsys):
+    """A log shows that a run of minutes goes on, in at most eleven lines a bar, and says nothing twice."""
+    with watching() as watch:
+        for done in (0, 0, *range(1234)):
+            watch("starting lmms-eval", 0, 0) if done == 0 else watch("asking", done, 1233)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[:3] == ["starting lmms-eval", "asking: 1 of 1,233", "asking: 124 of 1,233"]
+    assert (len(lines), lines[-1]) == (12, "asking: 1,233 of 1,233")
+    with watching(quiet=True) as watch:
+        watch("asking", 1, 2)
+    assert capsys.readouterr().err == ""
