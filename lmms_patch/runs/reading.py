@@ -35,7 +35,7 @@ MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), whi
 
 @dataclass(frozen=True)
 class Noted(Estimate):
-    """An index with words that stand beside it in every table; JSON keeps the number.
+    """An index with the words printed beside the number in every table; JSON has the number alone.
 
     Attributes:
         words: such as ``assumed null``.
@@ -59,7 +59,7 @@ def circular(metric: str, metrics: Mapping[str, float | None]) -> str:
 
 
 def words(estimate: Estimate | None) -> tuple[str, ...]:
-    """Return the words that stand beside a number."""
+    """Return the words printed beside a number; empty for a number without words or without a value."""
     return estimate.words if isinstance(estimate, Noted) and estimate.value is not None else ()
 
 
@@ -69,9 +69,10 @@ def misleads(estimate: Estimate | None) -> bool:
 
 
 def shows_interval(estimate: Estimate | None) -> bool:
-    """Return whether people see the interval: one of an assumed null holds the truth far too seldom.
+    """Return whether the interval of a number is printed.
 
-    Nor do they see one without width, as runs of earlier versions have it where no doc failed: it claims to be certain.
+    An interval under an assumed null is hidden, since such intervals miss the truth far too often. An interval without
+    width is hidden too: earlier versions wrote such intervals where no doc failed, and they claim to be certain.
     """
     return (
         not misleads(estimate)
@@ -81,23 +82,23 @@ def shows_interval(estimate: Estimate | None) -> bool:
 
 
 def assumed(estimate: Estimate | None) -> bool:
-    """Return whether a number rests on an assumed null: no rank and no rule may rest on it."""
+    """Return whether a number rests on an assumed null; ranks and rules must not use such a number."""
     return ASSUMED in words(estimate)
 
 
 def contradicted(estimate: Estimate | None) -> bool:
-    """Return whether the luck-corrected index contradicts this one, which is not."""
+    """Return whether an index without luck correction is contradicted by the luck-corrected index."""
     return CONTRADICTED in words(estimate)
 
 
 def noted(estimate: Estimate, *said: str) -> Estimate:
-    """Return the number with words beside it; empty words are none."""
+    """Return the number with words to print beside the value; empty words are dropped."""
     kept = tuple(word for word in said if word)
     return estimate if not kept or estimate.value is None else Noted(**_fields(estimate), words=kept)
 
 
 def plain(estimate: Estimate) -> Estimate:
-    """Return the number without the words beside it."""
+    """Return the number without words."""
     return Estimate(**_fields(estimate)) if isinstance(estimate, Noted) else estimate
 
 
@@ -137,12 +138,12 @@ def corrected(
 
 
 def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
-    """Return the index that people should go by: the luck-corrected one where luck is measured, else 1 − MPP / FIP."""
+    """Return the index that people should go by: the luck-corrected index where luck is measured, else 1 − MPP / FIP."""
     return adj if null == MEASURED and adj is not None and adj.value is not None else index
 
 
 def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
-    """Return what people read an index as: "RCI" is 1 − MPP / FIP, "luck-corrected RCI" is the other number.
+    """Return the printed name of an index: "RCI" for 1 − MPP / FIP, "luck-corrected RCI" for the corrected index.
 
     Args:
         index: ``rci``, ``pcri``, ``crci``, ``trci``, or ``index`` where it can be any of these.
@@ -158,11 +159,11 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
 
 
 def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty if the upper end is at most 1.
 
     Args:
-        low: its lower end.
-        high: its upper end.
+        low: the lower end of the interval.
+        high: the upper end.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
     if low is None or high is None or high <= 1:
@@ -177,11 +178,11 @@ def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -
 
 
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
-    """Return a number as people read it: with its interval, and the words beside it.
+    """Return a number as tables print numbers: the value, its interval in brackets, then its words.
 
     Args:
         estimate: the number; not None.
-        number: writes one.
+        number: formats the value and each end of the interval.
     """
     assert estimate.value is not None
     value = IN_PLACE if misleads(estimate) else number(estimate.value)
@@ -194,7 +195,7 @@ def text(estimate: Estimate, number: Callable[[float], str]) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """Return a p-value as people read it; empty where there is none.
+    """Return a p-value with three decimals, or "<0.001"; empty for None.
 
     >>> p_text(0.0004), p_text(0.0421), p_text(None)
     ('<0.001', '0.042', '')
@@ -233,23 +234,23 @@ def does_not_look(gate: Gate) -> bool:
 
 
 def is_sampled(analysis: Analysis | None) -> bool:
-    """Return whether docs were left out, so that the numbers are estimates."""
+    """Return whether the numbers are estimates, since some docs were not asked."""
     return analysis is not None and analysis.asked is not None and analysis.asked.estimated
 
 
 def looks(gate: Gate) -> bool | None:
-    """Return whether the answers are shown to depend on the image; None where that was not checked."""
+    """Return whether the answers are shown to depend on the image; None if nobody checked."""
     known = [shown.value for shown in gate.looks if shown.value is not None]
     return all(known) if known else None
 
 
 def unchecked(analysis: Analysis | None) -> bool:
-    """Return whether an index is shown although nobody checked that the model looks."""
+    """Return whether an index is shown although nobody checked whether the model looks."""
     return analysis is not None and analysis.gate.valid is not False and looks(analysis.gate) is None
 
 
 def why_unchecked(analysis: Analysis, words: Words = OF_IMAGES) -> str:
-    """Return why it is not known whether the model looks, where an index is shown all the same; empty elsewhere.
+    """Return why nobody knows whether the model looks, if an index is shown all the same; else empty.
 
     Args:
         analysis: the numbers.
@@ -265,24 +266,25 @@ def null_of(grid: Grid | None) -> str | None:
 
 
 def mark_of(grid: Grid | None) -> str:
-    """Return how index and luck-corrected index of a grid contradict each other; empty where they do not."""
+    """Return how the index and the luck-corrected index of a grid contradict each other; empty if they agree."""
     return "" if grid is None else grid.mark
 
 
 def told(mark: str, null: str | None) -> str:
-    """Return a mark with what it rests on; empty where there is none."""
+    """Return a mark (``mark_of``), followed by "(assumed null)" unless the null is measured; empty for no mark."""
     return mark if not mark or null == MEASURED else f"{mark} ({ASSUMED})"
 
 
 def explained(mark: str, null: str | None) -> str:
-    """Return the line that explains a mark; empty where there is none."""
+    """Explain a mark (``mark_of``) in a line; empty for no mark."""
     return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
 
 
 def full_of_the_same(measures: Mapping[str, Estimate], kind: Kind, size: str) -> float | None:
-    """Return M on the full image over the docs that have a score at a point of a curve; None where that is not known.
+    """Return M on the full image over the docs that have a score at a point of a curve; None if unknown.
 
-    FIP is over all docs: docs whose image is too small for the point are only in that, and may be the easy ones.
+    FIP would be the wrong number to compare the point with: FIP also counts docs whose image is too small for the
+    point, and those may be the easy docs.
 
     Args:
         measures: the numbers of a result by name.
@@ -300,7 +302,7 @@ UNEVEN = 0.01
 
 
 def turned_in_words(turned: Turned) -> list[str]:
-    """Return what to say of docs that were asked in every order of their options, a sentence each."""
+    """Describe the docs asked in every order of their options: the score, then the score by the place of the gold."""
     every = turned.every
     if every.value is None:
         return [f"right in every order of the options: n/a ({every.reason or 'no doc was asked in every order'})"]
@@ -318,20 +320,20 @@ def turned_in_words(turned: Turned) -> list[str]:
 
 
 def not_turned(left_out: Mapping[str, int]) -> list[str]:
-    """Return, in at most one sentence, why docs were asked in one order alone, and how many."""
+    """Say how many docs were asked in a single order of their options, and why; an empty list if none were."""
     told = "; ".join(f"{count} ({why})" for why, count in sorted(left_out.items(), key=lambda item: -item[1]))
     return [f"asked in one order alone, and left out of these numbers: {told}"] if told else []
 
 
 def pointing_in_words(pointing: Estimate) -> str:
-    """Say how many questions point into the clip's own time, and how they are answered on the full clip (``Analysis.pointing``)."""
+    """Say how many questions name a time of the clip, and what they score on the full clip (``Analysis.pointing``)."""
     score = f"; on the full clip they score {pointing.value:.3f}" if pointing.value is not None else ""
     what = f"{pointing.n} question{'s point' if pointing.n != 1 else ' points'} into the clip's own time (such as: at 00:35), which a segment changes"
     return f"{what}: left out of the index{score}"
 
 
 def subtitled_in_words(docs: int) -> str:
-    """Say what it means that the prompts of so many docs hold the subtitles of the whole clip."""
+    """Warn of prompts with the subtitles of the whole clip: an index in time is then a lower bound."""
     many = f"{docs:,} prompt{'s hold' if docs != 1 else ' holds'} the subtitles of the whole clip"
     return (
         f"{many}, and every part of the clip is asked with all of them: what is said counts as known, and an index in time is a lower bound of "
@@ -340,7 +342,7 @@ def subtitled_in_words(docs: int) -> str:
 
 
 def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
-    """Return what was asked in a run that left views out, and what a full pass would print; empty for other runs.
+    """Say what was asked in a run that left views out, and what a full pass would print; empty for a full run.
 
     Args:
         analysis: the numbers.
@@ -376,7 +378,7 @@ def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
 
 
 def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
-    """Return what to mind of the indices of an analysis, one line each: what was not asked or checked, what is marginal or contradicted.
+    """List warnings about the indices of an analysis: what was not asked or checked, what is marginal or contradicted.
 
     Args:
         described: what was asked (``details.Described``).
@@ -414,9 +416,9 @@ FRAMES_UNCHECKED = (
 
 
 def frames(details: Mapping[str, Any]) -> dict[str, str]:
-    """Return what to mind of the frames and sounds that an adapter read from clips, by what it is about.
+    """Return warnings about the frames and sounds an adapter reads from clips, by subject.
 
-    Empty where it read what the views hold.
+    Subjects are ``full``, ``part``, ``sound`` and ``decoder``; no warning where the adapter read what the views hold.
 
     Args:
         details: of a result; ``frames_read`` is among them where clips were asked.

@@ -76,7 +76,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run of the harness.
+    """A finished run of the harness, read from its results file.
 
     Attributes:
         path: its results file.
@@ -109,7 +109,7 @@ class Run:
 
     @property
     def identity(self) -> tuple[str, str, str]:
-        """What makes two runs runs of one model."""
+        """Model, adapter and arguments; equal in two runs of the same model."""
         return self.model, self.adapter, self.model_args
 
     @property
@@ -120,7 +120,7 @@ class Run:
 
     @property
     def offset(self) -> int:
-        """The harness's ``--offset``: the number of docs of a task that were passed over."""
+        """The harness's ``--offset``: how many docs at the start of a task were skipped."""
         return int(self.about.get("offset") or 0)
 
     @property
@@ -130,7 +130,7 @@ class Run:
 
     @property
     def digests(self) -> tuple[str, str] | None:
-        """SHA-256 of the file with the tasks' objects, as the run wrote it and as it is now.
+        """SHA-256 of the file with the tasks' objects: as recorded by the run, and of the file found now.
 
         None where the objects stand in the results file.
         """
@@ -139,20 +139,20 @@ class Run:
 
     @property
     def digest(self) -> tuple[str, str] | None:
-        """The digest of the results file (``digests.of_file``), as the run wrote it and as it is now.
+        """The digest of the results file (``digests.of_file``): as recorded by the run, and of the file found now.
 
-        None where the file has none, as those of earlier versions.
+        None where the run recorded no digest, as runs of earlier versions.
         """
         told = self.about.get("objects")
         return (str(told["digest"]), told["digest_found"]) if told and "digest" in told else None
 
     def counted(self, task: str) -> Counted | None:
-        """Return the harness's own count of a task's docs (``n-samples``); None where the file does not say."""
+        """Return the harness's count of a task's docs (``n-samples``); None if the file has no count."""
         counts = (self.about.get("n-samples") or {}).get(task)
         return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
-        """Return the aggregation of a native metric that a task's config names; None where it names none."""
+        """Return the aggregation a task's config names for a native metric; None if the config names none."""
         listed = self.configs[task].get("metric_list")
         named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
         return next((one.get("aggregation") for one in named if one.get("metric") == metric), None)
@@ -179,7 +179,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """One wrapped task of a finished run. Everything that reads a finished run goes through it.
+    """A wrapped task of a finished run, for a single filter pipeline; all readers of finished runs use this class.
 
     Attributes:
         run: the run.
@@ -243,12 +243,12 @@ class Result:
 
     @property
     def type(self) -> str:
-        """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty where no profile says it."""
+        """The papers' task type (``mcq``, ``yesno``, ``vqa``, ``caption``); empty if no profile names the type."""
         return str(self.described["options"].get("type") or "")
 
     @property
     def size(self) -> int | None:
-        """The number of docs that the benchmark has; None where that is not known."""
+        """The number of docs of the benchmark; None if unknown."""
         if self.kind.every_order:  # nobody knows how many more docs have options that can be moved
             return None
         found = (self.run.about.get("n-samples", {}).get(self.task) or {}).get("original")
@@ -297,21 +297,21 @@ class Result:
 
     @property
     def all_docs(self) -> int | None:
-        """How many docs the benchmark has, asked or not, as the digest of the log covers it.
+        """How many docs the benchmark has, asked or not, as the run recorded beside the log's digest.
 
-        None where the file does not say.
+        None for files without the count or without the digest.
         """
         return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
 
     @cached_property
     def tst(self) -> TstDetails | None:
-        """The numbers of a text-only cross-validation; None of all other tasks."""
+        """The numbers of a text-only cross-validation; None for tasks of any different kind."""
         stored = self.details.get("tst_details")
         return convert(stored, TstDetails) if stored else None
 
     @property
     def magic(self) -> MagicNumbers | None:
-        """The numbers of a MAGIC task; None of all other tasks."""
+        """The numbers of a MAGIC task; None for tasks of any different kind."""
         return self.stored.magic if isinstance(self.stored, MagicDetails) else None
 
     def better(self, metric: str) -> bool:
@@ -335,19 +335,19 @@ class Result:
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """Everything but the model and the grids that the result depends on (see ``_fingerprint``)."""
+        """All settings the result depends on, except model and grids (see ``_fingerprint``)."""
         return _fingerprint(self)
 
     @property
     def origin(self) -> str:
-        """What tells it from every other result, wherever its file lies and however that is laid out: a digest of date, model and numbers."""
+        """A digest of date, model and numbers, the same for every copy of a results file."""
         written = json.dumps(self.run.written.get(self.task), sort_keys=True, default=str)
         return digest(
             [self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written]
         )
 
     def is_same(self, other: Result) -> bool:
-        """Return whether another result is this one: of the same file, or of a copy of it."""
+        """Return whether two results are the same result, read from the same file or from copies of a file."""
         place, theirs = ((one.run.path.resolve(), one.task, one.place) for one in (self, other))
         return place == theirs or self.origin == other.origin
 
@@ -368,7 +368,7 @@ class Result:
         return samples_file(self.run.path, self.task)
 
     def lines(self, *, lean: bool = True) -> Iterator[Line]:
-        """Yield the lines of the sample log that are of this filter pipeline (``logs.read_lines``).
+        """Yield the sample log's lines of this filter pipeline (``logs.read_lines``).
 
         Raises:
             RecordError: there is no log; it is cut, of another benchmark or of another run.
@@ -390,7 +390,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A result with the names that it is shown under, for a place that shows several results.
+    """A result with the names to show, for a table or page of several results.
 
     Attributes:
         result: the result.
@@ -405,7 +405,7 @@ class Labelled:
 
 
 def _shown(estimate: Estimate) -> str:
-    """Return a number with its interval and the words beside it; empty where it is not defined."""
+    """Return a number with its interval and words (``reading.text``); empty for an undefined number."""
     return "" if estimate.value is None else reading.text(estimate, "{:.3f}".format)
 
 
@@ -479,7 +479,7 @@ def _results(run: Run) -> Iterator[Result]:
 
 
 def _description(config: Any) -> dict[str, Any] | None:
-    """Return what a config says of a task of ours: a wrapped one, or one of the MAGIC tasks; None of any other."""
+    """Return what a config says of a wrapped task or a MAGIC task; None for a plain task of the harness."""
     if not isinstance(config, dict):
         return None
     metadata = config.get("metadata")
@@ -495,7 +495,7 @@ def _description(config: Any) -> dict[str, Any] | None:
 
 
 def _name(model: str) -> str:
-    """Return a hub id as it is; of a local folder its own name, without where it lies on somebody's disk."""
+    """Return a Hub id unchanged, or the last part of a local path."""
     return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
 
 
@@ -510,7 +510,7 @@ def _system_instruction(data: Mapping[str, Any]) -> str | None:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    """Return a JSON object, or an empty one where something else stands."""
+    """Return a JSON object unchanged; an empty object for any value of another type."""
     return value if isinstance(value, dict) else {}
 
 
@@ -570,7 +570,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
 
 
 def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "all") -> str:
-    """Return the lmms-eval command that asks a model for some tasks and leaves both files of each.
+    """Return the lmms-eval command to run a model on some tasks, with a results file and sample logs.
 
     Args:
         adapter: the model, as ``--model`` takes it.
@@ -595,7 +595,7 @@ def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "a
 
 
 def _fingerprint(result: Result) -> dict[str, Any]:
-    """Return everything but the model and the grids that a result depends on; None where the run does not say.
+    """Return all settings a result depends on, except model and grids; None for settings the run does not record.
 
     The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``,
     ``few-shot``, ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``,
@@ -636,7 +636,7 @@ def _fingerprint(result: Result) -> dict[str, Any]:
 
 
 def asked(run: Run, task: str) -> dict[str, Any]:
-    """Return the part of a fingerprint that a task of the harness has too, wrapped or not."""
+    """Return the part of a fingerprint shared by wrapped tasks and plain tasks of the harness."""
     config, about = run.configs.get(task, {}), run.about
     version = about.get("versions", {}).get(task)
     return {
@@ -673,7 +673,7 @@ def is_hub(path: Any) -> bool:
 
 
 def split_of(config: Mapping[str, Any]) -> str | None:
-    """Return the split that the harness evaluates: test, else validation; None where the config names none."""
+    """Return the split the harness evaluates: test, else validation, else training; None if the config names no split."""
     return next(
         (str(config[key]) for key in ("test_split", "validation_split", "training_split") if config.get(key)), None
     )
@@ -689,7 +689,7 @@ def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _judge(magic: Mapping[str, Any]) -> str:
-    """Return the judge of a MAGIC task and how it was asked; on which server does not matter."""
+    """Return a MAGIC task's judge with a digest of its sampling and prompts; its server is left out."""
     asked = magic.get("judged_by") or {}
     return (
         f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}"
@@ -719,7 +719,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterab
 
 
 def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> str:
-    """Say which settings cannot be compared, since one of two fingerprints does not have them; empty where all can."""
+    """Name the settings missing from either of two fingerprints, which cannot be compared; empty if none is missing."""
     skip = set(ignore)
     unknown = [
         key
@@ -730,10 +730,10 @@ def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Itera
 
 
 def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
-    """Check that some names are keys of a fingerprint.
+    """Raise an error unless all names are keys of a fingerprint.
 
     Raises:
-        RecordError: one is not; says which there are.
+        RecordError: a name is no key; the message lists the keys there are.
     """
     for key in keys:
         if key not in known:

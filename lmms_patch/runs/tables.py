@@ -34,7 +34,7 @@ LEAST_CLASS = 20
 
 @dataclass(frozen=True)
 class Chosen:
-    """One native item of each doc, with its scalar.
+    """A native item for each doc, with the item's scalar score.
 
     Attributes:
         items: native items.
@@ -45,7 +45,7 @@ class Chosen:
     scores: Array
 
     def where(self, mask: NDArray[np.bool_]) -> Chosen:
-        """Return these items and scores for some docs; None and nan for the others, which count for nothing."""
+        """Keep items and scores of the docs in the mask; give all remaining docs None and nan, so they count for nothing."""
         return Chosen(
             [item if keep else None for item, keep in zip(self.items, mask, strict=True)],
             np.where(mask, self.scores, math.nan),
@@ -53,7 +53,7 @@ class Chosen:
 
 
 class Table:
-    """The docs of one task that have one metric, and an answer to their first view.
+    """The docs of a task with an item of a metric and an answer to their first view, as arrays.
 
     Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the
     metric, and docs whose options cannot be moved are no docs of the table.
@@ -125,7 +125,7 @@ class Table:
         return len(self.records)
 
     def of(self, doc_ids: Iterable[int], *, in_orders: bool = False) -> Table:
-        """Return the table of some of the docs that have the metric.
+        """Return the table of some docs of this table, chosen by id.
 
         Args:
             doc_ids: ids of the docs, in the order that the table is to have.
@@ -146,7 +146,7 @@ class Table:
     # --- labels -----------------------------------------------------------------------------------
 
     def field(self, name: str) -> list[Hashable] | None:
-        """Return the values of one of the named fields, as text; None where a doc has none."""
+        """Return the values of a named field as text, doc by doc; None if any doc lacks the field."""
         values = [record.fields.get(name) for record in self.records]
         return None if not values or None in values else [repr(value) for value in values]
 
@@ -177,10 +177,7 @@ class Table:
 
     @cached_property
     def merged(self) -> tuple[int, ...]:
-        """Of each category the number of what it counts in, as ``stats.forms.on`` takes it.
-
-        () where each counts by itself.
-        """
+        """For each category the number of the merged category (``stats.forms.on``); () where no categories are merged."""
         into: dict[int, tuple[str, str]] = {}
         for record, number in zip(
             self.records, () if self._category_numbers is None else self._category_numbers.tolist(), strict=False
@@ -196,7 +193,7 @@ class Table:
 
     @cached_property
     def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
-        """Number of each doc's answer class, and the classes' names; rare ones go by their format alone."""
+        """Number of each doc's answer class, and the classes' names; rare classes are merged by answer format."""
         labels = [record.answer.label for record in self.records]
         formats = [record.answer.format for record in self.records]
         often = {label for label, count in Counter(labels).items() if count >= LEAST_CLASS}
@@ -224,11 +221,11 @@ class Table:
 
     @cached_property
     def full_seen(self) -> Chosen:
-        """What each doc scores on the full image; nan and None where it was not asked."""
+        """What each doc scores on the full image; nan and None for docs not asked."""
         return self.at([0] * len(self))
 
     def how_asked(self, key: Key | None) -> Sampled:
-        """Return how each doc was asked, and what it scored on the full image and on the best cell of a set (None: of no set)."""
+        """Return how each doc was asked, with its scores on the full image and on the best cell of a set (None: no set)."""
         asked = [record.asked or WHOLE for record in self.records]
         best = np.full(len(self), math.nan) if key is None else self.best_seen(key).scores
         own, name = (
@@ -255,7 +252,7 @@ class Table:
         return any((scores.get(self.metric) or 0.0) < -_ROUNDING for scores in every)
 
     def value(self, form: Form, chosen: Chosen, mask: NDArray[np.bool_] | None = None) -> float:
-        """Return M of some items by its form; nan where it is not defined.
+        """Compute M of some items by its form; nan where M is not defined.
 
         An estimate beyond the scale is moved to the scale's end.
         """
@@ -263,7 +260,7 @@ class Table:
         return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
 
     def _estimates(self, scores: Array, used: NDArray[np.bool_]) -> Chosen:
-        """Return estimated scores, each its own item.
+        """Turn estimated scores into items, moved together so their mean lies within the metric's scale.
 
         Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all are moved so that
         it lies at the scale's end: draws then lie on both sides of it, and an interval is as wide as it is elsewhere.
@@ -274,7 +271,7 @@ class Table:
         return Chosen(scores.tolist(), scores)
 
     def fitted(self, form: Form) -> Form:
-        """Return the form of M as it fits these docs: with merged categories.
+        """Adapt the form of M to these docs: merged categories count together.
 
         In a sampled run with estimates moved to the ends of the scale.
         """
@@ -283,7 +280,7 @@ class Table:
 
     @cached_property
     def range_seen(self) -> tuple[float, float]:
-        """The least and the most that any view, uninformed answer or gold scores.
+        """The lowest and the highest score of any view, uninformed answer or gold.
 
         0 and 1 where none scores anything.
         """
@@ -299,7 +296,7 @@ class Table:
         return sum(record.is_asked for record in self.records)
 
     def stands_for(self, steps: int, used: NDArray[np.bool_]) -> float:
-        """Return how many docs a doc stands for that was asked in so many steps; 1 in a run that asked all docs."""
+        """Return how many docs each doc asked in at least ``steps`` steps stands for; 1 if all docs were asked."""
         if not self.sampled:
             return 1.0
         asked = [
@@ -321,7 +318,7 @@ class Table:
         )
 
     def wrong_cells(self, n: int) -> Array:
-        """Return the scalars of the cells of another doc's image, as ``cells``; nan for docs that were not asked so."""
+        """Return the scalars of cells of a wrong image, shaped as in ``cells``; nan for docs not asked on a wrong image."""
         return self._cells_of(self._wrong, n, np.ones(len(self), bool))
 
     def _cells_of(self, views: _Views, n: int, docs: NDArray[np.bool_]) -> Array:
@@ -334,7 +331,7 @@ class Table:
 
     @cached_property
     def points(self) -> dict[Key, Chosen]:
-        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is not used for it.
+        """What each doc scores at each point (``Kind.points``), ascending; None for docs not used at a point.
 
         Empty for kinds without points.
 
@@ -350,9 +347,9 @@ class Table:
 
     @cached_property
     def in_orders(self) -> Table:
-        """The same docs with the views in all orders of their options that they were asked in.
+        """The same docs with their views in all orders of the options, instead of the worst order alone.
 
-        The table itself where it has these already.
+        The table itself where the index is not of every order.
         """
         if not self.kind.every_order:
             return self
@@ -360,9 +357,9 @@ class Table:
 
     @cached_property
     def turned(self) -> list[list[int]]:
-        """The full views of each doc that is asked in every order of its options.
+        """For each doc the places of its full views in every order of the options.
 
-        None where it is asked in one order, or a view has no score.
+        Empty for docs asked in a single order, and where a view has no score.
         """
         if not self.kind.turns:
             return [[] for _ in self.records]
@@ -377,7 +374,7 @@ class Table:
         return [own if scored else [] for own, scored in zip(every, known, strict=True)]
 
     def _point_places(self, key: Key) -> list[int | None]:
-        """Return the view that each doc has of a point; None where it has none."""
+        """Return the place of each doc's view of a point; None for docs without such a view."""
         if isinstance(key, str):
             return [next(iter(places), None) for places in self.set_places(key)]
         of_docs = (
@@ -397,7 +394,7 @@ class Table:
         return np.array([math.nan if share is None else share for share in shares], float)
 
     def set_places(self, key: Key) -> list[list[int]]:
-        """Return the views of each doc that are of a set, in their order; none where the doc is not used for it."""
+        """Return the places of each doc's views of a set; an empty list for docs not used for the set."""
         return [
             [] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)]
             for record in self.records
@@ -405,7 +402,7 @@ class Table:
 
     @property
     def pointing(self) -> NDArray[np.bool_]:
-        """Whether each doc is left out since its question points into the clip's own time, shape (docs,)."""
+        """Whether each doc is left out because its question names a time of the clip, shape (docs,)."""
         return np.array(
             [any(why.startswith(POINTS) for why in record.excluded.values()) for record in self.records], bool
         )
@@ -432,9 +429,9 @@ class Table:
         return self._best[key]
 
     def best_places(self, key: Key) -> list[int | None]:
-        """Return the view that each doc keeps of a set: the best one by this metric's scalar, else the record's.
+        """Return the place of each doc's best view of a set: best by this metric's scalar, else the record's choice.
 
-        None where it is not used.
+        None for docs not used for the set.
         """
         name, views = str(key), self._views
         used = np.array([name not in record.excluded for record in self.records], bool)
@@ -455,7 +452,7 @@ class Table:
 
     @cached_property
     def wrong_full(self) -> Chosen:
-        """Each doc's item on the whole of another doc's image; nan and None where it was not asked so."""
+        """Each doc's item on the whole wrong image; nan and None for docs not asked on a wrong image."""
         return self._of_wrong(
             [0 if there else None for there in self._wrong.per_doc(np.ones(len(self._wrong.docs), bool))]
         )
@@ -494,7 +491,7 @@ class Table:
 
     @cached_property
     def asked(self) -> list[chance.Asked]:
-        """The uninformed answers of each doc; docs that have the same share one object."""
+        """The uninformed answers of each doc; docs with the same answers share an object."""
         of_one = {
             id(one): Uninformed(
                 one.answer,
@@ -540,7 +537,7 @@ class Table:
         return Chosen([one.item for one in golds if one], np.asarray([one.score for one in golds if one], float))
 
     def scored(self, key: Key) -> Ints:
-        """Return how many views of a set each doc has that were asked and have a score."""
+        """Count each doc's scored views of a set."""
         return self._views.per_doc(self._views.in_set(key) & np.isfinite(self._views.scores(self.metric)))
 
     @cached_property
@@ -590,9 +587,9 @@ class Table:
     def measured_scores(
         self, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False
     ) -> Measured | None:
-        """Return the rows of the used docs, and of those among them that were asked on a wrong image.
+        """Return the rows of the used docs on their own image and on a wrong image, for the measured null.
 
-        None where none was, or a gold has no score.
+        None if no used doc was asked on a wrong image, or if a gold has no score.
 
         Args:
             key: a grid, or a set of boxes.
@@ -636,7 +633,7 @@ class Table:
 
     @cached_property
     def misread(self) -> float:
-        """The share of answers with full marks that are not read as the gold, 0..1: wrong answers may be misread as often."""
+        """The share of full-mark answers not read as the gold, 0..1: wrong answers may be misread as often."""
         right = [
             view.misread
             for record in self.records
@@ -646,9 +643,9 @@ class Table:
         return float(np.mean(right)) if right else 0.0
 
     def _habits(self, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
-        """Return which options the used docs name, and what the answers of the others earn elsewhere.
+        """Return which options the used docs name; for docs without options, what their answers lose under other golds.
 
-        A doc counts as one without options where a view of it was not read.
+        A doc with a view that was not read counts as a doc without options.
 
         Args:
             key: a grid, or a set of boxes.
@@ -679,7 +676,7 @@ class Table:
         )
 
     def _elsewhere(self, key: Key, with_full: bool) -> Array:
-        """Return the mean loss of each doc's answers over its own gold and those of docs that are asked alike (``Habits.elsewhere``)."""
+        """Return the mean loss of each doc's answers over its own gold and the golds of docs asked alike (``Habits.elsewhere``)."""
         assert self.ceiling is not None
         out = np.full((len(self), 4), math.nan)
         marks = np.maximum(self.ceiling.scores, 1e-300)
@@ -744,7 +741,7 @@ class _Named:
 
 
 class _Views:
-    """The views of docs as arrays, one entry per view.
+    """The views of docs as arrays with an entry per view.
 
     Docs that are read from a log share the objects of equal views: each is looked at once.
 
@@ -768,7 +765,7 @@ class _Views:
         self._scores: dict[str, Array] = {}
 
     def scores(self, metric: str) -> Array:
-        """Return the score of each view; nan where it has none."""
+        """Return the score of each view by a metric; nan for a view without a score."""
         if metric not in self._scores:
             self._scores[metric] = np.array([_nan(view.scores.get(metric)) for view in self.different], float)[
                 self._codes
@@ -776,11 +773,11 @@ class _Views:
         return self._scores[metric]
 
     def has(self, metric: str) -> NDArray[np.bool_]:
-        """Return, for each view, whether it has a native item of a metric."""
+        """Return, for each view, whether the scorer gave a native item of a metric."""
         return np.array([metric in view.items for view in self.different], bool)[self._codes]
 
     def in_set(self, key: Key) -> NDArray[np.bool_]:
-        """Return, for each view, whether it is of a set."""
+        """Mark the views of a set."""
         return np.array([in_set(view, key) for view in self.different], bool)[self._codes]
 
     def per_doc(self, of_views: NDArray[np.bool_]) -> Ints:
@@ -816,7 +813,7 @@ class _Views:
         return _Named(cells[:, 1:], first - 1, self.per_doc(inside) + with_full, known)
 
     def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
-        """Return item and score of one view of each doc, by its place among the doc's views.
+        """Return the item and score of a chosen view for each doc, by the view's place among the doc's views.
 
         None and nan where there is no place.
         """
@@ -830,12 +827,12 @@ class _Views:
 
 
 def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
-    """Return the values of many lists as one array; None becomes nan."""
+    """Chain many lists into a flat array; None becomes nan in a float array."""
     return np.array(list(itertools.chain.from_iterable(values)), kind)
 
 
 def _labels(items: Sequence[Any], key: str) -> NDArray[np.bool_] | None:
-    """Return whether each item's label under a key is the positive one, "yes"; False where there is no item.
+    """Return whether each item's label under a key is "yes", the positive label; False where there is no item.
 
     None where an item lacks the key.
     """
@@ -851,7 +848,7 @@ WHOLE = Asked(metric="", block=0, steps=2)
 
 
 def _has(record: Record, metric: str) -> bool:
-    """Return whether a doc has a metric; one whose every call failed, or that was not asked, may have it."""
+    """Return whether a doc has a metric; True also for docs never asked and docs whose every call failed."""
     if not record.is_asked:
         return True
     if any(metric in view.items for view in record.views):
@@ -860,7 +857,7 @@ def _has(record: Record, metric: str) -> bool:
 
 
 def _label(record: Record, cluster: str | None) -> str:
-    """Return the label of a doc's cluster; that of a doc without one is its own."""
+    """Return the label of a doc's cluster; a doc without a cluster gets a label made of its id."""
     label = record.fields.get(cluster or "")
     return f"doc {record.doc_id}" if label is None else repr(label)
 
@@ -870,10 +867,10 @@ def _nan(score: float | None) -> float:
 
 
 def only(records: Sequence[Record], category: str) -> list[Record]:
-    """Return the records of one category.
+    """Return the records of a category.
 
     Raises:
-        RecordError: no record has it; says which there are.
+        RecordError: no record has the category; the message lists the categories there are.
     """
     values = [record.fields.get("category") for record in records]
     kept = [
