@@ -23,7 +23,7 @@ from lmms_patch.stats.resample import Estimate
 
 
 class Absent(Enum):
-    """Says that a task does not have a number, where null says that it is not defined."""
+    """Marks a number missing from a task; null marks a number of the task without a defined value."""
 
     ABSENT = "absent"
 
@@ -36,7 +36,7 @@ Of = Callable[["Kind", "Keys"], Iterable[Key | None]]
 
 @dataclass(frozen=True)
 class Keys:
-    """The sets, points and places of a task: each of its numbers is of the whole task, or of one of these keys.
+    """The sets, points and places of a task: the keys by which its numbers are split.
 
     Attributes:
         sets: grids, or sets of boxes, that have an index.
@@ -50,7 +50,7 @@ class Keys:
 
     @classmethod
     def asked(cls, kind: Kind, grids: Iterable[int], places: Sequence[int] = ()) -> Keys:
-        """Return the keys of a task of a kind that was asked these grids."""
+        """Return the keys of a task of some kind, given the grids asked."""
         return cls(kind.sets(grids), kind.points(grids), places)
 
 
@@ -96,11 +96,11 @@ class Number:
 
     @property
     def signed(self) -> bool:
-        """Whether it has a sign: it is an index, or a difference."""
+        """Whether the number can be negative: an index or a difference."""
         return self.scale in ("index", "difference")
 
     def called(self, kind: Kind, key: Key | None) -> str:
-        """Return what pages call the number of one key; its name where nobody has words for it."""
+        """Return what pages call the number of a key: its label, else its title, else its name."""
         size, letter = (
             (kind.words.size(key), chr(ord("A") + key - 1))
             if isinstance(key, int)
@@ -118,11 +118,11 @@ class Number:
         )
 
     def index(self, kind: Kind, key: Key | None = None) -> str:
-        """Return what people read an index as, of one key or of any."""
+        """Return the printed name of an index, for a key or for none."""
         return reading.name(str(kind.prefix), key, corrected=self.words == "corrected")
 
     def named(self, kind: Kind, key: Key | None) -> str:
-        """Return the name of the number of one key."""
+        """Return the number's name for a key."""
         return self.name.format(index=kind.prefix, kind=kind.name, key="" if key is None else end(key))
 
 
@@ -131,7 +131,7 @@ def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
 
 
 def _once(flag: str) -> Of:
-    """Return the keys of a single number: one None for kinds with a flag of ``Kind`` (``full``, ``regions``, ...), nothing for others."""
+    """Make an ``Of`` of a number of the whole task, for kinds with a flag of ``Kind`` set (``full``, ``regions``, ...)."""
     return lambda kind, keys: (None,) if getattr(kind, flag) else ()
 
 
@@ -160,7 +160,7 @@ def _places(kind: Kind, keys: Keys) -> Iterable[Key | None]:
 
 
 def _wrong(analysis: Analysis, what: str) -> Value:
-    """Return what a gate knows of the docs that were asked on wrong images; 0 or None where none was."""
+    """Return the number of docs asked on wrong images (0 if none), or their score there (None if none)."""
     looks = [one for one in analysis.gate.looks if one.against == "wrong images"]
     docs, other = (looks[0].docs, looks[0].other) if looks else (0, None)
     return docs if what == "docs" else other
@@ -188,9 +188,9 @@ def _chance(analysis: Analysis) -> Estimate:
 
 
 def _part(part: str, name: str) -> Get:
-    """Return a function that takes a number from a part of an analysis (``regions``, ``turned``, ``hidden``).
+    """Make a ``Get`` of a number in a part of an analysis (``regions``, ``turned``, ``hidden``).
 
-    ABSENT where there is no such part.
+    The ``Get`` returns ABSENT for an analysis without the part.
     """
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 
@@ -201,7 +201,7 @@ def _of(numbers: Mapping[Any, Any] | None, key: Key) -> Any:
 
 
 def _line(name: str) -> Get:
-    """Return a function that takes a number of windows from an analysis; ABSENT where it has none."""
+    """Make a ``Get`` of a number of windows (``Lines``); ABSENT for an analysis without windows."""
     return lambda analysis, key: ABSENT if analysis.lines is None else getattr(_of(analysis.lines, key), name)
 
 
@@ -501,7 +501,7 @@ def keys_of(analysis: Analysis) -> Keys:
 
 
 def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
-    """Yield the numbers of a task, each with its key: those of one set of views together."""
+    """Yield the numbers of a task, each with its key; numbers of the same set of views follow each other."""
     for _, group in itertools.groupby(
         NUMBERS, lambda number: number.of if number.of not in (_boxes, _shifted) else _sets
     ):
@@ -511,7 +511,7 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the numbers that a results file has as columns, by column name.
+    """Return a results file's columns for an analysis, by column name.
 
     ``rci3`` is followed by ``rci3_low`` and ``rci3_high``.
 
@@ -540,7 +540,7 @@ def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
 
 
 def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
-    """Return every number that a task may have, by the names of its columns and of what tables show.
+    """Return every number a task may have, by its name and by the names of its interval's columns.
 
     Args:
         kind: of the task.
@@ -555,7 +555,7 @@ def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
 
 
 def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | None]]:
-    """Return every number that a task may have, each with its key, by its name; arguments as of ``named``."""
+    """Return every number a task may have, with its key, by name; arguments as of ``named``."""
     return {
         number.named(kind, key): (number, key)
         for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))
@@ -563,7 +563,7 @@ def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | Non
 
 
 def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:
-    """Return the numbers of a family (``Number.name``) that a task has, by their keys."""
+    """Return a task's numbers of a family (``Number.name``), by key."""
     known = keyed(kind, grids)
     return {
         key: measures[one]
@@ -583,7 +583,7 @@ def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
 
 
 def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
-    """Return the titles of a task's numbers by name, as far as rows have one."""
+    """Return the titles of a task's numbers by name; numbers without a title are left out."""
     return {name: number.title.format(key=key) for name, (number, key) in keyed(kind, grids).items() if number.title}
 
 
@@ -609,7 +609,7 @@ def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None)
 
 
 def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind, key: Key | None) -> Estimate:
-    """Return an index with the words that stand beside it (``reading``)."""
+    """Return an index with the words to print beside the value (``reading``); a number without words unchanged."""
     if not number.words or key is None:
         return found
     grid, marginal = analysis.sets[key], analysis.gate.marginal
@@ -624,7 +624,7 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
 
 
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
-    """Return a number without an interval, with the reason why it has none."""
+    """Return a number without an interval, with the reason why the interval is missing."""
     return Estimate(
         value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL)
     )

@@ -40,7 +40,7 @@ _ALIKE = (
 
 
 def since(path: str) -> int:
-    """Return the version from which on a number is computed as it is now; 0: every version computed it alike.
+    """Return the first version with today's formula for a number; 0: the formula never changed.
 
     3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied
     their answers are, and the necessity map is luck-corrected.
@@ -55,7 +55,7 @@ def since(path: str) -> int:
 
 @dataclass(frozen=True)
 class Grid:
-    """The numbers of one grid, or of one set of boxes; scores on the metric's own scale.
+    """The numbers of a grid or a set of boxes; scores on the metric's scale.
 
     Not valid: index, gap and luck are None.
 
@@ -99,7 +99,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Lines:
-    """What windows between the cells of a grid answer that no cell answers (``Kind.shifted``).
+    """The numbers of windows between the cells of a grid: docs answered by a window, but by no cell (``Kind.shifted``).
 
     Attributes:
         mpp: M over each doc's best of cells and windows, on the metric's own scale.
@@ -115,7 +115,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class AskedPart:
-    """What was asked in a run that left views out; wrong images are not counted.
+    """Counts of the views and docs asked in a run with views left out; wrong images are not counted.
 
     Attributes:
         calls: views that were asked.
@@ -146,7 +146,7 @@ def asked_part(records: Sequence[Record]) -> AskedPart | None:
 
 @dataclass(frozen=True)
 class Regions:
-    """The numbers of a doc's own boxes; scores on the metric's own scale.
+    """The numbers of the boxes given with each doc; scores on the metric's scale.
 
     The three differences are relevant minus adversarial, over the docs that have both, and stand whatever the gate
     says.
@@ -175,7 +175,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class Placed:
-    """The score by the place of the gold, of the docs with equally many options; on the metric's own scale.
+    """The score by the place of the gold, for docs with equally many options; on the metric's scale.
 
     Attributes:
         docs: number of docs.
@@ -192,7 +192,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Turned:
-    """The numbers of docs that are asked in every cyclic order of their options.
+    """The numbers of docs asked in every cyclic order of their options.
 
     All over the same docs, on the metric's own scale.
 
@@ -230,7 +230,9 @@ class Turned:
 
 @dataclass(frozen=True)
 class Hidden:
-    """What docs lose with their own boxes hidden, beside the score and the drop of each set (``Analysis.curve``, ``Analysis.drops``).
+    """How much more the relevant boxes cost when hidden than the adversarial boxes, and how large both are.
+
+    The score and the drop of each set are in ``Analysis.curve`` and ``Analysis.drops``.
 
     Attributes:
         both: docs that are used for both sets.
@@ -250,7 +252,7 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Necessity:
-    """The necessity map at one grid: how many docs need no image, one cell, the whole image, or more than the model can do.
+    """The necessity map at a grid: the shares of docs solved by text, by a cell, by the whole image, or not at all.
 
     A doc is ``text`` if it is right on another doc's image, or blind. Else it is ``one cell`` if some cell is right,
     ``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of what the doc's
@@ -290,7 +292,7 @@ class Necessity:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The numbers of one task.
+    """The numbers of a task, as its results file holds them.
 
     Attributes:
         metric: the metric they are of.
@@ -360,7 +362,7 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Copied:
-    """The numbers of the docs of one class of copies.
+    """The numbers of the docs in a class of copies.
 
     Attributes:
         docs: number of docs.
@@ -377,7 +379,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Grouped:
-    """The numbers of one cross-validation, whose folds have one grouping.
+    """The numbers of a cross-validation, for a single way to group docs into folds.
 
     Attributes:
         accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers
@@ -409,7 +411,7 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Category:
-    """The headline numbers of one category.
+    """The headline numbers of a category.
 
     Attributes:
         docs: number of docs.
@@ -432,7 +434,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Null:
-    """The comparison of a text-only cross-validation with golds that say nothing that their categories do not.
+    """Compare a text-only cross-validation with golds shuffled within their categories.
 
     Attributes:
         own: accuracy at the first fold seed.
@@ -521,7 +523,7 @@ def _disagreement(grid: Grid) -> str:
 
 
 def none_used(key: Key) -> str:
-    """Return why there is no number over a set of views that no doc is used for."""
+    """Return why a set of views has no number, if no doc is used for the set."""
     return (
         "no doc can be used at this grid"
         if isinstance(key, int)
@@ -530,7 +532,7 @@ def none_used(key: Key) -> str:
 
 
 def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
-    """Return what to say of a task while it runs: its numbers, and what to mind (as an index that is null).
+    """Return a task's numbers as sentences, and a list of warnings (such as a null index).
 
     Args:
         analysis: the numbers.
@@ -613,7 +615,7 @@ def number(value: float | None) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """Return an analysis (or any part of it) in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
+    """Return an analysis, or a part, in plain JSON types: dataclasses as objects, arrays as lists, nan as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = reading.plain(value) if isinstance(value, Estimate) else value  # words are for tables
         known = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

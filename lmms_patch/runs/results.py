@@ -46,13 +46,13 @@ def results_files(folder: Path) -> list[Path]:
 
 
 def is_of_run(path: Path) -> bool:
-    """Return whether a path has the name of a results file, of a sample log, or of a file of ours beside one, of any run."""
+    """Return whether a file's name is of a run: a results file, a sample log, or a file lmms-patch writes beside them."""
     return any(fnmatch(path.name, pattern) for pattern in _OF_RUNS)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """The run that a path stands for.
+    """The run chosen for a path given by a user.
 
     Attributes:
         path: its results file.
@@ -66,7 +66,7 @@ class Taken:
 
     @property
     def said(self) -> str:
-        """One line that says which run was taken and how another is named; empty where there is only one."""
+        """A line naming the run taken and how to take a different run; empty for a folder with a single run."""
         if not self.aside:
             return ""
         newest = f"the newest {self.what}" if self.what else "the newest"
@@ -74,9 +74,9 @@ class Taken:
 
 
 def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: str = "") -> Taken:
-    """Return the newest run under a path that is of the right kind.
+    """Return the newest run of the right kind under a path.
 
-    Where none is, the newest of all, so that its reader can say what it lacks.
+    If no run is of the right kind, return the newest run, so the reader can say what the run lacks.
 
     Args:
         path: the ``--output_path`` of runs, or one results file.
@@ -94,7 +94,7 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a results file, with the objects that stand in the file beside it in their places.
+    """Read a results file, and insert the objects stored in the file beside the results file (``objects_file``).
 
     Returns:
         The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one, and
@@ -127,14 +127,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def objects_file(results: Path) -> Path:
-    """Return where the long objects of a results file stand: ``<date>_patch.json`` beside it."""
+    """Return the path of the file with a run's long objects: ``<date>_patch.json``, beside the results file."""
     return results.with_name(results.name.removesuffix("_results.json") + "_patch.json")
 
 
 def objects_text(
     objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None
 ) -> tuple[bytes, str]:
-    """Return what stands in the file beside a results file, and the SHA-256 of that.
+    """Return the content of the objects file (``objects_file``), with its SHA-256.
 
     Args:
         objects: by task, the columns that have an object.
@@ -188,7 +188,7 @@ def groups_of(path: Path) -> dict[str, list[str]]:
 
 
 def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the values of one task by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of a results file."""
+    """Group a task's values by filter pipeline and metric, from keys ``"<metric>,<filter>"`` of a results file."""
     out: dict[str, dict[str, Any]] = {}
     for key, value in results.items():
         metric, comma, name = key.partition(",")
@@ -198,7 +198,7 @@ def by_filter(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def samples_file(results: Path, task: str) -> Path | None:
-    """Return the sample log of a task, beside a results file of the same run; None where it was not logged."""
+    """Return the sample log of a task, beside the run's results file; None if the task was not logged."""
     try:
         path = results.with_name(results.name.removesuffix("_results.json") + f"_samples_{task}.jsonl")
         return path if path.is_file() else None
@@ -219,7 +219,7 @@ def sample_log(results: Path, task: str) -> Path:
 
 
 def check_docs(log: Path, docs: int, scored: int) -> None:
-    """Check that a sample log has as many docs as the run scored.
+    """Raise an error unless a sample log has as many docs as the run scored.
 
     Raises:
         RecordError: it has more or fewer.

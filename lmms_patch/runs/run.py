@@ -305,13 +305,13 @@ class Result:
 
     @cached_property
     def tst(self) -> TstDetails | None:
-        """The numbers of a text-only cross-validation; None for tasks of any different kind."""
+        """The numbers if the task is a text-only cross-validation, else None."""
         stored = self.details.get("tst_details")
         return convert(stored, TstDetails) if stored else None
 
     @property
     def magic(self) -> MagicNumbers | None:
-        """The numbers of a MAGIC task; None for tasks of any different kind."""
+        """The numbers if the task is a MAGIC task, else None."""
         return self.stored.magic if isinstance(self.stored, MagicDetails) else None
 
     def better(self, metric: str) -> bool:

@@ -20,7 +20,7 @@ from lmms_patch.runs.typed import convert
 
 
 class ScoredView(Struct, frozen=True):
-    """One view of a doc, scored by the base task.
+    """A view of a doc, scored by the base task.
 
     Attributes:
         view: which view.
@@ -54,7 +54,7 @@ class ScoredView(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Baseline:
-    """One uninformed (or gold) answer of a doc, scored by the base task.
+    """An uninformed answer (or the gold) of a doc, scored by the base task.
 
     Attributes:
         answer: what was answered.
@@ -68,7 +68,7 @@ class Baseline:
     scores: Mapping[str, Scalar]
 
     def record(self) -> record.Baseline:
-        """Return what a record says of it; items that are no more than their scalar are left out."""
+        """Return the answer as records hold answers; items equal to their scalar are left out."""
         items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
         return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
 
@@ -92,7 +92,7 @@ class Lent:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """This doc's answers under the gold of a doc that is asked alike, for the primary metric.
+    """This doc's answers under the gold of a similar doc, for the primary metric.
 
     Attributes:
         to: the other doc.
@@ -126,7 +126,7 @@ class WrongImage:
     said: tuple[str, ...] = ()
 
     def record(self, first_only: bool) -> record.WrongImage:
-        """Return what a record says of it.
+        """Return the wrong image as records hold wrong images.
 
         Args:
             first_only: only the first image of a doc was cut.
@@ -138,7 +138,7 @@ class WrongImage:
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """All views of one doc.
+    """A doc with all its scored views and reference answers.
 
     Attributes:
         task: the wrapped task's name.
@@ -183,7 +183,7 @@ class SampleRecord:
     clips: tuple[record.Clip, ...] = ()
 
     def record(self) -> record.Record:
-        """Return the doc's record, as the sample log has it."""
+        """Return the doc's record for the sample log."""
         first_only = self.spec.options.images == "first"
         return record.Record(
             schema=SCHEMA,
@@ -216,7 +216,7 @@ class SampleRecord:
 
 
 def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
-    """Return scores under other docs' golds by column, one entry each; those of sets are one column for each set."""
+    """Turn a list of ``Lent`` or ``Exchanged`` scores into columns; scores of sets get a column for each set."""
     columns = {name: [getattr(one, name) for one in scores] for name in kind.__struct_fields__}
     by_set = {
         name: {str(key): [one[key] for one in columns[name]] for key in columns[name][0]}
@@ -227,7 +227,7 @@ def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
 
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
-    """Return a scored view as the record has it; a failed call has no items."""
+    """Return a scored view for the record; items of a failed call are left out."""
     return record.View(
         **_where(scored.view, tuple(sizes)),
         scores=plain(scored.scores),
@@ -243,7 +243,7 @@ def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) ->
 
 @functools.lru_cache(maxsize=4096)
 def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
-    """Return what a record says of a view but its scores; many docs share it."""
+    """Return a view's fields for the record, without scores; cached, since many docs have equal views."""
     out: dict[str, Any] = {
         "kind": view.kind,
         "swapped": view.swapped,
@@ -269,10 +269,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
 
 
 def cells_of(views: Sequence[View], key: Key) -> list[int]:
-    """Return the indices of the views of one set: the cells of a grid, or the relevant or adversarial boxes.
-
-    In their order.
-    """
+    """Return the indices of a set's views in order: the cells of a grid, or the relevant or adversarial boxes."""
     return [i for i, view in enumerate(views) if view.set == key]
 
 
@@ -299,5 +296,5 @@ def best_cell(
 
 
 def decisive(views: Sequence[ScoredView], metric: str, higher_is_better: bool = True) -> list[int]:
-    """Return the places of the orders that views of one doc count as (``scoring.worst_orders``)."""
+    """Return the places of each view's worst order, by which the view counts (``scoring.worst_orders``)."""
     return worst_orders(views, lambda one: one.view.place, lambda one: one.scores.get(metric), higher_is_better)
