@@ -496,6 +496,7 @@ NUMBERS = (
 def keys_of(analysis: Analysis) -> Keys:
     """Return the keys of an analysis: its sets of views, points and places."""
     known = analysis.turned.placed if analysis.turned else None
+    # Keys read from a file are texts: left as texts, a number of frames would count as the name of a set.
     points = [int(key) if str(key).isdigit() else key for key in analysis.curve or ()]
     return Keys(list(analysis.sets), points, range(1, len(known.scores) + 1) if known else ())
 

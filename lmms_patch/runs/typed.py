@@ -50,7 +50,7 @@ _PLACE = re.compile(r" - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`$")
 
 
 class Open(msgspec.Struct):
-    """A part of a file that may hold keys that are not named here.
+    """A part of a file with room for keys unknown to the type.
 
     Attributes:
         MORE: JSON schema of their values.
@@ -63,7 +63,7 @@ class Open(msgspec.Struct):
 
 
 def fault(value: Any, kind: Any, where: str = "") -> str:
-    """Say what is wrong with a value as a type, and where in it; empty where nothing is.
+    """Say where and why a value does not fit a type; empty if the value fits.
 
     Args:
         value: in plain JSON types.
@@ -82,7 +82,7 @@ def fault(value: Any, kind: Any, where: str = "") -> str:
 
 
 def read_as(value: Any, kind: type[T], where: str = "") -> T:
-    """Return plain JSON types as a type; ``where`` is the value's own place.
+    """Convert plain JSON types to a type; ``where`` is the value's place in its file.
 
     Raises:
         RecordError: the value is not of this type; the message says what is wrong, and where.
@@ -108,7 +108,7 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 def _other(kind: Any, value: Any) -> Any:
-    """Return a value of a type that msgspec does not know: options, or a list of numbers as an array.
+    """Convert a value to a type unknown to msgspec: options, or a list of numbers as an array.
 
     Errors name the value, not a place in it.
     """
@@ -126,7 +126,7 @@ def _other(kind: Any, value: Any) -> Any:
 
 
 def _told(error: str, value: Any, kind: Any, where: str) -> str:
-    """Return an error of msgspec in one line: the place, what is allowed there, and what is there."""
+    """Reword a msgspec error as a line: the place, the allowed values, and the value found."""
     matched = _PLACE.search(error)
     said, steps = (error[: matched.start()], _steps(value, kind, matched["path"], error)) if matched else (error, [])
     place = (where + "".join(map(_step, steps))).removeprefix(".") or "it"
@@ -172,7 +172,7 @@ def _step(step: str | int) -> str:
 
 
 def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
-    """Return the way from a value to what is wrong in it.
+    """Return the path from a value to its faulty part, as keys and indices.
 
     Msgspec does not name the keys of a mapping, so they are looked for.
     """
@@ -193,7 +193,7 @@ def _steps(value: Any, kind: Any, path: str, error: str) -> list[str | int]:
 
 
 def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error: str) -> str | None:
-    """Return the first key of a mapping that an error of msgspec is about; None where there is none.
+    """Find the first key of a mapping to which a msgspec error belongs; None if no key fits.
 
     Args:
         value: the whole value.
@@ -211,7 +211,7 @@ def _wrong_key(value: Any, steps: list[str | int], inner: Any, kind: Any, error:
 
 
 def _only(value: Any, steps: list[str | int], key: str) -> Any:
-    """Return a value in which the mapping at a place has one key only."""
+    """Return a copy of a value with a single key left in the mapping at a place."""
     if not steps:
         return {key: value[key]}
     out = value.copy()
@@ -220,7 +220,7 @@ def _only(value: Any, steps: list[str | int], key: str) -> Any:
 
 
 def _error(value: Any, kind: Any) -> str:
-    """Return what msgspec says of a value as a type; empty where it has nothing to say."""
+    """Return msgspec's error for a value of a type; empty for a valid value."""
     try:
         convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
@@ -229,7 +229,7 @@ def _error(value: Any, kind: Any) -> str:
 
 
 def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
-    """Return the values that an enumeration allows, by its place in a value."""
+    """Return the allowed values of the enumeration at a place."""
     top = msgspec.json.schema(kind, schema_hook=_of_other)
     nodes = list(_choices([top], top))
     for step in steps:
@@ -243,7 +243,7 @@ def _allowed(kind: Any, steps: list[str | int]) -> list[str]:
 
 
 def _choices(nodes: list[Any], top: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the schemas that one of some may be, without references."""
+    """Yield the schemas behind references and ``anyOf``."""
     for node in nodes:
         if "$ref" in node:
             yield from _choices([top["$defs"][node["$ref"].rpartition("/")[2]]], top)
@@ -283,12 +283,12 @@ def schema_of(name: str, kind: Any, *, ours: bool = True) -> dict[str, Any]:
 
 
 def _of_other(kind: Any) -> dict[str, Any]:
-    """Return the schema of a type that msgspec does not know; empty for an array, whose constraint has it."""
+    """Return the schema of a type unknown to msgspec; empty for an array, whose constraint holds the schema."""
     return {"$ref": "#/$defs/Options"} if kind is Options else {}
 
 
 def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
-    """Give an object's schema its keys' descriptions, and say which keys it must have."""
+    """Add descriptions of keys and the list of required keys to an object's schema."""
     first, _, rest = found.get("description", "").partition("Attributes:")
     if first:
         found["description"] = " ".join(first.split())
@@ -322,7 +322,7 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
 
 
 def _plain(node: Any) -> Any:
-    """Return a schema without the bounds that every number has, and without the names that classes are given as titles."""
+    """Simplify a schema: drop default bounds of numbers, and write "or null" as a list of types."""
     if isinstance(node, list):
         return [_plain(one) for one in node]
     if not isinstance(node, dict):
@@ -345,7 +345,7 @@ def _plain(node: Any) -> Any:
 
 
 def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
-    """Yield every class that a type is made of."""
+    """Yield every class inside a type."""
     if isinstance(kind, type) and (
         kind is Options or issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
     ):
