@@ -350,17 +350,17 @@ class Record(Struct, kw_only=True, omit_defaults=True):
 
     @property
     def wrong_views(self) -> list[View]:
-        """The doc's views on another doc's image; empty where it was not asked so."""
+        """The doc's views on a wrong image; empty for a doc without."""
         return [] if self.wrong_image is None else self.wrong_image.views
 
     @property
     def every_view(self) -> list[View]:
-        """The doc's own views, and then those on another doc's image."""
+        """The views on the doc's image, then the views on a wrong image."""
         return [*self.views, *self.wrong_views]
 
 
 def in_set(view: View, key: Key) -> bool:
-    """Return whether a view is one of a set.
+    """Return whether a view belongs to a set.
 
     A set has the cells of a grid, these and the windows between them, the segments of a clip, or the relevant or
     adversarial boxes, alone or all hidden, or is the view beside the full image.
@@ -390,7 +390,7 @@ def circular(records: Sequence[Record], metric: str) -> float | None:
 
 
 def in_worst_order(record: Record, metric: str, higher: bool = True) -> Record:
-    """Return a record whose views were asked in every order of the options with one view in place of its orders: the worst by a metric.
+    """Keep only the worst order of each view by a metric, for a record asked in every order of the options.
 
     Args:
         record: of a task with cells in every order.
@@ -515,7 +515,7 @@ def sizes_at_odds(kind: str, sizes: Iterable[int]) -> str:
 
 
 def full_marks(record: Record, metric: str) -> float:
-    """Return what the doc's gold answer scores; 1 where that is not known or not above 0."""
+    """Return the score of the doc's gold answer; 1 if the score is unknown or not above 0."""
     golds = [one.scores.get(metric) for one in record.baselines if "gold" in one.roles]
     return max([score for score in golds if score is not None and score > 0], default=1.0)
 
@@ -534,7 +534,7 @@ def first_box(view: View) -> list[int]:
 
 
 def hashed(patch: Mapping[str, Any]) -> bytes:
-    """Return the SHA-256 of a doc's record, whatever the order of its keys and however a file writes it."""
+    """Return the SHA-256 of a doc's record, independent of key order and of JSON formatting."""
     text = json.dumps(patch, sort_keys=True, separators=(",", ":"), default=plain)
     return hashlib.sha256(text.encode()).digest()
 
