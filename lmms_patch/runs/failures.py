@@ -115,7 +115,7 @@ def different(objects: Iterable[T]) -> list[T]:
 
 
 def has_failed(view: View) -> bool:
-    """Return whether a view, as a record writes it, is of a failed call. Records of earlier versions have none."""
+    """Return whether a view's call failed; records of earlier versions have no failed calls."""
     return view.failed is not None
 
 
@@ -125,7 +125,7 @@ def is_no_value(item: Any) -> bool:
 
 
 def unscored(record: Record, metric: str) -> bool:
-    """Return whether a doc's first view was answered, and the scorer gave no value of the metric for that answer."""
+    """Return whether a doc's first view was answered, but got no value of the metric from the scorer."""
     first = record.views[0]
     return record.is_asked and not has_failed(first) and first.error is None and is_no_value(first.items.get(metric))
 

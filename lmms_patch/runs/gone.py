@@ -21,7 +21,7 @@ PRIMARY = {"self_heal_words": "acc_synonym"}
 
 
 def instead(name: str) -> str:
-    """Return the advice for a number that was removed, such as "use self_heal, ..."; empty for all other names.
+    """Return the advice for a number that was removed, such as "use self_heal, ..."; empty for numbers still in use.
 
     >>> instead("rci3_adj"), instead("rci3_adj_blind_low")[:14]
     ('', 'use ..._adj, w')
@@ -30,12 +30,12 @@ def instead(name: str) -> str:
 
 
 def kept(numbers: Mapping[str, T]) -> dict[str, T]:
-    """Return some numbers by name, without those that are no longer computed."""
+    """Drop removed numbers from a mapping by name."""
     return {name: one for name, one in numbers.items() if not instead(name)}
 
 
 def of_magic(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the value of the metric ``magic`` (``details.MagicDetails``) without numbers that are no longer computed."""
+    """Drop removed numbers from the value of the metric ``magic`` (``details.MagicDetails``)."""
     magic = details.get("magic")
     if not magic:
         return details

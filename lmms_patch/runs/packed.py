@@ -32,7 +32,7 @@ COLUMNS: dict[str, pa.DataType] = {"record.view": SHARED_TEXT, "record.alike": S
 
 
 class _Alike(Struct, omit_defaults=True):
-    """The parts of a record that many docs have alike."""
+    """The parts of a record shared by many docs."""
 
     schema: Any
     task: str
@@ -47,7 +47,7 @@ class _Alike(Struct, omit_defaults=True):
 
 
 class _Own(Struct, omit_defaults=True, kw_only=True):
-    """The parts of a record that a doc has alone.
+    """The parts of a record which differ from doc to doc.
 
     ``count`` is the number of its own views, ``wrong_image`` is without its views.
     """
@@ -69,7 +69,7 @@ _VIEW, _ALIKE, _OWN = msgspec.json.Decoder(View), msgspec.json.Decoder(_Alike), 
 
 
 def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> dict[str, pa.Array]:
-    """Return the columns of some docs; all null where JSON as we write it cannot hold a record.
+    """Pack records into columns of JSON; all columns are null if some record does not fit.
 
     Args:
         records: of the docs.
@@ -111,14 +111,14 @@ def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> d
 
 
 def _part(record: Record, kind: Any, **changed: Any) -> Any:
-    """Return the part of a record that a type holds, with some of its fields changed."""
+    """Copy a type's fields from a record, with some fields changed."""
     return kind(
         **{**{name: getattr(record, name) for name in kind.__struct_fields__ if hasattr(record, name)}, **changed}
     )
 
 
 def _bare(wrong: WrongImage | None) -> WrongImage | None:
-    """Return what a record says of the wrong image, without its views, which have rows of their own."""
+    """Return a record's wrong image without views: views have separate rows."""
     return None if wrong is None else msgspec.structs.replace(wrong, views=[])
 
 
