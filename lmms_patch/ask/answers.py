@@ -46,7 +46,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """How one doc is to be answered.
+    """The answer format of a doc, with its golds and options.
 
     Attributes:
         format: one of ``FORMATS``.
@@ -153,9 +153,7 @@ def _golds(doc: Asked) -> tuple[str, ...]:
 
 
 def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str | None) -> list[tuple[str, ...]]:
-    """Return golds 0 and 1 as the words yes and no, where that is what they stand for.
-
-    Else return the golds as they are.
+    """Return golds 0 and 1 as the words yes and no, for tasks of yes/no questions; else the golds unchanged.
 
     Where a doc's options are yes and no, the gold is the place of one of them. Without such options 1 is yes and 0 is
     no: the task is then declared as ``yesno``, or nine in ten prompts ask for yes or no.
@@ -172,9 +170,9 @@ def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str
 
 
 def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the letter of a single gold that is the place or the text of an option which the prompt lists by letters.
+    """Return the option letter of a gold given as an option's place or text, if the prompt lists options by letters.
 
-    Else return the golds.
+    Else return the golds unchanged.
     """
     listed = options_in(doc.prompt)
     texts = without_letters(doc.choices) or listed
@@ -191,7 +189,7 @@ def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a field says nothing: None, or the nan that tables write for it."""
+    """Return whether a field is empty: None, or nan (as tables write None)."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
@@ -219,12 +217,12 @@ def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
 
 
 def _spelled(gold: re.Match[str], letters: str) -> tuple[str, ...]:
-    """Return letters, each with the marks that surround the gold's letter: ``(A)``, ``(B)``."""
+    """Return letters with the same marks around each as around the gold's letter: ``(A)``, ``(B)``."""
     return tuple(f"{gold[1]}{letter}{gold[3]}" for letter in letters)
 
 
 def _binary(gold: str) -> tuple[str, ...]:
-    """Return both answers of a yes/no (true/false) question, spelled as the gold is; empty for any other gold."""
+    """Return both answers of a yes/no (true/false) question, spelled as the gold is; empty for a gold of another kind."""
     word = gold.strip().rstrip(".").lower()
     pair = next((pair for pair in _BINARY if word in pair), None)
     if pair is None:
@@ -237,7 +235,7 @@ def _binary(gold: str) -> tuple[str, ...]:
 
 
 def as_number(text: str) -> float | None:
-    """Return the finite number that a text spells, ignoring thousands commas, % and $; None where it spells none."""
+    """Return the finite number a text spells, ignoring thousands commas, % and $; None for a text without a number."""
     try:
         value = float(text.replace(",", "").strip("%$ "))
     except ValueError:
@@ -246,7 +244,7 @@ def as_number(text: str) -> float | None:
 
 
 def same_answer(text: str) -> str:
-    """Return a text that all spellings of one answer share: numbers by their value, other texts in lower case and stripped.
+    """Return a text equal for all spellings of an answer: a number by its value, words stripped and in lower case.
 
     >>> same_answer("1,000") == same_answer("1000.0")
     True
@@ -272,7 +270,7 @@ def counted(texts: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def options_in(prompt: str) -> tuple[str, ...]:
-    r"""Return the option texts that a prompt lists as A, B, C, ...; empty where it lists none.
+    r"""Return the option texts listed in a prompt as A, B, C, ...; empty for a prompt without a list.
 
     The options are the longest run of marks that starts at A and has no gap; among equally long runs the last.
 
@@ -299,9 +297,9 @@ _INSTRUCTION = re.compile(
 
 
 def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[int, int]]:
-    r"""Return where the options begin and end that a text lists as A, B, C, ....
+    r"""Return the (start, end) of each option listed in a text as A, B, C, ....
 
-    None where that cannot be told for each of them.
+    An empty list where the end of some option is unclear.
 
     An option ends before the mark of the next one, the last with its line. It cannot be told where an option has
     several lines, where options are parted in different ways, or where another sentence or an instruction follows the
@@ -358,7 +356,7 @@ def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[i
 
 
 def _told(text: str) -> set[str]:
-    """Return the words of a text that only an instruction has, such as "answer" or "choose", in lower case."""
+    """Return a text's instruction words, such as "answer" or "choose", in lower case."""
     return {match[0].casefold() for match in _INSTRUCTION.finditer(text)}
 
 
@@ -371,7 +369,7 @@ def _begins(text: str, known: str) -> int:
 
 
 def plain(text: str) -> str:
-    """Return a text without case and marks, to find the fields that hold the same options.
+    """Return a text without case and punctuation, to compare options from different fields.
 
     A text of marks alone stays as it is.
     """
@@ -379,7 +377,7 @@ def plain(text: str) -> str:
 
 
 def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Return option texts without their letters where every text begins with its own letter.
+    """Strip the letters A, B, C, ... from option texts, if every text begins with the letter of its place.
 
     Otherwise return them unchanged.
 
@@ -398,7 +396,7 @@ def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def without_options(question: str) -> str:
-    r"""Return a question up to the options that it lists; the whole question where it lists none, or begins with them.
+    r"""Cut a question before its listed options; a question without options, or with nothing before them, stays whole.
 
     >>> without_options("Which one?\nA. a cat\nB. a dog")
     'Which one?'
@@ -408,7 +406,7 @@ def without_options(question: str) -> str:
 
 
 def without_listed(text: str) -> str:
-    r"""Return a text without the options that it lists; an option ends with its line.
+    r"""Remove listed options from a text; an option ends with its line.
 
     >>> without_listed("Which one?\nA. a cat\nB. a dog\nHint: it barks.")
     'Which one?\n\n\nHint: it barks.'
@@ -425,7 +423,7 @@ def without_listed(text: str) -> str:
 
 
 def _listed(prompt: str) -> list[re.Match[str]]:
-    """Return the marks A, B, C, ... of the options that a prompt lists.
+    """Return the marks A, B, C, ... of the options listed in a prompt.
 
     Marks at the beginning of a line are preferred.
     """

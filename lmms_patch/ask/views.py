@@ -36,7 +36,7 @@ PIXELS_RESAMPLED = 2
 
 @dataclass(frozen=True)
 class View:
-    """A view: what a doc's question is asked on, such as the whole image, one of its cells, or a segment of a clip.
+    """What is shown with a doc's question, such as the whole image, a cell of the image, or a segment of a clip.
 
     Attributes:
         kind: ``full``, ``cell``, ``window`` (a cell moved by half its sides), ``occlude``, ``blind``, ``blank``,
@@ -65,7 +65,7 @@ class View:
 
     @property
     def cell(self) -> int | None:
-        """The number of the cell or segment, row by row from 1; None where the view is not of one."""
+        """The number of the cell or segment, row by row from 1; None for all remaining views."""
         return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:
@@ -92,7 +92,7 @@ class View:
 
 @dataclass(frozen=True)
 class Region(View):
-    """A view of one of a doc's own boxes, cut from one of its images.
+    """A view of a box given with the doc, cut from the doc's image.
 
     Attributes:
         number: its place in the doc's list, from 1.
@@ -110,7 +110,7 @@ class Region(View):
         return self.area
 
     def on(self, own: Size, other: Size) -> Region:
-        """Return the same part of another image: the box moved and scaled with the image, at least one pixel wide and high.
+        """Move the box to an image of another size: scaled with the image, at least a pixel wide and high.
 
         Args:
             own: size of the image that the box belongs to (pixels).
@@ -137,7 +137,7 @@ class Region(View):
 
 @dataclass(frozen=True)
 class Hidden(View):
-    """A view of a doc's image on which all relevant boxes, or all adversarial ones, are painted grey.
+    """A view of a doc's image with all relevant boxes, or all adversarial boxes, painted grey.
 
     Attributes:
         relevant: whether the relevant boxes are hidden; otherwise the adversarial ones.
@@ -152,7 +152,7 @@ class Hidden(View):
 
     @property
     def set(self) -> Key:
-        """The set of boxes that is hidden (``kinds.REGIONS``)."""
+        """The set of hidden boxes (``kinds.REGIONS``)."""
         return REGIONS[0] if self.relevant else REGIONS[1]
 
 
@@ -161,7 +161,7 @@ DESCRIBE = View("describe")
 
 
 def views_of(spec: WrapSpec) -> tuple[View, ...]:
-    """Return all views of a doc in request order; the full image comes first where it is asked.
+    """Return all views of a doc in request order; the full image, if asked, comes first.
 
     A doc's own boxes are not among them, nor are the orders of its options: only the doc knows those.
 
@@ -200,7 +200,7 @@ def pixels(spec: WrapSpec) -> int:
 
 
 def asked_per_doc(spec: WrapSpec) -> int | None:
-    """Return how often a doc is asked at most on its own images, once more per choice in log-likelihood tasks.
+    """Return how many views of a doc are asked at most, wrong images aside; log-likelihood tasks ask each per choice.
 
     None where the doc's boxes or options decide.
     """
@@ -239,7 +239,7 @@ def window_box(size: Size, n: int, row: int, col: int) -> Box:
 
 
 def between(n: int) -> list[View]:
-    """Return the windows that lie half a cell beside the cells of an n×n grid: (2n − 1)² less the n² cells.
+    """Return the windows half a cell away from the cells of an n×n grid: (2n − 1)² less the n² cells.
 
     >>> len(between(3))
     16
@@ -254,7 +254,7 @@ def is_usable(size: Size, n: int, min_side: int = 1) -> bool:
 
 
 def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") -> Image.Image:
-    """Return the view of one image; always a new image.
+    """Cut a view from an image; always returns a new image.
 
     Args:
         image: any PIL image; it is not changed.
@@ -315,7 +315,7 @@ def _by_bands(image: Image.Image, change: Callable[[Image.Image], Image.Image]) 
 
 
 def _paintable(image: Image.Image) -> Image.Image:
-    """Return a copy in a mode that can be painted and resampled: palette and bilevel images are converted."""
+    """Return a copy in a mode for painting and resampling: palette and bilevel images are converted."""
     if image.mode in ("P", "PA"):
         return image.convert("RGBA" if image.has_transparency_data else "RGB")
     if image.mode == "1":
@@ -324,7 +324,7 @@ def _paintable(image: Image.Image) -> Image.Image:
 
 
 def lowres(image: Image.Image, k: int) -> Image.Image:
-    """Return the image with no more detail than it has at 1/k of its size, at its own size.
+    """Return the image at unchanged size, with only the detail left at 1/k of the size.
 
     Each block of k × k pixels becomes its mean (at the right and bottom edge, the mean of the part of a block that is
     left), which no detail finer than a block survives. The means are then enlarged smoothly (bicubic), since edges of

@@ -190,7 +190,7 @@ def _chance(analysis: Analysis) -> Estimate:
 def _part(part: str, name: str) -> Get:
     """Return a function to take a number from a part of an analysis (``regions``, ``turned``, ``hidden``).
 
-    ABSENT where there is no such part.
+    The ``Get`` returns ABSENT for an analysis without the part.
     """
     return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
 

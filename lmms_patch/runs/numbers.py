@@ -55,7 +55,7 @@ def since(path: str) -> int:
 
 @dataclass(frozen=True)
 class Grid:
-    """The numbers of one grid, or of one set of boxes; scores on the metric's own scale.
+    """The numbers of a grid or a set of boxes; scores on the metric's scale.
 
     Not valid: index, gap and luck are None.
 
@@ -99,7 +99,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Lines:
-    """What windows between the cells of a grid answer that no cell answers (``Kind.shifted``).
+    """The numbers of windows between the cells of a grid: docs answered by a window, but by no cell (``Kind.shifted``).
 
     Attributes:
         mpp: M over each doc's best of cells and windows, on the metric's own scale.
@@ -115,7 +115,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class AskedPart:
-    """What was asked in a run that left views out; wrong images are not counted.
+    """Counts of the views and docs asked in a run with views left out; wrong images are not counted.
 
     Attributes:
         calls: views that were asked.
@@ -147,7 +147,7 @@ def asked_part(records: Sequence[Record]) -> AskedPart | None:
 
 @dataclass(frozen=True)
 class Regions:
-    """The numbers of a doc's own boxes; scores on the metric's own scale.
+    """The numbers of the boxes given with each doc; scores on the metric's scale.
 
     The three differences are relevant minus adversarial, over the docs that have both, and stand whatever the gate
     says.
@@ -176,7 +176,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class Placed:
-    """The score by the place of the gold, of the docs with equally many options; on the metric's own scale.
+    """The score by the place of the gold, for docs with equally many options; on the metric's scale.
 
     Attributes:
         docs: number of docs.
@@ -193,7 +193,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Turned:
-    """The numbers of docs that are asked in every cyclic order of their options.
+    """The numbers of docs asked in every cyclic order of their options.
 
     All over the same docs, on the metric's own scale.
 
@@ -231,7 +231,9 @@ class Turned:
 
 @dataclass(frozen=True)
 class Hidden:
-    """What docs lose with their own boxes hidden, beside the score and the drop of each set (``Analysis.curve``, ``Analysis.drops``).
+    """How much more the relevant boxes cost when hidden than the adversarial boxes, and how large both are.
+
+    The score and the drop of each set are in ``Analysis.curve`` and ``Analysis.drops``.
 
     Attributes:
         both: docs that are used for both sets.
@@ -251,7 +253,7 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Necessity:
-    """The necessity map at one grid: how many docs need no image, one cell, the whole image, or more than the model can do.
+    """The necessity map at a grid: the shares of docs solved by text, by a cell, by the whole image, or not at all.
 
     A doc is ``text`` if it is right on another doc's image, or blind. Else it is ``one cell`` if some cell is right,
     ``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of what the doc's
@@ -291,7 +293,7 @@ class Necessity:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The numbers of one task.
+    """The numbers of a task, as its results file holds them.
 
     Attributes:
         metric: the metric they are of.
@@ -361,7 +363,7 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Copied:
-    """The numbers of the docs of one class of copies.
+    """The numbers of the docs in a class of copies.
 
     Attributes:
         docs: number of docs.
@@ -378,7 +380,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Grouped:
-    """The numbers of one cross-validation, whose folds have one grouping.
+    """The numbers of a cross-validation, for a single way to group docs into folds.
 
     Attributes:
         accuracy: TsT accuracy, mean over docs and fold seeds. Its interval resamples docs in their clusters: it covers
@@ -410,7 +412,7 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Category:
-    """The headline numbers of one category.
+    """The headline numbers of a category.
 
     Attributes:
         docs: number of docs.
@@ -433,7 +435,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Null:
-    """The comparison of a text-only cross-validation with golds that say nothing that their categories do not.
+    """Compare a text-only cross-validation with golds shuffled within their categories.
 
     Attributes:
         own: accuracy at the first fold seed.

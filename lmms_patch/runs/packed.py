@@ -32,7 +32,7 @@ COLUMNS: dict[str, pa.DataType] = {"record.view": SHARED_TEXT, "record.alike": S
 
 
 class _Alike(Struct, omit_defaults=True):
-    """The parts of a record that many docs have alike."""
+    """The parts of a record shared by many docs."""
 
     schema: Any
     task: str
@@ -47,7 +47,7 @@ class _Alike(Struct, omit_defaults=True):
 
 
 class _Own(Struct, omit_defaults=True, kw_only=True):
-    """The parts of a record that a doc has alone.
+    """The parts of a record which differ from doc to doc.
 
     ``count`` is the number of views on the doc's image, ``wrong_image`` is without its views.
     """
@@ -69,7 +69,7 @@ _VIEW, _ALIKE, _OWN = msgspec.json.Decoder(View), msgspec.json.Decoder(_Alike), 
 
 
 def pack(records: Sequence[Record], views: Sequence[Sequence[View | None]]) -> dict[str, pa.Array]:
-    """Return the columns of some docs; all null where JSON as we write it cannot hold a record.
+    """Pack records into columns of JSON; all columns are null if some record does not fit.
 
     Args:
         records: of the docs.

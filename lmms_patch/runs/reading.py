@@ -160,11 +160,11 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
 
 
 def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty where it does not.
+    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty if the upper end is at most 1.
 
     Args:
-        low: its lower end.
-        high: its upper end.
+        low: the lower end of the interval.
+        high: the upper end.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
     if low is None or high is None or high <= 1:
@@ -183,7 +183,7 @@ def text(estimate: Estimate, number: Callable[[float], str]) -> str:
 
     Args:
         estimate: the number; not None.
-        number: writes one.
+        number: formats the value and each end of the interval.
     """
     assert estimate.value is not None
     value = IN_PLACE if misleads(estimate) else number(estimate.value)

@@ -143,7 +143,7 @@ class Run:
     def digest(self) -> tuple[str, str] | None:
         """The digest of the results file (``digests.of_file``): as the run wrote the file, and as the file is now.
 
-        None where the file has none, as those of earlier versions.
+        None where the run recorded no digest, as runs of earlier versions.
         """
         told = self.about.get("objects")
         return (str(told["digest"]), told["digest_found"]) if told and "digest" in told else None
@@ -302,7 +302,7 @@ class Result:
     def all_docs(self) -> int | None:
         """The number of the benchmark's docs, asked or not; the log's digest covers this number.
 
-        None where the file does not say.
+        None for files without the count or without the digest.
         """
         return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
 

@@ -689,7 +689,7 @@ def only(records: Sequence[Record], category: str) -> list[Record]:
     """Return the records of a category.
 
     Raises:
-        RecordError: no record has it; says which there are.
+        RecordError: no record has the category; the message lists the categories there are.
     """
     values = [record.fields.get("category") for record in records]
     kept = [

@@ -80,7 +80,7 @@ _SHRINK = 10.0
 
 @dataclass(frozen=True)
 class Sampled:
-    """How docs were asked, and what they scored on one set of cells.
+    """How docs were asked, and what they scored on a set of cells.
 
     All arrays have shape (docs,) unless they say otherwise.
 
@@ -169,7 +169,7 @@ def interval(
     level: float = LEVEL,
     most: float = 1.0,
 ) -> Ends:
-    """Return RCI of one set of cells with its interval, by Fieller's theorem with Student's quantile.
+    """Return RCI of a set of cells with its interval, by Fieller's theorem with Student's quantile.
 
     Args:
         docs: all docs of the benchmark, also those that were not asked.
@@ -321,7 +321,7 @@ class Docs:
         return 1 + sum(self.cells)
 
     def blocks(self) -> list[Ints]:
-        """Return the docs of the pilot and of each block. Docs of one cluster are in one block."""
+        """Return the docs of the pilot and of each block; blocks never split a cluster."""
         n, pilot = len(self.order), min(self.pilot, len(self.order))
         cuts = [pilot, *(pilot + (n - pilot) * np.cumsum(BLOCKS)).round().astype(int)]
         own = self.clusters[self.order]
@@ -467,7 +467,7 @@ class Asking:
         return interval(self.sampled(g, kept), goal.target, self.docs.clusters[kept], goal.level)
 
     def _look(self) -> None:
-        """Look at the index of each set from the blocks that are finished."""
+        """Estimate the index of each set from the finished blocks, with its interval."""
         docs = np.concatenate(self._blocks[: self._finished])
         kept, goal = docs[~self.lost[docs]], self.goal or Goal(0.0)
         self.looks = []
@@ -482,7 +482,7 @@ class Asking:
             self.looks.append(Ends(found.value, found.value - half, found.value + half, wider.df))
 
     def expected_calls(self) -> int:
-        """Return how many calls there will be in all, as far as the blocks before this one tell."""
+        """Return how many calls to expect in all, as planned from the finished blocks."""
         return max(self.calls, round(self._before + self._left * self._each))
 
     # --- asking -----------------------------------------------------------------------------------
@@ -522,7 +522,7 @@ class Asking:
         yield from self._top_up()
 
     def _ask(self, docs: Ints, views: ArrayLike) -> Generator[Wanted, Array, None]:
-        """Ask views that were not asked before."""
+        """Ask some views of docs, except views asked before."""
         views = np.broadcast_to(views, docs.shape)
         new = ~self.asked[docs, views]
         if new.any():
@@ -546,14 +546,14 @@ class Asking:
         return bool((np.nan_to_num(self.answers[docs]) > 1 + _TINY).any())
 
     def _finish_all(self, docs: Ints) -> Generator[Wanted, Array, None]:
-        """Ask all docs, each until one of its cells earns full marks."""
+        """Ask all docs, each until a cell earns full marks."""
         self.block[docs] = 1
         yield from self._ask(docs, 0)
         self.steps[docs] = 2
         yield from self._cells(docs)
 
     def _cells(self, docs: Ints) -> Generator[Wanted, Array, None]:
-        """Ask the cells of some docs, set by set, of each the most promising first, until one of the set earns full marks."""
+        """Ask docs their cells set by set, the most promising first, until a cell of the set earns full marks."""
         best, count = np.full((len(docs), len(self._places)), -math.inf), np.zeros(len(docs))
         may_stop = self._may_stop[docs]
         for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
@@ -639,7 +639,7 @@ class Asking:
         return np.stack([mean, last], axis=2)
 
     def _note_right(self, g: int, docs: Ints, order: Ints) -> None:
-        """Note the first cell in the order of each doc that earned full marks, of set number g."""
+        """Note the first full-mark cell of set number g in each doc's order; -1 for docs without."""
         scores = np.take_along_axis(self.answers[docs, self._places[g]], order, axis=1)
         right = scores >= self.docs.marks[docs, None] - _TINY
         first = np.take_along_axis(order, right.argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -658,7 +658,7 @@ class Asking:
         return np.where(np.isfinite(runs), runs, means)
 
     def _cost_of(self, whole: Ints) -> Array:
-        """Return how many cells some docs that were asked whole would have needed."""
+        """Return how many cells of docs asked whole were needed until a cell earned full marks, summed over sets."""
         cost = np.zeros(len(whole))
         for g, place in enumerate(self._places):
             scores = np.take_along_axis(self.answers[whole, place], self._order[g][whole], axis=1)
@@ -669,7 +669,7 @@ class Asking:
         return cost
 
     def _plan(self, seen: Ints, docs: Ints) -> _Block:
-        """Return the plan of a block: two regressions for each set, and the rates that their errors call for.
+        """Plan a block: fit two regressions for each set, and choose the asking rates by their errors.
 
         The errors are those on docs that a regression was not fitted to, so nothing rests on the regressions being
         right.
@@ -726,7 +726,7 @@ class Asking:
         return scale
 
     def _allowed(self, seen: Ints, aim: float = AIM) -> Array:
-        """Return the variance of sum(M^) - r sum(F^) that the goal allows the design, for each set, from the docs seen."""
+        """Return, for each set, the variance of sum(M^) - r sum(F^) within the goal, estimated from the docs seen."""
         assert self.goal is not None
         n, out = len(self.docs.order), []
         for g, ratio in enumerate(self._ratio):
@@ -737,7 +737,7 @@ class Asking:
         return np.array(out)
 
     def _between(self, part: Sampled, kept: Ints, ratio: float) -> float:
-        """Return the variance that a full pass itself would leave: that between docs of the population, from the docs seen.
+        """Return the variance left by a full pass: the variance between docs of the population, from the docs seen.
 
         What docs of one cluster share counts only when all docs are seen: from a part of them it is so uncertain that
         steering by it ends runs at lucky moments.
@@ -804,7 +804,7 @@ class Asking:
 
 
 def overlap(shape: tuple[int, int], other: tuple[int, int]) -> Array:
-    """Return which share of each cell of a grid lies in each cell of another grid of the same image, shape (cells, other cells).
+    """Return the share of each cell of a grid inside each cell of a second grid, shape (cells, cells of the second).
 
     Args:
         shape: rows and columns of the grid.
@@ -843,7 +843,7 @@ def logistic(features: Array, scores: Array, turns: int = 8) -> Array:
 
 
 def best_rates(image: float, finish: list[tuple[float, float, float]]) -> tuple[float, list[float]]:
-    """Return the rates of the two steps that give the least variance for the calls they cost (Neyman 1938), up to a common factor.
+    """Return the two steps' rates with the least variance per call (Neyman 1938), up to a common factor.
 
     Args:
         image: the variance that asking the image removes; it costs one call.
@@ -915,7 +915,7 @@ def _table(image: Array, finish: Array, level: Ints, done: Bools, cost: Array) -
 
 
 def _forecast(plan: _Block, scale: float) -> tuple[Array, float]:
-    """Return what a doc of a block will add to the variance of each set (shape (sets,)), and how many calls it will cost."""
+    """Return the variance a doc of a block will add to each set (shape (sets,)), and the calls per doc."""
     table = plan.table
     image = float(_probability(scale * plan.image, FLOOR_OF_IMAGE))
     finish = np.minimum(image, _probability(scale * plan.finish))
@@ -924,19 +924,19 @@ def _forecast(plan: _Block, scale: float) -> tuple[Array, float]:
 
 
 def _raised(plan: _Block, keep: float) -> float:
-    """Return by how much a block's rates must be multiplied so that only a share ``keep`` of the variance is left."""
+    """Return the factor on a block's rates to leave only a share ``keep`` of the variance."""
     now = _forecast(plan, plan.scale)[0]
     return max(1.0, _least(lambda factor: bool((_forecast(plan, plan.scale * factor)[0] <= keep * now).all())))
 
 
 def _probability(rate: ArrayLike, floor: float = FLOOR) -> Array:
-    """Return the probability of a step: a rate within its bounds. Rounded, so that all machines decide alike."""
+    """Clip a rate to the bounds of a probability; rounded, to get the same decisions on all machines."""
     bounded = np.round(np.clip(rate, floor, 1), 6)
     return np.asarray(np.where(bounded > FINISH, 1.0, bounded))
 
 
 def _least(enough: Callable[[float], bool]) -> float:
-    """Return the least scale that is enough; a very large one, which asks everything, where none is."""
+    """Return the least sufficient scale; if no scale suffices, a very large scale, which asks everything."""
     low, high = 1e-3, 1e5
     if enough(low):
         return low
