@@ -65,7 +65,7 @@ class View:
 
     @property
     def cell(self) -> int | None:
-        """The number of the cell or segment, row by row from 1; None for all remaining views."""
+        """The number of the cell or segment, row by row from 1; None for a view of any other kind."""
         return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:
