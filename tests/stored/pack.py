@@ -3,10 +3,12 @@
 A run of that name is replaced.
 
 Kept are the results file, the file of objects beside it and the logs; left out are the Parquet files, which a later
-version would not read. Paths of this machine become paths in the checkout, or the last part of their names.
+version would not read. Paths of this machine become paths in the checkout, or the last part of their names. The digest
+of the results file covers these paths, so it becomes that of the file as it is kept.
 """
 
 import io
+import json
 import lzma
 import re
 import sys
@@ -14,6 +16,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from lmms_patch.runs.digests import of_file
 from tests.places import ROOT
 from tests.stored import RUNS, unpack
 
@@ -24,7 +27,9 @@ _PATH = re.compile(r'(?<=["=])/(?:[\w.-]+/)+([\w.-]+)')
 
 def plain(text: str) -> str:
     """Return the text of a file without paths of this machine."""
-    return _PATH.sub(r"\1", text.replace(f"{ROOT}/", ""))
+    text = _PATH.sub(r"\1", text.replace(f"{ROOT}/", ""))
+    told = re.search(r'"digest": "([0-9a-f]{16})"', text)
+    return text.replace(told[0], f'"digest": "{of_file(json.loads(text))}"') if told else text
 
 
 def pack(folder: Path) -> None:
