@@ -101,7 +101,7 @@ def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
                 "metric_id": clean(name if name == metric else f"{SOURCE}.{name}"),
                 "metric_name": clean(name),
                 "evaluation_description": _meaning(result, name, words),
-                "lower_is_better": name in (metric, "score") and not result.higher_is_better,
+                "lower_is_better": of_scores and not result.higher_is_better,
                 "score_type": "continuous",
                 "min_score": low,
                 "max_score": high,

@@ -11,6 +11,7 @@ from huggingface_hub import parse_eval_result_entries
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.present import published
 from lmms_patch.runs.columns import tracked
 from lmms_patch.runs.run import read
 from tests.making.runs import mc_run, write_run
@@ -75,6 +76,18 @@ def test_a_log_of_every_eval_ever_is_valid_by_its_own_schema(run, tmp_path, caps
         "dataset_name": "toy", "source_type": "hf_dataset", "hf_repo": "org/toy", "hf_split": "test", "samples_number": 60,
     }  # fmt: skip
     assert by_id["toy2_rci2/acc"]["source_data"] == {"dataset_name": "toy", "source_type": "other"}
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_scores_of_an_error_rate_are_better_when_lower(run, higher, monkeypatch):
+    """The score and that of the best cell; an index has no direction of the metric's."""
+    result = read(run).results[0]
+    monkeypatch.setattr(type(result), "higher_is_better", property(lambda self: higher))
+    lower = {
+        one["metric_config"]["metric_name"]: one["metric_config"]["lower_is_better"]
+        for one in published._eee_entries(result)
+    }
+    assert (lower["acc"], lower["mpp2"], lower["rci2"], lower["gap2"]) == (not higher, not higher, False, False)
 
 
 def test_results_of_the_hub_read_back_as_its_own_library_reads_them(run, tmp_path, capsys):
