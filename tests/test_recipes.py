@@ -180,6 +180,7 @@ image = Image.new("RGB", (4, 2), (200, 0, 0))
 (out / "few.yaml").write_text("schema: 1\\nrules:\\n  - {name: few, metric: drop, max: 0.4}\\n")
 print(json.dumps({
     "views": [view.kind for view in views_of(parse("toy_gray"))],
+    "modes": {mode: cut(Image.new("RGBA", (4, 2), (200, 0, 0, 90)).convert(mode), views_of(parse("toy_gray"))[1]).convert("RGBA").getpixel((0, 0)) for mode in ("RGB", "RGBA", "LA", "L", "P", "1", "CMYK")},
     "pixels": [list(cut(image, view).getdata())[0] for view in views_of(parse("toy_gray"))],
     "show": typed("show", better.parent),
     "compare": typed("compare", better.parent, worse.parent),
@@ -210,6 +211,9 @@ def test_a_new_kind_has_its_score_and_its_drop_everywhere(kind_told):
     full, gray = kind_told["pixels"]
     assert full == [200, 0, 0]
     assert gray == [round(0.299 * 200)] * 3, "the luma of red"
+    for mode, (red, green, blue, alpha) in kind_told["modes"].items():
+        assert red == green == blue, mode
+        assert alpha == (90 if mode in ("RGBA", "LA", "P") else 255), mode
     for name, value in {"fip": 0.9, "gray": 0.6, "drop": 0.3}.items():
         found, low, high = kind_told["rows"][name]
         assert found == pytest.approx(value)

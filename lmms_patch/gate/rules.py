@@ -251,7 +251,7 @@ class File(_Keys):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of a file of rules; only ``defaults`` may stand without a value."""
+    """Return the JSON schema of a file of rules. It allows null for the key ``defaults`` alone."""
     schema: dict[str, Any] = _without_null(File.model_json_schema())
     # A file whose ``defaults:`` holds only comments has null there.
     schema["properties"]["defaults"] = {"anyOf": [{"$ref": "#/$defs/Defaults"}, {"type": "null"}]}

@@ -301,9 +301,12 @@ class _Known:
         self.found: dict[str, Any] = saved.found if saved else {}
 
     def values(self, name: str, count: int, make: Callable[[], list[Any]]) -> list[Any]:
-        """Return the numbers of a name; compute and save them at the first call, or where the file was changed."""
+        """Return the saved numbers under a name; where the file lacks them, or has other than ``count``, compute and save them.
+
+        Only the first two must be numbers: p-values, which come after them, may be missing.
+        """
         saved = self.found.get(name)
-        fits = isinstance(saved, list) and len(saved) == count and None not in saved[:2]  # p-values may be missing
+        fits = isinstance(saved, list) and len(saved) == count and None not in saved[:2]
         return list(self._saved(name, fits, make))
 
     def number(self, name: str, make: Callable[[], float]) -> float:

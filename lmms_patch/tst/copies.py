@@ -134,7 +134,11 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
 
 
 def unnamed_copies(items: Sequence[Item]) -> list[int | None]:
-    """Return a number shared by copies for each item without source and cluster; None for items without copies."""
+    """Give a number to each group of copies and near copies among the items that name neither source nor cluster.
+
+    Returns:
+        For each item the number of its group; None for an item that names a source or cluster, or has no copy.
+    """
     unnamed = [i for i, item in enumerate(items) if item.source is None and item.cluster is None]
     out: list[int | None] = [None] * len(items)
     texts = near_texts([items[i] for i in unnamed])

@@ -80,7 +80,7 @@ def grouping(items: Sequence[Item], name: str) -> Grouping:
 
 
 def _one_item(items: Sequence[Item]) -> Places:
-    """Return a number shared by copies that count as the same item: no source, and the same gold.
+    """Return a group number for each item: copies with the same gold and without a source share a number, as one item.
 
     Where more than one in ten of the docs with copies have a copy with another gold, copies are other items that ask
     the same, and all stay apart.

@@ -52,7 +52,7 @@ class Pretrained:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn any loading error of transformers into a short error; ``memory_errors`` handles a lack of memory."""
+        """Raise OptionError, in one line, for an error of transformers while a model loads; leave a lack of memory to ``memory_errors``."""
         try:
             yield
         except OptionError:

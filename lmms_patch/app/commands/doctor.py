@@ -57,7 +57,7 @@ def command(
 
 
 def text(found: Sequence[Line]) -> str:
-    """Lay out the lines, wrong lines last, where people see them."""
+    """Return the lines as text, each with what to type below it; the last line counts how many are ok, warnings and wrong."""
     out = []
     for one in found:
         out.append(f"{one.state:<7}  {one.about}: {one.said}")

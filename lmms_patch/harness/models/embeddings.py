@@ -99,7 +99,7 @@ class Embedder:
         return out
 
     def _pass(self, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Return the vectors of a batch of token ids."""
+        """Embed a batch of texts, given as token ids: return a vector of length 1 for each text, shape (texts, dimensions)."""
         batch = self._tokenizer.pad({"input_ids": list(tokens)}, return_tensors="pt").to(self._net.device)
         with torch.inference_mode():
             pooled = pool(self._net(**batch).last_hidden_state, batch["attention_mask"], self._pooling)

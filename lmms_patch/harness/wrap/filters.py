@@ -112,7 +112,7 @@ def as_the_host_will(
 
 
 def is_unfinished(inst: Instance) -> bool:
-    """Return whether an answer was cut by the token limit: a thinking tag stays open, or no token was left.
+    """Return whether an answer stops before its end: a thinking tag has no closing tag, or all allowed tokens are used.
 
     Adapters of servers, and some others, say how many tokens an answer has; of an answer without tags by another
     adapter nothing is known.

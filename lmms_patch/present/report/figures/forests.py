@@ -320,7 +320,7 @@ class _Lane:
 
 @dataclass(frozen=True)
 class _Block:
-    """The lines of a benchmark in a panel.
+    """Where a benchmark stands in a panel of a forest plot, with a lane for each model.
 
     Attributes:
         name: of the benchmark.
