@@ -229,7 +229,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     # images, that it does so without them says nothing of the benchmark.
     silent: dict[str, list[Case]] = {}
     for name, about in (("without", "no image"), ("not without", "unread")):
-        told = {(one.model, one.base) for one in ruled[about]}
+        told = {(one.model, one.base) for one in ruled[about] if one.gate and one.gate.valid is False}
         silent[about] = [one for one in ruled[name] if (one.model, one.base) in told]
         ruled[name] = [one for one in ruled[name] if one not in silent[about]]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}

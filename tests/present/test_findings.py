@@ -183,6 +183,13 @@ SITUATIONS = {
             "No result for a (acc 0.260, where guesses earn 0.250).",
         ],
     ),
+    "failed calls with the image, chance without": (
+        [indexed("a", (3, None, None, None, 400, "7 % of the calls failed")), plain("a", "blind", (0.25, 0.2, 0.3))],
+        [
+            "Without the right image no more than chance is shown for a.",
+            "No result for a (7 % of the calls failed).",
+        ],
+    ),
     "not shown that it looks": (
         [indexed("a", (3, None, None, None), gate=UNSHOWN)],
         [f"No result for a ({UNSHOWN['reason']})."],
