@@ -151,7 +151,7 @@ def _status(error: Any) -> int | None:
 
 @contextlib.contextmanager
 def _told(repository: str, state: str) -> Iterator[None]:
-    """Turn any error of the hub or the network into a short error.
+    """Raise PatchError, in one line, for an error of the hub or the network.
 
     Args:
         repository: as the user named it.

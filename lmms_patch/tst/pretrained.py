@@ -77,7 +77,7 @@ class Pretrained:
 
 @contextmanager
 def memory_errors(doing: str, remedy: str) -> Iterator[None]:
-    """Turn a lack of memory into a short error with advice."""
+    """Raise OptionError where the memory runs out, in one line that says what to change."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:

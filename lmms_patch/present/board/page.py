@@ -212,7 +212,7 @@ def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iter
 
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
-    """Return the data of a group for the page; for an index without columns of no content."""
+    """Return what the page shows of a group of results. Of an index, columns that are empty are left out."""
     if group.has_index:
         said = {
             column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)
