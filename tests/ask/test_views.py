@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ from lmms_patch.ask.views import (
     shuffle,
     views_of,
 )
+from tests.places import ROOT
 
 GRIDS = range(2, 10)
 
@@ -209,6 +211,18 @@ ALL_KINDS = [
     View("shuffle", 3),
     View("lowres", 4),
 ]
+
+
+CUT_ELSEWHERE = {"blind", "caption", "swap", "region", "hidden", "segment", "frame", "frames", "tshuffle", "treverse"}
+"""Views without an image, of another doc's image, of a doc's own boxes, and of clips: other tests have them."""
+
+
+def test_each_kind_has_its_pixels_tried_and_a_place_in_the_docs():
+    missing = {kind.view for kind in KINDS.values()} - {view.kind for view in ALL_KINDS} - CUT_ELSEWHERE
+    assert not missing, f"add {missing} to ALL_KINDS, so that its pixels are tried on every kind of image"
+    names = (ROOT / "docs/names.md").read_text()
+    unnamed = [kind.name for kind in KINDS.values() if kind.suffix and not re.search(rf"_{kind.name}(?![a-z])", names)]
+    assert not unnamed, f"docs/names.md does not name {unnamed}"
 
 
 @all_images
