@@ -153,12 +153,12 @@ _MEANS = (
     Column("benchmarks", "benchmarks", help="that all ranked models have"),
 )
 _HEADS = (
-    Column("group", "group", help="models of different groups have no benchmark in common"),
-    Column("n", "grid n"),
-    Column("rank", "rank", help="1: nearest 0"),
-    Column("ranks", "rank, by intervals", help="the ranks that the intervals leave open"),
     Column("model", "model"),
     *_MEANS,
+    Column("rank", "rank", help="1: nearest 0"),
+    Column("ranks", "rank, by intervals", help="the ranks that the intervals leave open"),
+    Column("group", "group", help="models of different groups have no benchmark in common"),
+    Column("n", "grid n"),
     Column("own", "mean |PCRI|, all its own", help="over every benchmark that this model has; do not compare these"),
     Column("own_benchmarks", "its benchmarks"),
 )
