@@ -56,17 +56,26 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     )
 
 
-def require(extra: str, *modules: str) -> None:
+EXTRAS = {
+    "explore": ("starlette", "uvicorn"),
+    "lora": ("peft",),
+    "magic": ("cv2",),
+    "report": ("matplotlib",),
+    "tst": ("lightgbm", "sklearn", "threadpoolctl"),
+}
+"""The modules that each optional part imports, by the name of the part in ``pip install 'lmms-patch[...]'``."""
+
+
+def require(extra: str) -> None:
     """Check that the modules of an optional part are installed.
 
     Args:
-        extra: the name of the part in ``pip install 'lmms-patch[...]'``.
-        modules: the modules that the part imports.
+        extra: the part, of ``EXTRAS``.
 
     Raises:
         PatchError: a module is missing; the message says what to type.
     """
-    for module in modules:
+    for module in EXTRAS[extra]:
         if importlib.util.find_spec(module) is None:
             raise PatchError(f"{module} is not installed; type: pip install 'lmms-patch[{extra}]'")
 

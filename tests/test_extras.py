@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lmms_patch.app.cli import main
-from lmms_patch.errors import PatchError, require
+from lmms_patch.errors import EXTRAS, PatchError, require
 from tests.harness.warm import LIGHTER
 from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
@@ -108,4 +108,5 @@ def test_the_line_of_each_part(monkeypatch, tmp_path, capsys):
 
 
 def test_what_is_there_is_not_asked_for():
-    require("all", "json", "lmms_patch")
+    for extra in EXTRAS:
+        require(extra)

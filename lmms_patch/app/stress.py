@@ -14,7 +14,7 @@ from lmms_patch.app.options import StressArguments as Arguments
 from lmms_patch.app.watched import RunError, Watch, last_line, lmms_eval
 from lmms_patch.ask.kinds import TST
 from lmms_patch.ask.spec import Options, check_folds
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, require
 from lmms_patch.runs.results import results_files
 
 
@@ -66,8 +66,11 @@ def run(arguments: Arguments, quiet: bool = False, watch: Watch = lambda what, d
         The results file.
 
     Raises:
+        PatchError: a module of the diagnostic is not installed.
         RunError: the harness ended with an error, or wrote no results.
     """
+    # lmms-eval takes long to start: what is missing is said before.
+    require("tst" if arguments.diagnostic == "rf" else "lora")
     before = set(_results(arguments.output))
     with tempfile.TemporaryDirectory(prefix="lmms_patch_") as folder:
         log = lmms_eval(command_of(arguments, Path(folder)), arguments.output, quiet=quiet, watch=watch)

@@ -160,7 +160,7 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
 
 
 def _small(results: Sequence[Result], took: float | None) -> str:
-    """Say of a small run what its numbers are worth: the pipeline works, and so many docs make the index known within 0.05.
+    """Say of a small run what its numbers are worth: the pipeline works, and how many docs make the index known within 0.05.
 
     Empty for a run of 100 docs or more.
 
@@ -187,7 +187,13 @@ def _small(results: Sequence[Result], took: float | None) -> str:
     wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
     wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
     what = reading.name(known[0][0], corrected=False) if halves else "a score"
-    told = f"the pipeline works: {docs} docs. For {what} ± {NEAR} ask about {wanted:,.0f} docs of each task"
+    told = f"a trial of {docs} docs: the pipeline works, and most numbers will change. For {what} ± {NEAR} "
+    there = max((counted.original for one in results if (counted := one.run.counted(one.task))), default=0)
+    if 0 < there < wanted:
+        told += f"about {wanted:,.0f} docs of each task would be needed: ask all {there:,}"
+        wanted = there
+    else:
+        told += f"ask about {wanted:,.0f} docs of each task"
     if took is None:
         return told
     minutes = took * wanted * len(results) / sum(one.docs for one in results) / 60

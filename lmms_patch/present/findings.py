@@ -52,7 +52,7 @@ MOST = 6
 WITH_NUMBERS, NAMED = 4, 12
 """Of how many cases a sentence gives numbers, and how many it names; the others are counted."""
 EVEN, WHOLE = BANDS[2][0], BANDS[3][0]
-NOT_WHICH = "That is some cell of each image: before you publish it, confirm it with _crci or a second run."
+NOT_WHICH = "It may be another cell in each image; before you publish this, confirm it with _crci (every order of the options) or a second run."
 _INDEXED = ("whole", "cell", "undecided")
 REASON = 110
 """The most characters of a reason that a sentence quotes."""
@@ -173,7 +173,8 @@ _RULES = {
     "more": _Rule("whole", "one cell is not enough for {}"),
     "lines": _Rule("whole", "part of what seemed to need the whole image only fell on a line between cells in {}"),
     "mislead": _Rule(
-        "whole", "single cells mislead in {}: the answer to a cell is worse than a guess on a wrong image"
+        "whole",
+        "single cells mislead in {}: on a cell alone the model is right less often than by guessing on a wrong image",
     ),
     "cell": _Rule("cell", "one cell is enough for {}"),
     "even": _Rule("cell", f"one cell does as well as the whole image, within {EVEN:.2f}, in {{}}"),
@@ -184,7 +185,7 @@ _RULES = {
         "no image",
         "a text-only model, trained on other questions of the test set, answers more than a question's category says in {}",
     ),
-    "not without": _Rule("without", "without the right image no more than chance is shown for {}"),
+    "not without": _Rule("without", "without the right image the model is not shown to do better than guessing in {}"),
     "not learned": _Rule(
         "no image", "a text-only model is not shown to learn more than a question's category says in {}"
     ),
@@ -273,7 +274,11 @@ def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller:
         if None in checks:
             words = by_key[one.cases[0]].kind.words
             # There is no _crci for clips.
-            notes.append(words.say(NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci or ", "")))
+            notes.append(
+                words.say(
+                    NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci (every order of the options) or ", "")
+                )
+            )
         if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
             notes.append(
                 f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}."
@@ -554,7 +559,7 @@ class _Teller:
                 return ""
             other = "with wrong images" if looked.against == "wrong images" else "without images"
             most = looked.difference.high
-            more = f", so the image adds less than {number(most)}" if most is not None and most > 0 else ""
+            more = f"; the right image adds {number(most)} at most" if most is not None and most > 0 else ""
             return f"{case.score} {number(looked.full)} with its images, {number(looked.other)} {other}{more}"
         if rule in ("not without", "subtitled"):
             return ""

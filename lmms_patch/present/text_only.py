@@ -167,17 +167,29 @@ def notes(found: TstDetails) -> list[str]:
 
 
 NEXT = {
-    "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {base}' makes the task without them",
+    "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {task}' makes the task without them",
     "copied": "name what each question shows with the option 'group', and test again",
 }
 """What to do next, by the state of the verdict."""
 
 
-def next_step(found: TstDetails, base: str) -> str:
-    """Return what to do next, in a sentence."""
-    return NEXT.get(verdict(found).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(
-        base=base
-    )
+ASK_BLIND = "ask your own model without images: lmms-eval --model MODEL --tasks {blind} --output_path OUT --log_samples"
+
+
+def next_steps(found: Sequence[tuple[str, TstDetails]]) -> list[str]:
+    """Return what to do next, a sentence for all tasks with the same verdict.
+
+    Args:
+        found: each base task, and what its cross-validation found.
+    """
+    bases: dict[str, list[str]] = {}
+    for base, of in found:
+        bases.setdefault(NEXT.get(verdict(of).state, ASK_BLIND), []).append(base)
+    return [
+        f"next for {', '.join(of)}: "
+        + step.format(task=of[0] if len(of) == 1 else "TASK", blind=",".join(f"{base}_blind" for base in of))
+        for step, of in bases.items()
+    ]
 
 
 def _percent(part: int, whole: int) -> str:

@@ -54,7 +54,7 @@ class RfDiagnostic:
     settings: ModelSettings = field(default_factory=ModelSettings)
 
     def __post_init__(self) -> None:
-        require("tst", "lightgbm", "sklearn", "threadpoolctl")
+        require("tst")
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ SAME_GATE = {"valid": False, "reason": f"{SAME} (full image 0.9, a wrong image 0
 UNSHOWN = {"valid": False, "reason": f"{NOT_SHOWN}: full image 0.62, a wrong image 0.6, 60 docs; about 900 would tell"}
 FULL, WRONG = (3, 0.5, 0.42, 0.58), (3, -0.2, -0.3, -0.1)
 
-WHICH = "That is some cell of each image: before you publish it, confirm it with _crci or a second run."
+WHICH = "It may be another cell in each image; before you publish this, confirm it with _crci (every order of the options) or a second run."
 OF_TWO = "Of 2 tasks, so intervals are read at 97.5 %: at most 5 % of such findings are expected to be false."
 OF_FIVE = "Of 5 tasks, so intervals are read at 98 %: at most 5 % of such findings are expected to be false."
 SITUATIONS = {
@@ -54,7 +54,7 @@ SITUATIONS = {
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
         [
-            "Single cells mislead in a (acc 0.800 on the full image, 0.000 with each doc's best cell): the answer to a cell is worse than a guess on a wrong image."
+            "Single cells mislead in a (acc 0.800 on the full image, 0.000 with each doc's best cell): on a cell alone the model is right less often than by guessing on a wrong image."
         ],
     ),
     "two grids that agree: the finer one is shown": (
@@ -179,14 +179,14 @@ SITUATIONS = {
             plain("b", "blind", (0.25, 0.2, 0.3)),
         ],
         [
-            "Without the right image no more than chance is shown for b.",
+            "Without the right image the model is not shown to do better than guessing in b.",
             "No result for a (acc 0.260, where guesses earn 0.250).",
         ],
     ),
     "failed calls with the image, chance without": (
         [indexed("a", (3, None, None, None, 400, "7 % of the calls failed")), plain("a", "blind", (0.25, 0.2, 0.3))],
         [
-            "Without the right image no more than chance is shown for a.",
+            "Without the right image the model is not shown to do better than guessing in a.",
             "No result for a (7 % of the calls failed).",
         ],
     ),
@@ -313,7 +313,7 @@ SITUATIONS = {
     ),
     "a blind run at chance": (
         [plain("a", "blind", (0.26, 0.2, 0.32))],
-        ["Without the right image no more than chance is shown for a."],
+        ["Without the right image the model is not shown to do better than guessing in a."],
     ),
     "a text-only model that learns, and one that does not": (
         [

@@ -61,9 +61,9 @@ def test_the_findings_are_sentences_about_clips(run):
     told = [one.text for one in api.show(run).findings]
     assert told[0].startswith("The whole clip is needed for film (luck-corrected TRCI +1.00, 95 % interval [")
     assert "; single segments mislead in trick (acc 0." in told[0]
-    assert told[0].endswith("): the answer to a segment is worse than a guess on a wrong clip.")
+    assert told[0].endswith("): on a segment alone the model is right less often than by guessing on a wrong clip.")
     assert told[1].startswith("No clip is needed for radio (acc 0.")
-    assert told[1].endswith(" with wrong clips, so the clip adds less than 0.038).")
+    assert told[1].endswith(" with wrong clips; the right clip adds 0.038 at most).")
     assert told[2].startswith(
         "Shown otherwise: film (1 frame 0.300, 2 frames 0.450, 4 frames 0.600, 8 frames 0.797 (59 of 60 docs), full clip 0."
     )

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -147,7 +148,7 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """Show the progress of an lmms-eval run on a line of stderr.
 
-    Where stderr is not a terminal, write a line at each tenth.
+    Where stderr is not a terminal, write a line at each tenth, and once a minute: a log that stands still looks dead.
 
     Args:
         quiet: show nothing.
@@ -156,12 +157,20 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
         A function to call with what is being done, how much of it is done, and how much there is.
     """
     if quiet or not sys.stderr.isatty():
-        said: list[tuple[str, int]] = []
+        said, begun = ("", 0, 0), 0.0
 
         def at_tenths(what: str, done: int, of: int) -> None:
-            if said[-1:] != [(what, 10 * done // max(of, 1))]:
-                said.append((what, 10 * done // max(of, 1)))
-                tell(f"{what}: {done:,} of {of:,}" if of else what, quiet)
+            nonlocal said, begun
+            now = time.monotonic()
+            if what != said[0]:
+                begun = now
+            if said != (said := (what, 10 * done // max(of, 1), int(now - begun) // 60)):
+                left = (
+                    f", about {(now - begun) * (of - done) / done / 60:.0f} min left"
+                    if done and now > begun + 60
+                    else ""
+                )
+                tell(f"{what}: {done:,} of {of:,}{left}" if of else what, quiet)
 
         yield at_tenths
         return

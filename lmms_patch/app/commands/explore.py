@@ -51,7 +51,7 @@ def command(
     if len(runs) > 2:
         raise OptionError(f"explore shows one run, or two side by side, not {len(runs)}")
     if export is None:
-        require("explore", "starlette", "uvicorn")
+        require("explore")
     explorer = open_runs(runs)
     told(explorer.taken, quiet)
     for line in explorer.left_out:

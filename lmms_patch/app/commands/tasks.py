@@ -112,12 +112,18 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         cost = "" if e.docs is None else f", {e.docs:,} docs{requests}{price}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
-    out += ["", *_in_time(catalogue), *_measured(catalogue.cost)]
-    if any(e.expected for e in catalogue.entries):
+    out.append("")
+    if unknown := [e.name for e in catalogue.entries if e.docs is None and e.verdict != "no"]:
+        named = unknown[0] if len(unknown) == 1 else f"{len(unknown)} of these"
+        out.append(
+            f"No price for {named}: the data is not on this machine. A run with --limit 20 fetches it; then ask again."
+        )
+    out += [*_in_time(catalogue), *_measured(catalogue.cost)]
+    spec = parse(f"x_{catalogue.kind}")
+    if spec is not None and spec.options.quick:
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."
         return [*out, f"{tally(catalogue.entries)}. {told}"]
-    spec = parse(f"x_{catalogue.kind}")
     kind = None if spec is None else spec.kind
     by_doc = "once, and once more per box of its own"
     if spec is not None and kind is not None and kind.turns:
@@ -208,7 +214,7 @@ def tally(entries: Iterable[Entry]) -> str:
     """Count the entries of each verdict, in words."""
     from lmms_patch.harness.names.catalog import counts
 
-    return ", ".join(f"{n} {_TALLY[verdict]}" for verdict, n in counts(entries).items())
+    return ", ".join(f"{n} {_TALLY[verdict]}" for verdict, n in counts(entries).items() if n)
 
 
 def count(write: Path | None, quiet: bool, verbose: bool) -> None:

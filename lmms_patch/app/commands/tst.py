@@ -23,4 +23,4 @@ def command(quiet: Quiet = False, verbose: Verbose = False, wide: Wide = False, 
     """Test-set Stress-Test: can a text-only model, cross-validated on the test set, answer without looking?"""
     with watching(quiet or verbose) as watch:
         run = api.tst(quiet=not verbose, watch=watch, **options)
-    say(text(run, causes=True, most=width(wide)))
+    say(text(run, most=width(wide)))

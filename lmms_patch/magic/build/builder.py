@@ -168,7 +168,7 @@ def build(
     """
     if settings.saliency is not None:
         # Checked before anything is read, not in the middle of a build.
-        require("magic", "cv2")
+        require("magic")
     inputs, unnamed = _inputs(questions, scenes, images, settings)
     out = Path(out)
     print_ = _fingerprint(inputs.questions, inputs.scenes, settings, inputs.used_elsewhere)

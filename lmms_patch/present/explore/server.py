@@ -58,7 +58,7 @@ def app(explorer: Explorer, pictures: Pictures, token: str, port: int) -> Starle
     Raises:
         PatchError: Starlette or uvicorn is not installed.
     """
-    require("explore", "starlette", "uvicorn")
+    require("explore")
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.base import BaseHTTPMiddleware

@@ -64,7 +64,7 @@ def build(
     Raises:
         PatchError: a file cannot be read, the folder cannot be written, or matplotlib is missing.
     """
-    require("report", "matplotlib")
+    require("report")
     check_output(output)
     # A folder with a pruning and no run would be refused as a folder of runs.
     runs = run.find(path for path in paths if not (path / "pruned.json").is_file() or any(path.rglob("*_results.json")))

@@ -154,8 +154,8 @@ def causes(result: Result, most: int = 15) -> str:
 
 
 def next_steps(tested: Sequence[Result]) -> list[str]:
-    """Return what to do next after each text-only cross-validation, a line each."""
-    return [line(f"next for {result.task}: {text_only.next_step(_told(result), result.base)}") for result in tested]
+    """Return what to do next after text-only cross-validations."""
+    return [line(said) for said in text_only.next_steps([(result.base, _told(result)) for result in tested])]
 
 
 def notes(result: Result) -> list[str]:

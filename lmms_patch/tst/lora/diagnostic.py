@@ -41,7 +41,7 @@ class LoraDiagnostic:
     name = "lora"
 
     def __init__(self, settings: LoraSettings | None = None) -> None:
-        require("lora", "peft")
+        require("lora")
         self.settings = settings or LoraSettings()
 
     def prepare(self, items: Sequence[Item], rewards: object = None) -> LoraPrepared:

@@ -42,7 +42,8 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
         "b_rci3  [group] needs allow_judge: its scorer calls a judge",
         "c  [task] does not wrap, 5 docs, 50 requests: a video task",
         "",
-        "1 wrap, 1 wrap with allow_judge, 0 are decided by the first doc, 1 do not wrap. "
+        "No price for b: the data is not on this machine. A run with --limit 20 fetches it; then ask again.",
+        "1 wrap, 1 wrap with allow_judge, 1 do not wrap. "
         "As rci3, each doc is asked 10x (times its choices, for multiple_choice).",
     ]
 
@@ -93,6 +94,12 @@ def test_a_quick_run_is_priced_from_to():
     assert line.endswith(", by that run 30 min to 60 min, 900,000 to 1,800,000 tokens in, 7,500 to 15,000 tokens out")
 
 
+def test_a_quick_run_asks_at_most_so_often_also_where_the_docs_are_not_known():
+    entry = Entry("a", "task", "wraps", "", None, "f")
+    *_, last = tasks.lines(api.Catalogue([entry], "rci3_quick", 10))
+    assert last.startswith("1 wrap. As rci3_quick, each doc is asked at most 10x, until ")
+
+
 def test_what_a_run_does_not_say_is_not_said():
     bare = dataclasses.replace(COST, seconds=None, why="gqa has no sample log", input_tokens=None)
     first, *_, measured, tokens, _ = tasks.lines(api.Catalogue(FOUND, "rci3", 10, bare))
@@ -140,7 +147,7 @@ def covered(monkeypatch):
 
 def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
     assert main(["tasks", "--all"]) == 0
-    counted = "3 tasks: 1 wrap, 1 wrap with allow_judge, 0 are decided by the first doc, 1 do not wrap.\n"
+    counted = "3 tasks: 1 wrap, 1 wrap with allow_judge, 1 do not wrap.\n"
     assert capsys.readouterr().out == counted
     page = tmp_path / "page.md"
     assert main(["tasks", "--all", "--write", str(page)]) == 0

@@ -12,7 +12,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.app.stress import command_of
 from lmms_patch.app.watched import RunError
 from lmms_patch.ask.spec import Options, from_file
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import EXTRAS, OptionError
 from lmms_patch.harness.names import catalog
 from tests.harness import toys
 from tests.making.tst import write_tst
@@ -60,6 +60,13 @@ def harness(monkeypatch):
 
     monkeypatch.setattr(stress, "lmms_eval", run)
     return said
+
+
+def test_what_is_not_installed_is_said_before_lmms_eval_is_started(harness, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(EXTRAS, "tst", ("lightgbm_that_is_not_there",))
+    assert main(["tst", "toy", "--output", str(tmp_path)]) == 2
+    assert "is not installed; type: pip install 'lmms-patch[tst]'" in capsys.readouterr().err
+    assert not harness.commands
 
 
 # --- the command line ---------------------------------------------------------------------------
@@ -210,7 +217,7 @@ def test_a_run_is_shown(harness, tmp_path, capsys):
         "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy"
     )
     assert "toy_tst5: can in part be answered without looking" in printed
-    assert "word: lamp" in printed, "features and causes are shown too"
+    assert "word: lamp" not in printed, "the finding first: show --causes has the rest"
 
 
 def test_the_task_file_is_there_while_the_harness_runs_and_gone_after(harness, tmp_path):

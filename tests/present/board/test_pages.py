@@ -310,8 +310,8 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
         ),
         (
             index_task("toy", grids={3: (-0.3, -0.4, -0.2)}, adj=(-0.2, -0.3, -0.1), looks=True),
-            "One cell is enough for toy (luck-corrected PCRI -0.20, 95 % interval [-0.30, -0.10]). That is some cell of each image: before you publish it, confirm it with "
-            "_crci or a second run.",
+            "One cell is enough for toy (luck-corrected PCRI -0.20, 95 % interval [-0.30, -0.10]). It may be another cell in each image; before you publish this, confirm it with "
+            "_crci (every order of the options) or a second run.",
         ),
         (
             index_task("toy", grids={3: (-0.2, -0.3, -0.1)}, adj=(0.5, 0.4, 0.6), looks=True),

@@ -186,8 +186,11 @@ def test_what_to_do_next_goes_by_the_verdict():
         (not_learned, "toy_blind"),
     ):
         (told,) = next_steps([task])
-        assert told.startswith("next for toy_tst5: ")
+        assert told.startswith("next for toy: ")
         assert says in told
+    assert next_steps([not_learned, learned, not_learned])[0].startswith(
+        "next for toy, toy: ask your own model without images: lmms-eval --model MODEL --tasks toy_blind,toy_blind "
+    ), "one command for all that need it"
 
 
 def test_the_first_ten_lines(tmp_path):
@@ -203,7 +206,7 @@ def test_the_first_ten_lines(tmp_path):
     assert first.startswith(
         "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy (0.775,"
     )
-    for said in ("0.975 without copies", "chance 0.250", "- next for toy_tst5: ", "0.775 [0."):
+    for said in ("0.975 without copies", "chance 0.250", "- next for toy: ", "0.775 [0."):
         assert said in first
 
 
