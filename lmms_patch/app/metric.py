@@ -42,7 +42,7 @@ Args:
     in_time: whether these are the scores of the n segments of a clip, in the order of time (default False).
     chance: what an uninformed answer scores, on the same scale: the best constant answer, or 1/options. None: the gate is unknown.
     clusters: of each item, a label that items share which belong together (questions on one image). None: items are independent.
-    scale: the full marks of the metric (default 1.0); the gate's margin is 1 % of it.
+    scale: the full marks of the metric (default 1.0); the gate's margin is ``stats.gate.DELTA`` of it.
     level: coverage of the intervals (default 0.95).
     draws: bootstrap draws over items, clusters together (default 1000).
     seed: of bootstrap and permutations (default 0).

@@ -96,7 +96,7 @@ class Settings:
         draws: B, number of bootstrap draws.
         level: nominal coverage of intervals, 0..1.
         seed: of the bootstrap, the permutations and the guesses.
-        delta: the gate's margin δ on the metric's own scale; None: 1 % of the scale.
+        delta: the gate's margin δ on the metric's own scale; None: ``stats.gate.DELTA`` of the scale.
         scale: the metric's full marks; None: what the gold answers score.
         chance: a documented floor, ``majority``, or None: asked of the scorer.
         seconds: time budget where the native aggregation is called for each draw.

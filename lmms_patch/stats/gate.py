@@ -111,7 +111,7 @@ def gate(
         below chance + δ.
         se_fip: standard error of FIP alone, for display.
         se_chance: standard error of the floor alone, for display.
-        delta: δ on the metric's own scale (1 % of it).
+        delta: δ on the metric's own scale (``DELTA`` of it).
         uniform: the score of a uniform guess, same scale: the reason says where FIP beats only that.
         se_uniform: standard error of the paired difference FIP − uniform.
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lmms_patch.stats.gate import DELTA, Gate, Looks, gate, looks, se_at_chance, wanted, with_looks
 from lmms_patch.stats.intervals import mean
 from lmms_patch.stats.resample import Estimate
+from tests.places import ROOT
 from tests.sizes import size
 
 # numbers are eighths, so that sums are exact
@@ -44,6 +45,22 @@ def test_the_default_is_one_point_of_a_fraction():
     assert DELTA == 0.01
     assert gate(0.511, 0.5, se=0.001).valid is True
     assert gate(0.509, 0.5, se=0.001).valid is False
+
+
+SAID = {
+    "docs/statistics.md": "floor + max({} of the scale, 2 SE)",
+    "docs/statistics-appendix.md": "δ is {} of the metric's scale",
+    "docs/concepts/gate.md": "beats chance**, by {} of the scale",
+    "docs/glossary.md": "margin above the chance floor: {} of the metric's scale",
+    "docs/options.md": "| `delta` | {} of the scale |",
+    "lmms_patch/ask/spec.py": "The gate's margin, on the metric's own scale. Default: {} of the full marks.",
+}
+"""Where people read the figure: it cannot refer to the constant there."""
+
+
+@pytest.mark.parametrize("place", SAID)
+def test_the_figure_that_people_read_is_the_constant(place):
+    assert SAID[place].format(f"{100 * DELTA:g} %") in " ".join((ROOT / place).read_text(encoding="utf-8").split())
 
 
 def test_a_model_below_chance_fails():

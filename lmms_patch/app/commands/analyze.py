@@ -45,7 +45,7 @@ def command(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option("--delta", help="The gate's margin on the metric's own scale; 1 % of the scale if left out."),
+        typer.Option("--delta", help="The gate's margin on the metric's own scale; as in the run if left out."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of the bootstrap; as the run if left out.")] = None,
     chance: Annotated[

@@ -26,6 +26,7 @@ from lmms_patch.present.report.examples import RULES
 from lmms_patch.present.report.magic_examples import RULES as REGION_RULES
 from lmms_patch.present.sheets import levels
 from lmms_patch.runs import reading
+from lmms_patch.stats.gate import DELTA
 from lmms_patch.text import block, cut
 
 ANSWER, NAME, LONGEST = 600, 160, 2_000
@@ -120,6 +121,7 @@ def environment() -> jinja2.Environment:
         "notes_of": shapes.notes,
         "label_of": shapes.label,
         "bands": wording.bands,
+        "delta": f"{100 * DELTA:g} %",
     }
     made.globals |= {"frames_of": gallery.frames, "verdict": gallery.verdict}
     # ``safe.picture`` has checked that the text is base64 and nothing else.
