@@ -6,7 +6,6 @@ what passed. Names come from files that anybody may have written: ``lmms_patch.t
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -20,13 +19,13 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.checks import Verdict
+from lmms_patch.gate.formats import Ruling
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED
 from lmms_patch.present.sheets import number as number_text
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
-from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line, markdown, printed
 
 SCHEMA = 1
@@ -309,6 +308,12 @@ def _command(command: str, title: str, message: str) -> str:
 
 def to_json(judged: Judgement) -> dict[str, Any]:
     """Return what ``--json`` writes (schema ``gate``)."""
+    keys = [*zip(Ruling.__struct_fields__, Ruling.__struct_encode_fields__, strict=True)]
+
+    def plain(value: Any) -> Any:
+        # An estimate goes without its reason, which the verdict has already.
+        return line(value) if isinstance(value, str) else sheets.to_json(value, sheets.ESTIMATE)
+
     return {
         "schema": SCHEMA,
         "status": judged.status,
@@ -321,23 +326,8 @@ def to_json(judged: Judgement) -> dict[str, Any]:
         "baseline": line(judged.baseline) or None,
         "made": {"lmms_patch": __version__},
         "notes": [line(note) for note in judged.notes],
-        "verdicts": [_verdict_json(one) for one in judged.verdicts],
+        "verdicts": [{key: plain(getattr(one, name)) for name, key in keys} for one in judged.verdicts],
     }
-
-
-def _verdict_json(one: Verdict) -> dict[str, Any]:
-    """Return a verdict in plain JSON types."""
-    out: dict[str, Any] = {
-        field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "kind"
-    }
-    for key, value in out.items():
-        if isinstance(value, str):
-            out[key] = line(value)
-        elif isinstance(value, Estimate):
-            # Without the reason, which the verdict has already.
-            out[key] = sheets.to_json(value, sheets.ESTIMATE)
-    out["baseline_model"] = out["baseline_model"] or None
-    return {("verdict" if key == "call" else key): value for key, value in out.items()}
 
 
 def junit(judged: Judgement) -> str:

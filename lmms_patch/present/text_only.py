@@ -19,8 +19,8 @@ State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the headline number says.
+class Shortcut:
+    """Whether a text-only model finds a shortcut: what the headline number says.
 
     Attributes:
         state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does,
@@ -32,7 +32,7 @@ class Verdict:
     sentence: str
 
 
-def verdict(found: TstDetails) -> Verdict:
+def shortcut(found: TstDetails) -> Shortcut:
     """Return what the headline of a cross-validation says.
 
     A shortcut is claimed where the score lies above a guess by its interval, and above the constant answer by interval
@@ -42,15 +42,15 @@ def verdict(found: TstDetails) -> Verdict:
     head, null = found.by_grouping[found.headline], known(found.shuffled)
     constant = "the most frequent answer of each category" if len(found.categories) > 1 else "the constant answer"
     if head.above.low is None or head.p is None:
-        return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
+        return Shortcut("unknown", "too few independent docs to say whether it can be answered without looking")
     gets = f"{shown(head.accuracy)} where a guess gets {number(found.chance)} and {constant} {number(head.majority)}"
     if head.withheld:
-        return Verdict(
+        return Shortcut(
             "withheld",
             f"the verdict is withheld ({gets}): {REVERSED[head.withheld]}, which is no shortcut of the language",
         )
     if found.chance is not None and head.accuracy.low is not None and head.accuracy.low <= found.chance:
-        return Verdict("not learned", f"no text shortcut: {gets}")
+        return Shortcut("not learned", f"no text shortcut: {gets}")
     beyond = null.p < ALPHA if null else head.above.low > 0 and head.p < ALPHA
     if null:
         gets += f"; golds shuffled within the categories get {_span(null.shuffled)} (p = {null.p:.3f})"
@@ -60,13 +60,13 @@ def verdict(found: TstDetails) -> Verdict:
         else ""
     )
     if beyond and only and "source" not in found.by_grouping:
-        return Verdict(
+        return Shortcut(
             "copied",
             f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice",
         )
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
-    return Verdict(
+        return Shortcut("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
+    return Shortcut(
         "not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}"
     )
 
@@ -155,7 +155,7 @@ def said(difference: Estimate) -> str:
 
 def notes(found: TstDetails) -> list[str]:
     """Return the meaning of the numbers, a sentence each, without the task's name."""
-    out = [verdict(found).sentence]
+    out = [shortcut(found).sentence]
     out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (known(found.unusable) or {}).items()]
     leak = found.leakage
     if leak is not None and leak.low is not None and leak.high is not None and (leak.low > 0 or leak.high < 0):
@@ -170,12 +170,12 @@ NEXT = {
     "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {base}' makes the task without them",
     "copied": "name what each question shows with the option 'group', and test again",
 }
-"""What to do next, by the state of the verdict."""
+"""What to do next, by the state of the shortcut."""
 
 
 def next_step(found: TstDetails, base: str) -> str:
     """Return what to do next, in a sentence."""
-    return NEXT.get(verdict(found).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(
+    return NEXT.get(shortcut(found).state, "ask your own model without images: lmms-eval --tasks {base}_blind").format(
         base=base
     )
 
