@@ -22,7 +22,6 @@ from lmms_patch.gate.checks import Verdict
 from lmms_patch.gate.formats import Ruling
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED
 from lmms_patch.present.sheets import number as number_text
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
@@ -85,19 +84,9 @@ def _found(one: Verdict) -> str:
     if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
         sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
     change = "" if one.difference is None else _say(one, number.value)
-    before = (
-        ""
-        if one.difference is None
-        else f"{NOT_DEFINED if one.baseline is None else _say(one, one.baseline, False)} → "
-    )
+    before = "" if one.difference is None else f"{_say(one, one.baseline, False)} → "
     inside = "; ".join(filter(None, [", ".join(filter(None, [change, sure])), allowed]))
-    value = (
-        reading.IN_PLACE
-        if reading.misleads(one.value)
-        else NOT_DEFINED
-        if one.value.value is None
-        else _say(one, one.value.value, False)
-    )
+    value = reading.IN_PLACE if reading.misleads(one.value) else _say(one, one.value.value, False)
     noted = ", ".join([value, *reading.words(one.value)])
     return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({inside})", one.reason]))
 
@@ -118,7 +107,7 @@ def _allowed(one: Verdict) -> str:
     return f"{start} {' to '.join(said)}"
 
 
-def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
+def _say(one: Verdict, value: float | None, signed: bool | None = None) -> str:
     """Return a number with three decimals, or more where the limit has more or where three would hide a miss."""
     judged = one.value if one.difference is None else one.difference
     numbers = [number for number in (judged.value, judged.low, judged.high) if number is not None]

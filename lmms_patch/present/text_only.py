@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lmms_patch.present.sheets import Column, number, shown
+from lmms_patch.present.sheets import number, shown, signed
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED, Grouped
 from lmms_patch.runs.typed import known
-from lmms_patch.stats.resample import Estimate
 
 State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
@@ -138,7 +137,7 @@ def copies(found: TstDetails) -> list[str]:
 
 def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
     """Return the findings under folds that part copies, where the headline keeps copies together."""
-    beyond = f"{folds} are {said(parted.above)} above the constant answer"
+    beyond = f"{folds} are {signed(parted.above)} above the constant answer"
     if parted.withheld:
         return [f"{beyond}, which is no finding: {REVERSED[parted.withheld]}"]
     agreeing = parted.copies.get("agreeing") if parted.copies else None
@@ -148,11 +147,6 @@ def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
     return []
 
 
-def said(difference: Estimate) -> str:
-    """Return a difference with its interval, in a sentence."""
-    return shown(difference, Column("", "", signed=True))
-
-
 def notes(found: TstDetails) -> list[str]:
     """Return the meaning of the numbers, a sentence each, without the task's name."""
     out = [shortcut(found).sentence]
@@ -160,7 +154,7 @@ def notes(found: TstDetails) -> list[str]:
     leak = found.leakage
     if leak is not None and leak.low is not None and leak.high is not None and (leak.low > 0 or leak.high < 0):
         out.append(
-            f"random folds score {said(leak)} against source-grouped ones: "
+            f"random folds score {signed(leak)} against source-grouped ones: "
             "that is recognising the source (source leakage), not a shortcut in the language"
         )
     return out + copies(found)
