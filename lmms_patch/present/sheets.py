@@ -74,7 +74,7 @@ class Sheet:
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Mapping[str, Cell], ...]
+    rows: Sequence[Mapping[str, Cell]]
     note: str = ""
 
     def shown(self, row: Mapping[str, Cell], column: Column) -> str:
@@ -196,7 +196,7 @@ def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Shee
     given = [Column(head) if isinstance(head, str) else head for head in heads]
     # Not an empty title: the column would be called by its place.
     columns = tuple(Column(str(place), c.title or " ", c.signed, c.digits, c.help) for place, c in enumerate(given))
-    return Sheet("", "", columns, tuple({c.key: cell for c, cell in zip(columns, row, strict=True)} for row in rows))
+    return Sheet("", "", columns, [{c.key: cell for c, cell in zip(columns, row, strict=True)} for row in rows])
 
 
 def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:

@@ -132,7 +132,7 @@ def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
 def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
     """Return a model's numbers, a row for each benchmark, kind and grid."""
     rows = [_row(group, entry) for group, entry in entries]
-    return Sheet("numbers", "Numbers", used(_COLUMNS, rows), tuple(rows))
+    return Sheet("numbers", "Numbers", used(_COLUMNS, rows), rows)
 
 
 def _row(group: Group, entry: Entry) -> Row:

@@ -463,7 +463,7 @@ def overall_sheet(table: Overall) -> Sheet:
         *(column for base in table.benchmarks for column in _benchmark_columns(table, base)),
         Column("lacks", "Lacks"),
     )
-    rows = tuple(_overall_row(line) for line in table.lines)
+    rows = [_overall_row(line) for line in table.lines]
     end = f"{'-segments' if kind.needs_video else ''}{f'-{table.type}' if table.type else ''}"
     return Sheet(f"overall-{table.grid}{end}", overall_title(table), columns, rows, overall_note(table))
 
@@ -533,7 +533,7 @@ def changes_sheet(changes: Changes) -> Sheet:
         f" {basis_words(changes.by)} {bases_note(changes.bases)}"
         " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
     )
-    return Sheet(f"change-{changes.coarse}-{changes.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
+    return Sheet(f"change-{changes.coarse}-{changes.fine}", f"From {coarse} to {fine}", columns, rows, note)
 
 
 # --- files ----------------------------------------------------------------------------------------

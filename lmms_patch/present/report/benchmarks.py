@@ -97,7 +97,7 @@ def cell(point: Point | None) -> Cell:
 
 def _layout(
     points: Sequence[Point], of_cell: Callable[[Point | None], Cell], *, corrected: bool = False
-) -> tuple[tuple[Row, ...], tuple[Column, ...]]:
+) -> tuple[list[Row], tuple[Column, ...]]:
     """Return the rows and the columns of a table of benchmarks by (model, grid)."""
     words = medium_of(points)
     heads = tuple(
@@ -112,11 +112,11 @@ def _layout(
         for pair in columns(points)
     )
     known = {(point.benchmark, point.model, point.n): point for point in points}
-    rows = (
+    rows: list[Row] = [
         {label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)} | {"benchmark": b}
         for b in benchmarks(points)
-    )
-    return tuple(rows), (_BENCHMARK, *heads)
+    ]
+    return rows, (_BENCHMARK, *heads)
 
 
 def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
@@ -214,7 +214,7 @@ def indices(points: Sequence[Point]) -> Sheet:
         _named(words, "indices"),
         "All indices",
         used(heads, rows),
-        tuple(rows),
+        rows,
         "This table can be given back with --from-csv.",
     )
 
@@ -227,7 +227,7 @@ def not_read(points: Sequence[Point]) -> Sheet:
     note = "They are in no mean, no rank and no correlation."
     words = medium_of(points)
     heads = (_BENCHMARK, _MODEL, _grid(words), Column("reason", "why"))
-    return Sheet(_named(words, "no_index"), "Without an index, and why", heads, tuple(rows), note)
+    return Sheet(_named(words, "no_index"), "Without an index, and why", heads, rows, note)
 
 
 # --- agreement ------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def correlations(points: Sequence[Point]) -> Sheet:
         *((Column("why", "why not"),) if any(row["why"] for row in rows) else ()),
     )
     return Sheet(
-        _named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), words.say(AGREE)
+        _named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, rows, words.say(AGREE)
     )
 
 
@@ -299,9 +299,7 @@ def matrix(points: Sequence[Point]) -> Sheet:
         Column("column", f"{_index(words)} of"),
         *(Column(label(pair, words)) for pair in pairs),
     )
-    return Sheet(
-        _named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), words.say(AGREE)
-    )
+    return Sheet(_named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, rows, words.say(AGREE))
 
 
 # --- fit for an application -----------------------------------------------------------------------
@@ -398,7 +396,7 @@ def fit(points: Sequence[Point]) -> Sheet:
         f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, models disagree, or "
         "the luck-corrected index contradicts the other."
     )
-    return Sheet("fit", "Fit for an application", heads, tuple(rows), note)
+    return Sheet("fit", "Fit for an application", heads, rows, note)
 
 
 # --- calibration ----------------------------------------------------------------------------------
@@ -418,7 +416,7 @@ def percentiles(points: Sequence[Point]) -> Sheet:
         for p, rank in zip(known, percentile_ranks([p.value for p in known if p.value is not None]), strict=True):
             out[p.benchmark][label(pair, words)] = float(100 * rank)
         heads.append(Column(label(pair, words), digits=0, help=f"percent, among {len(known)} benchmarks"))
-    rows = tuple(row for row in out.values() if len(row) > 1)
+    rows = [row for row in out.values() if len(row) > 1]
     note = (
         "Percent of the benchmarks given whose index is lower, ties and itself counting half: 50 is the middle. "
         f"It says how a benchmark compares with these {len(rows)}, not with benchmarks at large."
@@ -522,9 +520,7 @@ def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
         f"Percent of the score that all {kind.words.parts} earn in isolation (RCI paper, 3.3); even would be {100 / kind.cells(n):.1f} each. "
         f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any {kind.words.part}."
     )
-    return Sheet(
-        f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, tuple(rows), note
-    )
+    return Sheet(f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, rows, note)
 
 
 def _share_row(names: Sequence[str], score: Array) -> Row:

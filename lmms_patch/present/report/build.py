@@ -287,6 +287,6 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
         "prunings",
         "Pruned benchmarks",
         columns,
-        tuple(rows),
+        rows,
         "Docs that a text-only model answers, removed (docs/tst.md).",
     )

@@ -115,7 +115,7 @@ def overview(entries: Sequence[Entry]) -> Sheet:
     heads = (_MODEL, _DATA, _DOCS, *_metrics(rows), _JUDGE)
     note = "As the MAGIC paper's Table 2: relevant and adversarial boxes are drawn. Fractions, not percent. "
     note += f"{_brackets(rows)}Self-Heal is of its own task."
-    return Sheet("magic", "Region focus and answers", heads, tuple(rows), note)
+    return Sheet("magic", "Region focus and answers", heads, rows, note)
 
 
 def _brackets(rows: Sequence[Mapping[str, Cell]]) -> str:
@@ -142,7 +142,7 @@ def tasks(entries: Sequence[Entry]) -> Sheet:
     )
     heads = (_MODEL, _TASK, drawn, _DOCS, *_metrics(rows), _JUDGE)
     note = f"{_brackets(rows)}N/A: not defined, with the reason; empty: not a number of this task."
-    return Sheet("magic_tasks", "Every MAGIC task", heads, tuple(rows), note)
+    return Sheet("magic_tasks", "Every MAGIC task", heads, rows, note)
 
 
 def _metrics(rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
@@ -158,7 +158,7 @@ def types(entries: Sequence[Entry]) -> Sheet:
     ]
     heads = (_MODEL, _TASK, Column("type", "question type", help="MAGIC paper, 3"), _DOCS, *_metrics(rows))
     note = f"{_brackets(rows)}Many types at once: one in twenty intervals misses by luck alone."
-    return Sheet("magic_types", "By question type", heads, tuple(rows), note)
+    return Sheet("magic_types", "By question type", heads, rows, note)
 
 
 _HOW = "; ".join(f"{name}: {words}" for name, words in CONTRASTS.values())
@@ -189,7 +189,7 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
         "Precision and F1 are not contrasted: without adversarial boxes they rise by construction."
     )
     last = (_MIND,) if any(row["mind"] for row in rows) else ()
-    return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), tuple(rows), note)
+    return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), rows, note)
 
 
 def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
@@ -218,7 +218,7 @@ def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
         Column("p", digits=4, help="two-sided, paired bootstrap over images; not corrected for the number of rows"),
         Column("items", help="that both tasks have, and that count in the metric"),
     )
-    return Sheet("magic_contrast_sides", "The same with both sides and p-values", heads, tuple(rows), "Paired by item.")
+    return Sheet("magic_contrast_sides", "The same with both sides and p-values", heads, rows, "Paired by item.")
 
 
 def counts(entries: Sequence[Entry]) -> Sheet:
@@ -244,4 +244,4 @@ def counts(entries: Sequence[Entry]) -> Sheet:
         Column("warnings", help="the details list them"),
     )
     note = "What is behind the numbers (docs/magic.md): which docs a convention decides, and what could not be judged."
-    return Sheet("magic_counts", "Counts behind the conventions", used(heads, rows), tuple(rows), note)
+    return Sheet("magic_counts", "Counts behind the conventions", used(heads, rows), rows, note)

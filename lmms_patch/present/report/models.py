@@ -200,7 +200,7 @@ def ranking(points: Sequence[Point]) -> Sheet:
     index, said = basis(parts, words, points)
     name = "ranking_time" if words.instead else "ranking"
     note = f"{said}{_HOW.replace('PCRI', index)} {_by_grid(notes)}"
-    return Sheet(name, f"Models by |{index}|", _named(used(_HEADS, rows), words, index), tuple(rows), note)
+    return Sheet(name, f"Models by |{index}|", _named(used(_HEADS, rows), words, index), rows, note)
 
 
 def _by_grid(notes: Sequence[tuple[str, str]]) -> str:
@@ -237,7 +237,7 @@ def by_type(points: Sequence[Point]) -> Sheet:
     index, said = basis(parts, OF_IMAGES, points)
     heads = _named(used((Column("type", "task type"), *_HEADS), rows), OF_IMAGES, index)
     note = " ".join(["Models without a benchmark of the type are not in it.", *once(notes)])
-    return Sheet("by_type", f"Models by task type, {index}", heads, tuple(rows), said + note)
+    return Sheet("by_type", f"Models by task type, {index}", heads, rows, said + note)
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -340,6 +340,6 @@ def granularity(points: Sequence[Point]) -> Sheet:
         "granularity",
         f"From coarse to fine cells, {index}",
         _named(used(heads, rows), OF_IMAGES, index),
-        tuple(rows),
+        rows,
         said + " ".join([note, *once(notes)]),
     )

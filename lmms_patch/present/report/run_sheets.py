@@ -117,7 +117,7 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
     sure = levels_in("In brackets: {} interval, from a bootstrap over docs, questions on one image together. ", cells)
     numbers = ((entry.index(n).measured, entry.words) for entry in entries for n in entry.grids)
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
-    return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
+    return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), rows, note)
 
 
 def above_one(numbers: Iterable[tuple[Estimate | None, Words]]) -> list[str]:
@@ -216,7 +216,7 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
         *_some("gate"),
     )
     note = "Each category with its own chance, gate and interval. Many categories at once: one in twenty intervals misses by luck alone."
-    return Sheet("categories", "By category", _used(columns, rows, entries), tuple(rows), note)
+    return Sheet("categories", "By category", _used(columns, rows, entries), rows, note)
 
 
 NEED_WORDS: Mapping[Need, str] = {
@@ -284,7 +284,7 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
     )
     sure = levels_in(" with {} intervals", (row[need] for row in rows for need in NEED_WORDS))
     note = f"Shares of the docs{sure}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
-    return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
+    return Sheet("necessity", "What each question needs", _used(columns, rows), rows, note)
 
 
 def _excluded(entries: Sequence[Entry]) -> Sheet:
@@ -301,7 +301,7 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
         "excluded",
         "Docs that MPP and index leave out",
         columns,
-        tuple(rows),
+        rows,
         "They are scored on the full image, and counted there, unless that call failed.",
     )
 
@@ -357,7 +357,7 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
         Column("s", "s(x)", help="mean bias score of the docs, 0..1"),
     )
     note = "What the text alone gives away. Intervals: new items of the same sources, given the folds (docs/tst.md)."
-    return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), tuple(rows), note)
+    return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), rows, note)
 
 
 def without_looking(entries: Sequence[Entry]) -> list[Entry]:
@@ -401,4 +401,4 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
         ),
     )
     note = f"{counted(len(rows), 'result')} with a blind run or a text-only cross-validation beside it."
-    return Sheet("blind", "With and without the image", _used(columns, rows), tuple(rows), note)
+    return Sheet("blind", "With and without the image", _used(columns, rows), rows, note)

@@ -369,7 +369,7 @@ def sheet(comparison: Comparison) -> Sheet:
         Column("only_in_b", "docs only in B"),
         Column("unscored", help="docs of both that one of them could not score"),
     )
-    rows = tuple(_cells(task, number) for task in comparison.tasks for number in task.numbers)
+    rows = [_cells(task, number) for task in comparison.tasks for number in task.numbers]
     return Sheet("compare", _title(comparison), columns, rows, _foot(comparison))
 
 

@@ -128,7 +128,7 @@ def sheet(runs: MagicRuns) -> Sheet:
                 }
             )
     return Sheet(
-        "magic", "MAGIC", columns, tuple(rows), "Intervals from a bootstrap over images; contrasts are paired by item."
+        "magic", "MAGIC", columns, rows, "Intervals from a bootstrap over images; contrasts are paired by item."
     )
 
 

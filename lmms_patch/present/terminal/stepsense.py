@@ -57,7 +57,7 @@ def sheet(senses: StepSenses) -> Sheet:
     note = (
         f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if senses.clustered else 'items'}."
     )
-    return Sheet("stepsense", "StepSense", columns, tuple(rows), note)
+    return Sheet("stepsense", "StepSense", columns, rows, note)
 
 
 def _without_interval(shown: Sheet) -> list[str]:
