@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.gate import limits
+from lmms_patch.gate.formats import Ruling
 from lmms_patch.gate.intervals import Judged, bounds_of, difference_bounds_of, difference_of, number_of
 from lmms_patch.gate.limits import Call
 from lmms_patch.gate.rules import Rule
@@ -22,56 +23,10 @@ Ends = tuple[float | None, float | None]
 """A lower and an upper limit; None: there is no such limit."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict of a rule on a number of a result.
+class Verdict(Ruling[Estimate], frozen=True, kw_only=True):
+    """The verdict of a rule on a number of a result; ``kind``, the task's name in ``ask.kinds.KINDS``, is not written."""
 
-    Attributes:
-        rule: the rule's name.
-        task, model: the result's.
-        metric: what is judged: a name of ``measures``, ``gate``, ``looks``, ``checked``, ``excluded`` or ``n_docs``;
-        "|rci3|" is a distance from 0.
-        limit: in words, with the margin.
-        value: the number, with its interval at ``level``.
-        baseline: the baseline's number; None without a baseline or where not defined.
-        baseline_model: the model of the baseline.
-        difference: number − baseline, with its interval at ``level``; None where the number itself is judged.
-        primary: whether it is the primary number of its comparison, which carries the claim; None where the number
-        itself is judged.
-        level: of this one interval, after the correction; None where the number alone decides.
-        detectable: how far beyond limit and margin the truth must be to fail in 80 % of runs; None where nothing
-        varies, or no interval decides.
-        basis: ``paired``, ``unpaired``, ``interval`` (the number's own) or ``number`` (no interval decides).
-        call: pass, fail or inconclusive.
-        warned: whether it is inconclusive and its rule says that this does not block.
-        reason: why, in one line; may be empty.
-        base: the benchmark.
-        kind: of the task (``ask.kinds.KINDS``).
-        measure: the number as people know it: the benchmark's own metric in place of ``fip`` and ``score``.
-        least, most: the ends of what is allowed, limit and margin together; None: there is no such end.
-    """
-
-    rule: str
-    task: str
-    model: str
-    metric: str
-    limit: str
-    value: Estimate
-    baseline: float | None = None
-    baseline_model: str = ""
-    difference: Estimate | None = None
-    primary: bool | None = None
-    level: float | None = None
-    detectable: float | None = None
-    basis: str = "number"
-    call: Call = "fail"
-    warned: bool = False
-    reason: str = ""
-    base: str = ""
     kind: str = "rci"
-    measure: str = ""
-    least: float | None = None
-    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -185,7 +140,7 @@ class Limited(Check):
             limit=f"{self.limit}, margin {limits.plain(rule.margin)}" if rule.margin else self.limit,
             value=number.value,
             baseline=number.baseline,
-            baseline_model=self.compared[-1].model if compares else "",
+            baseline_model=self.compared[-1].model if compares else None,
             difference=number.judged if compares else None,
             primary=primary,
             level=level if rule.interval else None,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
+from lmms_patch.gate.limits import Basis, Call
 from lmms_patch.present.formats import Value
 from lmms_patch.stats.bounds import Number
+
+Shape = TypeVar("Shape")
+"""What a number with its interval is: an ``Estimate`` in memory, a ``Value`` in the file."""
 
 
 class Made(Struct, kw_only=True):
@@ -16,22 +20,27 @@ class Made(Struct, kw_only=True):
     lmms_patch: str | UnsetType = UNSET
 
 
-class Verdict(Struct, kw_only=True):
+class Ruling(Struct, Generic[Shape], frozen=True, kw_only=True):
     """What a rule says of one number.
 
     Attributes:
         metric: A number of docs/metrics.md, gate, looks, checked, excluded or n_docs; in bars: its distance from 0.
+        limit: In words, with the margin.
+        value: With its interval at level.
+        baseline: The baseline's number, over the docs of the difference.
+        difference: value - baseline, with its interval at level; null: value itself is judged.
+        primary: Whether it is the primary number of its comparison with the baseline, which carries the claim; null: no
+            difference is judged.
+        level: Of this one interval, after the correction; null: no interval decides.
+        detectable: How far beyond limit and margin the truth must be to fail in 80 % of runs; null: nothing varies, or
+            no interval decides.
+        basis: Paired or unpaired difference, the number's own interval, or the number alone.
+        warned: Inconclusive, and the rule says that this does not block.
+        reason: Why, in one line; may be empty.
         base: The benchmark.
         measure: The number as people know it: the benchmark's own metric in place of fip and score.
         least: The lower end of what is allowed, limit and margin together; null: there is none.
         most: The upper end, likewise.
-        baseline: The baseline's number, over the docs of the difference.
-        difference: value - baseline.
-        primary: Whether it is the primary number of its comparison with the baseline, which carries the claim; null: no
-        difference is judged.
-        level: Of this one interval, after the correction; null: no interval decides.
-        detectable: How far beyond limit and margin the truth must be to fail in 80 % of runs.
-        warned: Inconclusive, and the rule says that this does not block.
     """
 
     rule: str
@@ -39,21 +48,25 @@ class Verdict(Struct, kw_only=True):
     model: str
     metric: str
     limit: str
-    value: Value
-    base: str
-    measure: str
-    least: Number | None
-    most: Number | None
-    baseline: Number | None
-    baseline_model: str | None
-    difference: Value | None
-    primary: bool | None
-    level: Number | None
-    detectable: Number | None
-    basis: Literal["paired", "unpaired", "interval", "number"]
-    verdict: Literal["pass", "fail", "inconclusive"]
-    warned: bool
-    reason: str
+    value: Shape
+    baseline: Number | None = None
+    baseline_model: str | None = None
+    difference: Shape | None = None
+    primary: bool | None = None
+    level: Number | None = None
+    detectable: Number | None = None
+    basis: Basis = "number"
+    call: Call = field(name="verdict", default="fail")
+    warned: bool = False
+    reason: str = ""
+    base: str = ""
+    measure: str = ""
+    least: Number | None = None
+    most: Number | None = None
+
+
+class Verdict(Ruling[Value], frozen=True, kw_only=True):  # noqa: D101 - what the schema says of it is said above
+    __doc__ = Ruling.__doc__
 
 
 class GateJson(Struct, kw_only=True):

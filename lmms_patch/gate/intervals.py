@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lmms_patch.compare.engine import Compared, plain_name
 from lmms_patch.errors import RecordError
+from lmms_patch.gate.limits import Basis
 from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks_of, matching
@@ -32,7 +33,7 @@ class Judged:
     judged: Estimate
     value: Estimate
     baseline: float | None = None
-    basis: str = "interval"
+    basis: Basis = "interval"
     unchanged: bool = False
 
 
@@ -135,10 +136,11 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
     compared = before.compared(one, level)
     unchanged = compared is not None and name in compared.unchanged and _same(first.value, second.value)
     paired = None if compared is None else _paired(one, other, name, compared)
+    basis: Basis = "unpaired" if paired is None else "paired"
     if paired is None:
-        change, basis, ours = _unpaired(first, second), "unpaired", second
+        change, ours = _unpaired(first, second), second
     else:
-        change, basis = paired.estimate, "paired"
+        change = paired.estimate
         shift = _shift(one) if name == "tst_over_chance" else 0.0
         first, _ = _over_pairs(first, paired.first, shift, paired)
         second, ours = _over_pairs(second, paired.second, shift, paired)

@@ -16,6 +16,8 @@ from lmms_patch.stats.paired import detectable
 from lmms_patch.stats.resample import Estimate
 
 Call = Literal["pass", "fail", "inconclusive"]
+Basis = Literal["paired", "unpaired", "interval", "number"]
+"""What a verdict rests on: a paired or unpaired difference, the number's own interval, or the number alone."""
 CALLS: tuple[Call, ...] = ("pass", "inconclusive", "fail")
 """From best to worst."""
 _TOLERANCE = 1e-12

@@ -6,7 +6,6 @@ what passed. Names come from files that anybody may have written: ``lmms_patch.t
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
@@ -20,13 +19,12 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.checks import Verdict
+from lmms_patch.gate.formats import Ruling
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, WORDS, Judgement
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED
 from lmms_patch.present.sheets import number as number_text
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
-from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line, markdown, printed
 
 SCHEMA = 1
@@ -86,19 +84,9 @@ def _found(one: Verdict) -> str:
     if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
         sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
     change = "" if one.difference is None else _say(one, number.value)
-    before = (
-        ""
-        if one.difference is None
-        else f"{NOT_DEFINED if one.baseline is None else _say(one, one.baseline, False)} → "
-    )
+    before = "" if one.difference is None else f"{_say(one, one.baseline, False)} → "
     inside = "; ".join(filter(None, [", ".join(filter(None, [change, sure])), allowed]))
-    value = (
-        reading.IN_PLACE
-        if reading.misleads(one.value)
-        else NOT_DEFINED
-        if one.value.value is None
-        else _say(one, one.value.value, False)
-    )
+    value = reading.IN_PLACE if reading.misleads(one.value) else _say(one, one.value.value, False)
     noted = ", ".join([value, *reading.words(one.value)])
     return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({inside})", one.reason]))
 
@@ -119,7 +107,7 @@ def _allowed(one: Verdict) -> str:
     return f"{start} {' to '.join(said)}"
 
 
-def _say(one: Verdict, value: float, signed: bool | None = None) -> str:
+def _say(one: Verdict, value: float | None, signed: bool | None = None) -> str:
     """Return a number with three decimals, or more where the limit has more or where three would hide a miss."""
     judged = one.value if one.difference is None else one.difference
     numbers = [number for number in (judged.value, judged.low, judged.high) if number is not None]
@@ -187,19 +175,20 @@ def ordered(judged: Judgement) -> list[Verdict]:
 
 
 def _beyond(one: Verdict) -> float:
-    """Return how far a number lies beyond what is allowed, in half-widths of its interval.
+    """Return how far a number lies beyond what is allowed, in half-widths of its interval; 0 without an interval.
 
-    −inf without one, inf without a number.
+    −inf where there is no number: what was measured says more, so it stands first.
     """
     number = one.value if one.difference is None else one.difference
     if number.value is None:
-        return math.inf
-    if number.low is None or number.high is None or not number.high > number.low:
         return -math.inf
+    if number.low is None or number.high is None:
+        return 0.0
     apart = [end - number.value for end in (one.least,) if end is not None] + [
         number.value - end for end in (one.most,) if end is not None
     ]
-    return max(apart, default=-math.inf) / ((number.high - number.low) / 2)
+    beyond, half = max(apart, default=0.0), (number.high - number.low) / 2
+    return beyond / half if half > 0 else math.copysign(math.inf, beyond)
 
 
 def headline(judged: Judgement) -> str:
@@ -309,6 +298,12 @@ def _command(command: str, title: str, message: str) -> str:
 
 def to_json(judged: Judgement) -> dict[str, Any]:
     """Return what ``--json`` writes (schema ``gate``)."""
+    keys = [*zip(Ruling.__struct_fields__, Ruling.__struct_encode_fields__, strict=True)]
+
+    def plain(value: Any) -> Any:
+        # An estimate goes without its reason, which the verdict has already.
+        return line(value) if isinstance(value, str) else sheets.to_json(value, sheets.ESTIMATE)
+
     return {
         "schema": SCHEMA,
         "status": judged.status,
@@ -321,23 +316,8 @@ def to_json(judged: Judgement) -> dict[str, Any]:
         "baseline": line(judged.baseline) or None,
         "made": {"lmms_patch": __version__},
         "notes": [line(note) for note in judged.notes],
-        "verdicts": [_verdict_json(one) for one in judged.verdicts],
+        "verdicts": [{key: plain(getattr(one, name)) for name, key in keys} for one in judged.verdicts],
     }
-
-
-def _verdict_json(one: Verdict) -> dict[str, Any]:
-    """Return a verdict in plain JSON types."""
-    out: dict[str, Any] = {
-        field.name: getattr(one, field.name) for field in dataclasses.fields(one) if field.name != "kind"
-    }
-    for key, value in out.items():
-        if isinstance(value, str):
-            out[key] = line(value)
-        elif isinstance(value, Estimate):
-            # Without the reason, which the verdict has already.
-            out[key] = sheets.to_json(value, sheets.ESTIMATE)
-    out["baseline_model"] = out["baseline_model"] or None
-    return {("verdict" if key == "call" else key): value for key, value in out.items()}
 
 
 def junit(judged: Judgement) -> str:

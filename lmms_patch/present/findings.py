@@ -368,7 +368,7 @@ def _of_hidden(case: Case) -> str:
 def _of_tst(case: Case) -> str:
     """Return the rule of a text-only cross-validation: its verdict, or where only its numbers are known what these say."""
     if case.tst:
-        state = text_only.verdict(case.tst).state
+        state = text_only.shortcut(case.tst).state
         return state if state in ("learned", "withheld", "copied") else "not learned"
     return (
         _by_sign(case.measures["tst_above"], "learned", "not learned", "not learned")

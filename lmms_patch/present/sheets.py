@@ -21,6 +21,9 @@ from lmms_patch.runs import catalogue, reading
 from lmms_patch.stats.resample import Estimate
 
 Cell = str | int | float | bool | Estimate | None
+Cells = list[Cell]
+Row = dict[str, Cell]
+"""The cells of a row by the keys of their columns."""
 NOT_DEFINED = "N/A"
 """What every table says in place of a number that is not defined."""
 FORMS = {"csv": "to_csv", "json": "to_json", "md": "to_markdown", "tex": "to_latex"}
@@ -34,7 +37,7 @@ class Column:
 
     Attributes:
         key: its name in CSV and JSON.
-        title: its head, for people.
+        title: its head, for people; its key where nothing else is said.
         signed: write a plus before numbers above 0.
         digits: decimals of fractions; whole numbers are written as they are.
         help: one sentence on what it is, with its unit.
@@ -42,11 +45,18 @@ class Column:
     """
 
     key: str
-    title: str
+    title: str = ""
     signed: bool = False
     digits: int = 3
     help: str = ""
     index: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.key)
+
+
+Heads = list[str | Column]
+"""The heads of a table for display only (``table``)."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class Sheet:
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Mapping[str, Cell], ...]
+    rows: Sequence[Mapping[str, Cell]]
     note: str = ""
 
     def shown(self, row: Mapping[str, Cell], column: Column) -> str:
@@ -183,9 +193,10 @@ def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Shee
         heads: titles, or columns whose keys do not count.
         rows: as many cells each.
     """
-    given = [Column("", head) if isinstance(head, str) else head for head in heads]
-    columns = tuple(Column(str(place), c.title, c.signed, c.digits, c.help) for place, c in enumerate(given))
-    return Sheet("", "", columns, tuple({c.key: cell for c, cell in zip(columns, row, strict=True)} for row in rows))
+    given = [Column(head) if isinstance(head, str) else head for head in heads]
+    # Not an empty title: the column would be called by its place.
+    columns = tuple(Column(str(place), c.title or " ", c.signed, c.digits, c.help) for place, c in enumerate(given))
+    return Sheet("", "", columns, [{c.key: cell for c, cell in zip(columns, row, strict=True)} for row in rows])
 
 
 def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
@@ -196,13 +207,23 @@ def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple
 # --- cells ----------------------------------------------------------------------------------------
 
 
+def or_na(cell: Cell) -> Cell:
+    """Return a cell; what is said of a number that is not defined in place of None."""
+    return NOT_DEFINED if cell is None else cell
+
+
+def signed(cell: Cell) -> str:
+    """Return a difference or an index as text for people, with a plus where it is above 0."""
+    return shown(cell, Column("", signed=True))
+
+
 def shown(cell: Cell, column: Column | None = None) -> str:
     """Return a cell as text for people.
 
     >>> shown(Estimate(0.5, 0.1, 0.25, 0.75, 9, 9, 9)), shown(-0.25), shown(None)
     ('0.500 [0.250, 0.750]', '-0.250', '')
     """
-    column = column or Column("", "")
+    column = column or Column("")
     if cell is None or isinstance(cell, str):
         return cell or ""
     if isinstance(cell, bool):

@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lmms_patch.present.sheets import Column, number, shown
+from lmms_patch.present.sheets import number, shown, signed
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED, Grouped
 from lmms_patch.runs.typed import known
-from lmms_patch.stats.resample import Estimate
 
 State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the headline number says.
+class Shortcut:
+    """Whether a text-only model finds a shortcut: what the headline number says.
 
     Attributes:
         state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does,
@@ -32,7 +31,7 @@ class Verdict:
     sentence: str
 
 
-def verdict(found: TstDetails) -> Verdict:
+def shortcut(found: TstDetails) -> Shortcut:
     """Return what the headline of a cross-validation says.
 
     A shortcut is claimed where the score lies above a guess by its interval, and above the constant answer by interval
@@ -42,15 +41,15 @@ def verdict(found: TstDetails) -> Verdict:
     head, null = found.by_grouping[found.headline], known(found.shuffled)
     constant = "the most frequent answer of each category" if len(found.categories) > 1 else "the constant answer"
     if head.above.low is None or head.p is None:
-        return Verdict("unknown", "too few independent docs to say whether it can be answered without looking")
+        return Shortcut("unknown", "too few independent docs to say whether it can be answered without looking")
     gets = f"{shown(head.accuracy)} where a guess gets {number(found.chance)} and {constant} {number(head.majority)}"
     if head.withheld:
-        return Verdict(
+        return Shortcut(
             "withheld",
             f"the verdict is withheld ({gets}): {REVERSED[head.withheld]}, which is no shortcut of the language",
         )
     if found.chance is not None and head.accuracy.low is not None and head.accuracy.low <= found.chance:
-        return Verdict("not learned", f"no text shortcut: {gets}")
+        return Shortcut("not learned", f"no text shortcut: {gets}")
     beyond = null.p < ALPHA if null else head.above.low > 0 and head.p < ALPHA
     if null:
         gets += f"; golds shuffled within the categories get {_span(null.shuffled)} (p = {null.p:.3f})"
@@ -60,13 +59,13 @@ def verdict(found: TstDetails) -> Verdict:
         else ""
     )
     if beyond and only and "source" not in found.by_grouping:
-        return Verdict(
+        return Shortcut(
             "copied",
             f"the verdict is withheld ({gets}): {only}, and no source (option 'group') tells whether that is the same doc twice",
         )
     if beyond:
-        return Verdict("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
-    return Verdict(
+        return Shortcut("learned", f"can in part be answered without looking: {gets}{f'; {only}' if only else ''}")
+    return Shortcut(
         "not learned", f"no text shortcut beyond {'what the category gives away' if null else constant}: {gets}"
     )
 
@@ -138,7 +137,7 @@ def copies(found: TstDetails) -> list[str]:
 
 def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
     """Return the findings under folds that part copies, where the headline keeps copies together."""
-    beyond = f"{folds} are {said(parted.above)} above the constant answer"
+    beyond = f"{folds} are {signed(parted.above)} above the constant answer"
     if parted.withheld:
         return [f"{beyond}, which is no finding: {REVERSED[parted.withheld]}"]
     agreeing = parted.copies.get("agreeing") if parted.copies else None
@@ -148,19 +147,14 @@ def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
     return []
 
 
-def said(difference: Estimate) -> str:
-    """Return a difference with its interval, in a sentence."""
-    return shown(difference, Column("", "", signed=True))
-
-
 def notes(found: TstDetails) -> list[str]:
     """Return the meaning of the numbers, a sentence each, without the task's name."""
-    out = [verdict(found).sentence]
+    out = [shortcut(found).sentence]
     out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (known(found.unusable) or {}).items()]
     leak = found.leakage
     if leak is not None and leak.low is not None and leak.high is not None and (leak.low > 0 or leak.high < 0):
         out.append(
-            f"random folds score {said(leak)} against source-grouped ones: "
+            f"random folds score {signed(leak)} against source-grouped ones: "
             "that is recognising the source (source leakage), not a shortcut in the language"
         )
     return out + copies(found)
@@ -170,21 +164,21 @@ NEXT = {
     "learned": "'lmms-patch show OUT --causes' says which questions; 'lmms-patch prune {task}' makes the task without them",
     "copied": "name what each question shows with the option 'group', and test again",
 }
-"""What to do next, by the state of the verdict."""
+"""What to do next, by the state of the shortcut."""
 
 
 ASK_BLIND = "ask your own model without images: lmms-eval --model MODEL --tasks {blind} --output_path OUT --log_samples"
 
 
 def next_steps(found: Sequence[tuple[str, TstDetails]]) -> list[str]:
-    """Return what to do next, a sentence for all tasks with the same verdict.
+    """Return what to do next, a sentence for all tasks of which the same is to be said.
 
     Args:
         found: each base task, and what its cross-validation found.
     """
     bases: dict[str, list[str]] = {}
     for base, of in found:
-        bases.setdefault(NEXT.get(verdict(of).state, ASK_BLIND), []).append(base)
+        bases.setdefault(NEXT.get(shortcut(of).state, ASK_BLIND), []).append(base)
     return [
         f"next for {', '.join(of)}: "
         + step.format(task=of[0] if len(of) == 1 else "TASK", blind=",".join(f"{base}_blind" for base in of))

@@ -358,7 +358,8 @@ def _classes(kind: Any, seen: set[Any]) -> Iterator[type]:
             return
         seen.add(kind)
         yield kind
-        for inner in (*get_type_hints(kind, include_extras=True).values(), *getattr(kind, "PATTERNS", {}).values()):
+        hints, bases = get_type_hints(kind, include_extras=True), getattr(kind, "__orig_bases__", ())
+        for inner in (*hints.values(), *bases, *getattr(kind, "PATTERNS", {}).values()):
             yield from _classes(inner, seen)
     elif get_origin(kind) is not Literal:
         for inner in get_args(kind):

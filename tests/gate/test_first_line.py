@@ -206,6 +206,17 @@ def test_of_several_the_worst_comes_first():
     assert outputs.headline(made).endswith("; allowed -0.02), and 3 more")
 
 
+def test_what_was_measured_comes_before_what_is_not_defined():
+    """An index of exactly 1 on every doc has an interval without width; a task near chance has no index at all."""
+    about = {"metric": "rci3", "difference": None, "least": None, "most": 0.5}
+    made = judged(
+        verdict("fail", task="near chance", value=number(None, None, None), **about),
+        verdict("fail", task="whole image", value=number(1.0, 1.0, 1.0), **about),
+        verdict("fail", task="wide", value=number(0.8, 0.6, 0.9), **about),
+    )
+    assert [one.task for one in outputs.ordered(made)] == ["whole image", "wide", "near chance"]
+
+
 def test_a_benchmark_is_named_where_that_is_enough_and_a_model_where_there_are_several():
     made = judged(
         verdict("fail"), verdict("fail", task="gqa_blind", model="n"), verdict("fail", task="pope_rci3", base="pope")

@@ -23,10 +23,20 @@ def judged(*calls, error=""):
     """A judgement with a verdict of each call; "warned" is an inconclusive one that does not block."""
     number = estimate(0.5, 0.4, 0.6)
     made = tuple(
-        Verdict("r", "t", "m", "fip", "", number, None, "", None, None, 0.95, None, "interval", "inconclusive" if call == "warned" else call,
-                call == "warned", "")
+        Verdict(
+            rule="r",
+            task="t",
+            model="m",
+            metric="fip",
+            limit="",
+            value=number,
+            level=0.95,
+            basis="interval",
+            call="inconclusive" if call == "warned" else call,
+            warned=call == "warned",
+        )
         for call in calls
-    )  # fmt: skip
+    )
     return Judgement(made, (), "rules", "out", "", error)
 
 

@@ -397,7 +397,7 @@ def notes_of(items, *names, headline, seeds=(0, 1)):
     }
     details = details_of(items, found, headline)
     told = convert(details, TstDetails)
-    return text_only.verdict(told), text_only.copies(told)
+    return text_only.shortcut(told), text_only.copies(told)
 
 
 def test_captions_on_two_images_of_many_captions_are_withheld():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -13,8 +13,9 @@ from lmms_patch import __version__
 from lmms_patch.ask.references import digest
 from lmms_patch.present.board.board import Board, Entry, Group
 from lmms_patch.present.board.memory import NO_NOTES, BoardResult, BoardRun, Identity, day
+from lmms_patch.present.board.tables import CHANCE, DATE, DOCS, GATE
 from lmms_patch.present.findings import Case
-from lmms_patch.present.sheets import Cell, Column, Sheet, used
+from lmms_patch.present.sheets import Column, Row, Sheet, used
 from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.runs.numbers import Analysis, AskedPart, Grid
 from lmms_patch.runs.run import command
@@ -45,14 +46,10 @@ _COLUMNS = (
     ),
     Column("score", "Score", help="The benchmark's own metric on what the model saw: FIP for full images."),
     Column("mpp", "MPP", help="The metric on each doc's best cell."),
-    Column("chance", "Chance", help="What the best uninformed answer scores."),
-    Column(
-        "gate",
-        "Gate",
-        help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.",
-    ),
-    Column("docs", "Docs"),
-    Column("date", "Date"),
+    CHANCE,
+    GATE,
+    DOCS,
+    DATE,
     Column("apart", "Other settings", help="In what the run differs from those that the board ranks first."),
 )
 
@@ -135,14 +132,14 @@ def told(entries: Sequence[tuple[Group, Entry]]) -> list[tuple[Group, Entry]]:
 def numbers(entries: Sequence[tuple[Group, Entry]]) -> Sheet:
     """Return a model's numbers, a row for each benchmark, kind and grid."""
     rows = [_row(group, entry) for group, entry in entries]
-    return Sheet("numbers", "Numbers", used(_COLUMNS, rows), tuple(rows))
+    return Sheet("numbers", "Numbers", used(_COLUMNS, rows), rows)
 
 
-def _row(group: Group, entry: Entry) -> Mapping[str, Cell]:
+def _row(group: Group, entry: Entry) -> Row:
     """Return the row of an entry in the table of a model's numbers."""
     result, grid = entry.result, f", {group.words.size(entry.grid)}" if entry.grid else ""
     kind = result.asked
-    about: dict[str, Cell] = {
+    about: Row = {
         "benchmark": clean(f"{group.base}{grid}"),
         "shown": f"{kind.shows} and {kind.words.parts}" if kind.index else kind.shows,
         "score": entry.score,

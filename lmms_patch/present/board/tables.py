@@ -14,10 +14,11 @@ from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
 from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.report.run_sheets import above_one, band_text
+from lmms_patch.present.sheets import Column, Row, Sheet
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
-from lmms_patch.stats.index import band, span
+from lmms_patch.stats.index import band
 from lmms_patch.text import clean, harmless, line, markdown
 
 SCHEMA = 1
@@ -135,14 +136,13 @@ def _on_reading(group: Group) -> list[str]:
         for entry in group.entries
         if entry.mark and entry.result.gate != 0
     ]
-    adj = [entry.number("adj") for entry in group.entries if entry.notes.null == reading.MEASURED]
-    above = dict.fromkeys(said for one in adj if (said := reading.above_one(one.low, one.high, group.words)))
+    adj = [(entry.number("adj"), group.words) for entry in group.entries if entry.notes.null == reading.MEASURED]
     unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
     marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
     out = [f"{clean(group.why)}."] if group.why else []
     rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
     out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
-    out += [f"{said[0].upper()}{said[1:]}." for said in above]
+    out += [f"{said}." for said in above_one(adj)]
     out += [f"{unlooked}: {listed(unchecked, 6)}."] if unchecked else []
     return out + (
         [f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else []
@@ -170,10 +170,16 @@ _SAME = {"{kind}{key}": "score", "rotate_every": "score", "drop{key}": "drop", "
 """Rows of the catalogue that share a column of ``leaderboard.csv``: a kind's own score, and what it lost against the full image."""
 FIP = Column("fip", "FIP", help="The native metric on full images, on its own scale, over all docs.")
 CHANCE = Column("chance", "Chance", help="What the best uninformed answer scores.")
+GATE = Column(
+    "gate",
+    "Gate",
+    help="Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing.",
+)
+DOCS, DATE = Column("docs", "Docs"), Column("date", "Date")
 _LAST = (
-    Column("docs", "Docs"),
+    DOCS,
     Column("runs", "Runs", help="How many runs there are; the newest counts."),
-    Column("date", "Date"),
+    DATE,
     Column("reason", "Why no rank"),
 )
 
@@ -215,12 +221,8 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
         Column("gap", "Gap", signed=True, help="FIP − MPP, on the metric's own scale."),
         *of_numbers(group).values(),
         CHANCE,
-        Column(
-            "gate",
-            "Gate",
-            help=say("Whether FIP beats chance, and the answers depend on the image: if not, the index means nothing."),
-        ),
-        Column("docs", "Docs"),
+        dataclasses.replace(GATE, help=say(GATE.help)),
+        DOCS,
         *([Column("docs_used", "Used docs", help="Docs that MPP, index and gap rest on.")] if out else []),
         Column("excluded", "Left out", help="Docs that the index leaves out."),
         *_LAST[1:],
@@ -259,9 +261,9 @@ def _other_columns(group: Group) -> tuple[Column, ...]:
         Column("model", "Model"),
         *own,
         CHANCE,
-        Column("docs", "Docs"),
+        DOCS,
         Column("runs", "Runs"),
-        Column("date", "Date"),
+        DATE,
     )
 
 
@@ -285,10 +287,10 @@ def of_numbers(group: Group) -> dict[str, Column]:
     return out
 
 
-def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[str, Cell]:
+def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> Row:
     """Return all cells of an entry; each table takes those of its columns."""
     result = entry.result
-    row: dict[str, Cell] = {
+    row: Row = {
         "kind": group.kind,
         "benchmark": clean(group.base),
         "grid": entry.grid or None,
@@ -310,19 +312,16 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> dict[s
     }
     if group.has_index:
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
+        row["band"], row["span"] = bands(entry, group)
         row |= {
-            "band": bands(entry, group)[0],
-            "span": bands(entry, group)[1],
             "gate": result.gate_word,
             "excluded": entry.notes.excluded,
-        }
-        row |= {
             "fip_used": entry.notes.fip,
             "docs_used": entry.used,
             "mark": reading.told(entry.mark, entry.notes.null) or None,
             "null": entry.notes.null,
+            "ranked_by": None if group.by is None else group.by.key,
         }
-        row["ranked_by"] = None if group.by is None else group.by.key
     elif group.kind == "tst":
         row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
             "diagnostic": clean(result.details.diagnostic or "")
@@ -342,11 +341,7 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
     if group.headline == "index":
         return entry.notes.band, entry.notes.span or entry.notes.band
     number = entry.number(group.headline)
-    if number.value is None:
-        return None, None
-    return band(number.value), band(number.value) if number.low is None or number.high is None else span(
-        number.low, number.high
-    )
+    return None if number.value is None else band(number.value), band_text(number)
 
 
 # --- all entries ----------------------------------------------------------------------------------
@@ -374,9 +369,7 @@ def flat_sheet(board: Board) -> Sheet:
     # Columns of MAGIC numbers appear only on boards with MAGIC tasks.
     words += "".join(f" {name}" for name in magic_words.order(name for row in rows for name in row))
     named = tuple({**row, "rank_first": row["first"], "rank_last": row["last"]} for row in rows)
-    return Sheet(
-        "leaderboard", "Leaderboard", tuple(Column(word, word) for word in dict.fromkeys(words.split())), named
-    )
+    return Sheet("leaderboard", "Leaderboard", tuple(Column(word) for word in dict.fromkeys(words.split())), named)
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -470,7 +463,7 @@ def overall_sheet(table: Overall) -> Sheet:
         *(column for base in table.benchmarks for column in _benchmark_columns(table, base)),
         Column("lacks", "Lacks"),
     )
-    rows = tuple(_overall_row(line) for line in table.lines)
+    rows = [_overall_row(line) for line in table.lines]
     end = f"{'-segments' if kind.needs_video else ''}{f'-{table.type}' if table.type else ''}"
     return Sheet(f"overall-{table.grid}{end}", overall_title(table), columns, rows, overall_note(table))
 
@@ -495,11 +488,11 @@ def column_of(base: str) -> str:
     return ON + clean(base)
 
 
-def _overall_row(line: Line) -> dict[str, Cell]:
-    cells: dict[str, Cell] = {column_of(base): one for base, one in line.cells.items()}
+def _overall_row(line: Line) -> Row:
+    cells: Row = {column_of(base): one for base, one in line.cells.items()}
     cells |= {column_of(base): without_interval(None, 0, clean(why)) for base, why in line.missing.items()}
     cells |= {FIP_ON + clean(base): score for base, score in line.scores.items()}
-    means: dict[str, Cell] = {"mean_abs": line.mean_abs, "mean": line.mean, "score": line.score}
+    means: Row = {"mean_abs": line.mean_abs, "mean": line.mean, "score": line.score}
     return {
         "rank": str(line.place or ""),
         "model": line.model,
@@ -530,8 +523,8 @@ def changes_sheet(changes: Changes) -> Sheet:
     )
     rows = []
     for row in changes.lines:
-        cells: Mapping[str, Cell] = {column_of(base): one for base, one in row.cells.items()}
-        means: dict[str, Cell] = {"coarse": row.coarse and row.coarse.value, "fine": row.fine and row.fine.value}
+        cells: Row = {column_of(base): one for base, one in row.cells.items()}
+        means: Row = {"coarse": row.coarse and row.coarse.value, "fine": row.fine and row.fine.value}
         means["change"] = row.change if row.change is None or row.change.value is None else row.change.value
         rows.append({"model": row.model, **means, **cells, "lacks": clean(", ".join(row.lacks)) or None})
     shared = ", ".join(clean(base) for base in changes.shared)
@@ -540,7 +533,7 @@ def changes_sheet(changes: Changes) -> Sheet:
         f" {basis_words(changes.by)} {bases_note(changes.bases)}"
         " A large change of a small index says little: read it beside the index itself. N/A: the coarser index cannot be told from 0."
     )
-    return Sheet(f"change-{changes.coarse}-{changes.fine}", f"From {coarse} to {fine}", columns, tuple(rows), note)
+    return Sheet(f"change-{changes.coarse}-{changes.fine}", f"From {coarse} to {fine}", columns, rows, note)
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from lmms_patch.present.report.data import Entry, Shares
 from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of, model_names
 from lmms_patch.present.report.points import corrected as luck_corrected
 from lmms_patch.present.report.run_sheets import above_one, band_text
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.sheets import Cell, Column, Row, Sheet, used
 from lmms_patch.runs import reading
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
 from lmms_patch.stats.index import fragmentation
@@ -23,8 +23,8 @@ FEWEST_RANKED = 5
 """Percentiles of fewer benchmarks are not given."""
 WIDEST_MATRIX = 12
 WIDEST_CELLS = 4
-_BENCHMARK = Column("benchmark", "benchmark")
-_MODEL = Column("model", "model")
+_BENCHMARK = Column("benchmark")
+_MODEL = Column("model")
 Pair = tuple[str, int]
 
 
@@ -97,7 +97,7 @@ def cell(point: Point | None) -> Cell:
 
 def _layout(
     points: Sequence[Point], of_cell: Callable[[Point | None], Cell], *, corrected: bool = False
-) -> tuple[tuple[dict[str, Cell], ...], tuple[Column, ...]]:
+) -> tuple[list[Row], tuple[Column, ...]]:
     """Return the rows and the columns of a table of benchmarks by (model, grid)."""
     words = medium_of(points)
     heads = tuple(
@@ -112,11 +112,11 @@ def _layout(
         for pair in columns(points)
     )
     known = {(point.benchmark, point.model, point.n): point for point in points}
-    rows = (
+    rows: list[Row] = [
         {label(pair, words): of_cell(known.get((b, *pair))) for pair in columns(points)} | {"benchmark": b}
         for b in benchmarks(points)
-    )
-    return tuple(rows), (_BENCHMARK, *heads)
+    ]
+    return rows, (_BENCHMARK, *heads)
 
 
 def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
@@ -187,7 +187,7 @@ def indices(points: Sequence[Point]) -> Sheet:
     words = medium_of(points)
     # The column's name tells ``published.read`` that the indices are in time.
     index = "trci" if words.instead else "index"
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {
             "benchmark": p.benchmark,
             "model": p.model,
@@ -205,29 +205,29 @@ def indices(points: Sequence[Point]) -> Sheet:
         _MODEL,
         _grid(words),
         Column(index, _index(words), signed=True, index=True),
-        Column("band", "band"),
-        Column("docs", "docs"),
-        Column("type", "type"),
-    )
-    kept = tuple(
-        head
-        for head in (*heads, Column("source", "from"))
-        if head.key in (index, "n") or any(row[head.key] is not None for row in rows)
+        Column("band"),
+        Column("docs"),
+        Column("type"),
+        Column("source", "from"),
     )
     return Sheet(
-        _named(words, "indices"), "All indices", kept, tuple(rows), "This table can be given back with --from-csv."
+        _named(words, "indices"),
+        "All indices",
+        used(heads, rows),
+        rows,
+        "This table can be given back with --from-csv.",
     )
 
 
 def not_read(points: Sequence[Point]) -> Sheet:
     """Return the points without a readable index, with the reason."""
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {"benchmark": p.benchmark, "model": p.model, "n": p.n, "reason": p.reason} for p in points if not p.valid
     ]
     note = "They are in no mean, no rank and no correlation."
     words = medium_of(points)
     heads = (_BENCHMARK, _MODEL, _grid(words), Column("reason", "why"))
-    return Sheet(_named(words, "no_index"), "Without an index, and why", heads, tuple(rows), note)
+    return Sheet(_named(words, "no_index"), "Without an index, and why", heads, rows, note)
 
 
 # --- agreement ------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ AGREE = (
 def correlations(points: Sequence[Point]) -> Sheet:
     """Return each pair of (model, grid) columns: r with its interval, rho, and over how many benchmarks."""
     words = medium_of(points)
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {
             "first": label(a, words),
             "second": label(b, words),
@@ -274,15 +274,15 @@ def correlations(points: Sequence[Point]) -> Sheet:
         for (a, b), (r, rho) in by_pair(points).items()
     ]
     heads = (
-        Column("first", "first"),
-        Column("second", "second"),
+        Column("first"),
+        Column("second"),
         Column("r", "Pearson r", help="-1..1, with Fisher's interval"),
         Column("rho", "Spearman rho", help="of the ranks, -1..1"),
-        Column("benchmarks", "benchmarks", help="that both columns have"),
+        Column("benchmarks", help="that both columns have"),
         *((Column("why", "why not"),) if any(row["why"] for row in rows) else ()),
     )
     return Sheet(
-        _named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, tuple(rows), words.say(AGREE)
+        _named(words, "correlations"), "Do models agree on benchmarks? Each pair", heads, rows, words.say(AGREE)
     )
 
 
@@ -291,17 +291,15 @@ def matrix(points: Sequence[Point]) -> Sheet:
     pairs, by_columns, words = columns(points), by_pair(points), medium_of(points)
     rows = []
     for a in pairs:
-        row: dict[str, Cell] = {"column": label(a, words)}
+        row: Row = {"column": label(a, words)}
         for b in pairs:
             row[label(b, words)] = 1.0 if a == b else (by_columns.get((a, b)) or by_columns[b, a])[0]
         rows.append(row)
     heads = (
         Column("column", f"{_index(words)} of"),
-        *(Column(label(pair, words), label(pair, words)) for pair in pairs),
+        *(Column(label(pair, words)) for pair in pairs),
     )
-    return Sheet(
-        _named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, tuple(rows), words.say(AGREE)
-    )
+    return Sheet(_named(words, "correlation_matrix"), "Do models agree on benchmarks?", heads, rows, words.say(AGREE))
 
 
 # --- fit for an application -----------------------------------------------------------------------
@@ -367,7 +365,7 @@ def _reached(words: str) -> tuple[str, ...]:
 
 def fit(points: Sequence[Point]) -> Sheet:
     """Return which benchmarks fit which application (RCI paper, Table 6): by every model's interval."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for n in sorted({p.n for p in points}):
         for b in benchmarks(points):
             known = [p for p in points if p.n == n and p.benchmark == b and p.valid and p.value is not None]
@@ -380,18 +378,16 @@ def fit(points: Sequence[Point]) -> Sheet:
                 if end is not None
             ]
             verdicts = {d.key: {fits(p, d) for p in known} for d in DOMAINS}
-            agreed: dict[str, Cell] = {
-                key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()
-            }
+            agreed: Row = {key: next(iter(said)) if len(said) == 1 else UNCLEAR for key, said in verdicts.items()}
             rows.append(
                 {"benchmark": b, "n": n, "models": len(known), "lowest": min(ends), "highest": max(ends), **agreed}
             )
     heads = (
         _BENCHMARK,
         _grid(OF_IMAGES),
-        Column("models", "models"),
-        Column("lowest", "lowest", signed=True, help="lower end of the lowest interval, or the lowest number"),
-        Column("highest", "highest", signed=True, help="upper end of the highest interval, or the highest number"),
+        Column("models"),
+        Column("lowest", signed=True, help="lower end of the lowest interval, or the lowest number"),
+        Column("highest", signed=True, help="upper end of the highest interval, or the highest number"),
         *(Column(d.key, d.title, help=f"recommended: {d.advice}; taken as {d.cut}") for d in DOMAINS),
     )
     cuts = "; ".join(f"{d.title}: {d.cut}" for d in DOMAINS)
@@ -400,7 +396,7 @@ def fit(points: Sequence[Point]) -> Sheet:
         f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, models disagree, or "
         "the luck-corrected index contradicts the other."
     )
-    return Sheet("fit", "Fit for an application", heads, tuple(rows), note)
+    return Sheet("fit", "Fit for an application", heads, rows, note)
 
 
 # --- calibration ----------------------------------------------------------------------------------
@@ -409,7 +405,7 @@ def fit(points: Sequence[Point]) -> Sheet:
 def percentiles(points: Sequence[Point]) -> Sheet:
     """Return each benchmark's percentile rank among those given, per model and grid (RCI paper, 3.2)."""
     words = medium_of(points)
-    out: dict[str, dict[str, Cell]] = {b: {"benchmark": b} for b in benchmarks(points)}
+    out: dict[str, Row] = {b: {"benchmark": b} for b in benchmarks(points)}
     heads: list[Column] = []
     few = []
     for pair in columns(points):
@@ -419,10 +415,8 @@ def percentiles(points: Sequence[Point]) -> Sheet:
             continue
         for p, rank in zip(known, percentile_ranks([p.value for p in known if p.value is not None]), strict=True):
             out[p.benchmark][label(pair, words)] = float(100 * rank)
-        heads.append(
-            Column(label(pair, words), label(pair, words), digits=0, help=f"percent, among {len(known)} benchmarks")
-        )
-    rows = tuple(row for row in out.values() if len(row) > 1)
+        heads.append(Column(label(pair, words), digits=0, help=f"percent, among {len(known)} benchmarks"))
+    rows = [row for row in out.values() if len(row) > 1]
     note = (
         "Percent of the benchmarks given whose index is lower, ties and itself counting half: 50 is the middle. "
         f"It says how a benchmark compares with these {len(rows)}, not with benchmarks at large."
@@ -485,9 +479,9 @@ def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
     if kind.needs_video:
         places = {f"s{i + 1}": f"segment {i + 1}" for i in range(across)}
     names = list(places)
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for entry, found in known:
-        about: dict[str, Cell] = {
+        about: Row = {
             "benchmark": entry.base,
             "model": entry.model,
             "docs": found.docs,
@@ -506,13 +500,9 @@ def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
     heads = (
         _BENCHMARK,
         _MODEL,
-        Column("docs", "docs"),
-        Column("p", "p", help=f"permutation test of an even spread over {kind.words.parts}"),
-        *(
-            (Column("centre", "centre", help="score share of the middle over its share of the area: 1 is even"),)
-            if n > 2
-            else ()
-        ),
+        Column("docs"),
+        Column("p", help=f"permutation test of an even spread over {kind.words.parts}"),
+        *((Column("centre", help="score share of the middle over its share of the area: 1 is even"),) if n > 2 else ()),
         Column(
             "most",
             "largest",
@@ -530,12 +520,10 @@ def _cells(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sheet:
         f"Percent of the score that all {kind.words.parts} earn in isolation (RCI paper, 3.3); even would be {100 / kind.cells(n):.1f} each. "
         f"Without results that the gate refuses, or with fewer than {FEWEST_SCORING} docs that score in any {kind.words.part}."
     )
-    return Sheet(
-        f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, tuple(rows), note
-    )
+    return Sheet(f"{kind.words.parts}{n}", f"Where the score comes from, {kind.words.size(n, 'x')}", heads, rows, note)
 
 
-def _share_row(names: Sequence[str], score: Array) -> dict[str, Cell]:
+def _share_row(names: Sequence[str], score: Array) -> Row:
     """Return the cells of a row: each share in percent, and where the largest is."""
     return {
         **{name: 100 * float(share) for name, share in zip(names, score, strict=True)},

@@ -21,7 +21,7 @@ from lmms_patch.present.findings import findings
 from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Tell
-from lmms_patch.present.sheets import FORMS, Cell, Column, Sheet
+from lmms_patch.present.sheets import FORMS, Column, Row, Sheet
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run
 from lmms_patch.text import harmless
@@ -257,7 +257,7 @@ def check_output(output: Path) -> None:
 
 def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
     """Return a table of the prunings in some folders; None without any."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for path in paths:
         for file in sorted(path.rglob("pruned.json")):
             found = pruned.read(file)
@@ -277,16 +277,16 @@ def pruned_sheet(paths: Sequence[Path]) -> Sheet | None:
         return None
     columns = (
         Column("base", "benchmark"),
-        Column("docs", "docs", help="before pruning"),
-        Column("removed", "removed"),
-        Column("kept", "kept"),
+        Column("docs", help="before pruning"),
+        Column("removed"),
+        Column("kept"),
         Column("stopped", "stopped because"),
-        Column("verdict", "verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
+        Column("verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
     )
     return Sheet(
         "prunings",
         "Pruned benchmarks",
         columns,
-        tuple(rows),
+        rows,
         "Docs that a text-only model answers, removed (docs/tst.md).",
     )

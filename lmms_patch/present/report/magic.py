@@ -10,19 +10,17 @@ from lmms_patch.compare import variants
 from lmms_patch.compare.variants import Contrasted
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
-from lmms_patch.present.sheets import Cell, Column, Sheet, levels_in
+from lmms_patch.present.sheets import Cell, Column, Row, Sheet, levels_in, used
 from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.run import Run
 from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
-_MODEL = Column("model", "model")
-_DATA = Column("dataset", "dataset")
-_TASK = Column("task", "task")
-_DOCS = Column("docs", "docs", help="docs that were scored; a number may rest on fewer (report.json has the n of each)")
-_JUDGE = Column(
-    "judge", "judge", help="the model that gives Acc short, Acc full and Self-Heal; none: these are not there"
-)
+_MODEL = Column("model")
+_DATA = Column("dataset")
+_TASK = Column("task")
+_DOCS = Column("docs", help="docs that were scored; a number may rest on fewer (report.json has the n of each)")
+_JUDGE = Column("judge", help="the model that gives Acc short, Acc full and Self-Heal; none: these are not there")
 
 
 # --- what a result gives --------------------------------------------------------------------------
@@ -87,7 +85,7 @@ def _found(entry: Entry) -> MagicNumbers:
     return entry.result.magic
 
 
-def _about(entry: Entry) -> dict[str, Cell]:
+def _about(entry: Entry) -> Row:
     """Return the cells with a result's model, dataset, task and judge."""
     found = _found(entry)
     return {
@@ -108,17 +106,16 @@ def overview(entries: Sequence[Entry]) -> Sheet:
         healing = [one for one in entries if _found(one).variant == "selfheal" and _together(one) == _together(entry)]
         numbers = numbers_of(entry.whole)
         healed = numbers_of(healing[-1].whole) if healing else {}
-        row: dict[str, Cell] = {
+        row: Row = {
             **_about(entry),
             "docs": entry.whole.docs,
             **{name: numbers.get(name) for name in _OVERVIEW},
         }
         rows.append({**row, "self_heal": healed.get("self_heal")})
-    used = {name for row in rows for name, cell in row.items() if cell is not None}
-    heads = (_MODEL, _DATA, _DOCS, *columns(used), _JUDGE)
+    heads = (_MODEL, _DATA, _DOCS, *_metrics(rows), _JUDGE)
     note = "As the MAGIC paper's Table 2: relevant and adversarial boxes are drawn. Fractions, not percent. "
     note += f"{_brackets(rows)}Self-Heal is of its own task."
-    return Sheet("magic", "Region focus and answers", heads, tuple(rows), note)
+    return Sheet("magic", "Region focus and answers", heads, rows, note)
 
 
 def _brackets(rows: Sequence[Mapping[str, Cell]]) -> str:
@@ -135,18 +132,17 @@ def _together(entry: Entry) -> tuple[Any, ...]:
 
 def tasks(entries: Sequence[Entry]) -> Sheet:
     """Return every number of every task."""
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {**_about(entry), "shown": VARIANTS[_found(entry).variant], "docs": entry.whole.docs, **numbers_of(entry.whole)}
         for entry in entries
     ]
     drawn = Column(
         "shown",
-        "shown",
         help="on the image: all boxes (relevant and adversarial), the relevant ones, or none",
     )
     heads = (_MODEL, _TASK, drawn, _DOCS, *_metrics(rows), _JUDGE)
     note = f"{_brackets(rows)}N/A: not defined, with the reason; empty: not a number of this task."
-    return Sheet("magic_tasks", "Every MAGIC task", heads, tuple(rows), note)
+    return Sheet("magic_tasks", "Every MAGIC task", heads, rows, note)
 
 
 def _metrics(rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
@@ -155,33 +151,33 @@ def _metrics(rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
 
 def types(entries: Sequence[Entry]) -> Sheet:
     """Return every number by question type."""
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {**_about(entry), "type": name or "(none)", "docs": part.docs, **numbers_of(part)}
         for entry in entries
         for name, part in entry.categories.items()
     ]
     heads = (_MODEL, _TASK, Column("type", "question type", help="MAGIC paper, 3"), _DOCS, *_metrics(rows))
     note = f"{_brackets(rows)}Many types at once: one in twenty intervals misses by luck alone."
-    return Sheet("magic_types", "By question type", heads, tuple(rows), note)
+    return Sheet("magic_types", "By question type", heads, rows, note)
 
 
 _HOW = "; ".join(f"{name}: {words}" for name, words in CONTRASTS.values())
-_CONTRAST = Column("contrast", "contrast", help=_HOW)
-_MIND = Column("mind", "mind")
+_CONTRAST = Column("contrast", help=_HOW)
+_MIND = Column("mind")
 
 
 def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
     """Return the effects of changed boxes, paired by item: a row for each model and contrast."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for one in contrasted:
         differences = {name: difference.estimate for name, difference in one.found.differences.items()}
-        about: dict[str, Cell] = {
+        about: Row = {
             "model": one.model,
             "contrast": CONTRASTS[one.found.name][0],
             "tasks": f"{one.second} − {one.first}",
         }
         rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
-    heads = (_MODEL, _CONTRAST, Column("tasks", "tasks"), Column("items", "items", help="that both tasks have"))
+    heads = (_MODEL, _CONTRAST, Column("tasks"), Column("items", help="that both tasks have"))
     metrics = tuple(
         dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows)
     )
@@ -193,12 +189,12 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
         "Precision and F1 are not contrasted: without adversarial boxes they rise by construction."
     )
     last = (_MIND,) if any(row["mind"] for row in rows) else ()
-    return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), tuple(rows), note)
+    return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), rows, note)
 
 
 def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
     """Return the effects of changed boxes with both sides and p-values, a row for each metric."""
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {
             "model": one.model,
             "contrast": CONTRASTS[one.found.name][0],
@@ -215,21 +211,19 @@ def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
     heads = (
         _MODEL,
         _CONTRAST,
-        Column("metric", "metric"),
-        Column("first", "first", help="the task that is subtracted"),
-        Column("second", "second"),
-        Column("difference", "difference", signed=True, help="second − first"),
-        Column(
-            "p", "p", digits=4, help="two-sided, paired bootstrap over images; not corrected for the number of rows"
-        ),
-        Column("items", "items", help="that both tasks have, and that count in the metric"),
+        Column("metric"),
+        Column("first", help="the task that is subtracted"),
+        Column("second"),
+        Column("difference", signed=True, help="second − first"),
+        Column("p", digits=4, help="two-sided, paired bootstrap over images; not corrected for the number of rows"),
+        Column("items", help="that both tasks have, and that count in the metric"),
     )
-    return Sheet("magic_contrast_sides", "The same with both sides and p-values", heads, tuple(rows), "Paired by item.")
+    return Sheet("magic_contrast_sides", "The same with both sides and p-values", heads, rows, "Paired by item.")
 
 
 def counts(entries: Sequence[Entry]) -> Sheet:
     """Return how many docs each convention touches."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for entry in entries:
         found = _found(entry)
         known = {key: value for key, value in found.counts.items() if key in COUNTS and isinstance(value, int)}
@@ -242,14 +236,12 @@ def counts(entries: Sequence[Entry]) -> Sheet:
                 "warnings": len(entry.warnings),
             }
         )
-    used = {key for row in rows for key, cell in row.items() if cell is not None}
-    heads = (_MODEL, _TASK, *(Column(key, words) for key, words in COUNTS.items() if key in used))
     heads = (
-        *heads,
+        _MODEL,
+        _TASK,
+        *(Column(key, words) for key, words in COUNTS.items()),
         Column("left_out", "items of the dataset that cannot be used"),
-        Column("warnings", "warnings", help="the details list them"),
+        Column("warnings", help="the details list them"),
     )
     note = "What is behind the numbers (docs/magic.md): which docs a convention decides, and what could not be judged."
-    return Sheet(
-        "magic_counts", "Counts behind the conventions", tuple(h for h in heads if h.key in used), tuple(rows), note
-    )
+    return Sheet("magic_counts", "Counts behind the conventions", used(heads, rows), rows, note)

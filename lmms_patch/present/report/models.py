@@ -10,7 +10,7 @@ from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
 from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, model_names, once
-from lmms_patch.present.sheets import Cell, Column, Sheet, used
+from lmms_patch.present.sheets import Column, Row, Sheet, used
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 
@@ -150,14 +150,14 @@ _MEANS = (
         index=True,
         help="mean over the same benchmarks, with its sign: benchmarks of both signs cancel",
     ),
-    Column("benchmarks", "benchmarks", help="that all ranked models have"),
+    Column("benchmarks", help="that all ranked models have"),
 )
 _HEADS = (
-    Column("model", "model"),
+    Column("model"),
     *_MEANS,
-    Column("rank", "rank", help="1: nearest 0"),
+    Column("rank", help="1: nearest 0"),
     Column("ranks", "rank, by intervals", help="the ranks that the intervals leave open"),
-    Column("group", "group", help="models of different groups have no benchmark in common"),
+    Column("group", help="models of different groups have no benchmark in common"),
     Column("n", "grid n"),
     Column("own", "mean |PCRI|, all its own", help="over every benchmark that this model has; do not compare these"),
     Column("own_benchmarks", "its benchmarks"),
@@ -168,26 +168,26 @@ _HOW = (
 )
 
 
-def _rows(standings: Sequence[Standing]) -> list[dict[str, Cell]]:
+def _rows(standings: Sequence[Standing]) -> list[Row]:
     known = once(one.group for one in standings)
     return [_row(one, known.index(one.group) + 1 if len(known) > 1 else None) for one in standings]
 
 
-def _row(one: Standing, group: int | None) -> dict[str, Cell]:
+def _row(one: Standing, group: int | None) -> Row:
     """Return a model's row: place, means over shared benchmarks, and over all of the model's benchmarks."""
     place = one.place
     span = (
         None if place is None else str(place.first) if place.first == place.last else f"{place.first} to {place.last}"
     )
     own = one.own if one.own.n != one.size.n else None
-    means: dict[str, Cell] = {"size": one.size, "signed": one.signed, "benchmarks": one.size.n}
+    means: Row = {"size": one.size, "signed": one.signed, "benchmarks": one.size.n}
     means |= {"own": own, "own_benchmarks": one.own.n if own else None}
     return {"group": group, "n": one.n, "rank": one.rank, "ranks": span, "model": one.model, **means}
 
 
 def ranking(points: Sequence[Point]) -> Sheet:
     """Return models by mean |PCRI|, at each grid."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     notes: list[tuple[str, str]] = []
     parts: dict[str, bool] = {}
     words = medium_of(points)
@@ -200,7 +200,7 @@ def ranking(points: Sequence[Point]) -> Sheet:
     index, said = basis(parts, words, points)
     name = "ranking_time" if words.instead else "ranking"
     note = f"{said}{_HOW.replace('PCRI', index)} {_by_grid(notes)}"
-    return Sheet(name, f"Models by |{index}|", _named(used(_HEADS, rows), words, index), tuple(rows), note)
+    return Sheet(name, f"Models by |{index}|", _named(used(_HEADS, rows), words, index), rows, note)
 
 
 def _by_grid(notes: Sequence[tuple[str, str]]) -> str:
@@ -221,7 +221,7 @@ def left_out(group: Group[str]) -> str:
 
 def by_type(points: Sequence[Point]) -> Sheet:
     """Return models by mean |PCRI| for each of the papers' task types."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     notes: list[str] = []
     parts: dict[str, bool] = {}
     for kind in types(points):
@@ -237,7 +237,7 @@ def by_type(points: Sequence[Point]) -> Sheet:
     index, said = basis(parts, OF_IMAGES, points)
     heads = _named(used((Column("type", "task type"), *_HEADS), rows), OF_IMAGES, index)
     note = " ".join(["Models without a benchmark of the type are not in it.", *once(notes)])
-    return Sheet("by_type", f"Models by task type, {index}", heads, tuple(rows), said + note)
+    return Sheet("by_type", f"Models by task type, {index}", heads, rows, said + note)
 
 
 # --- grids ----------------------------------------------------------------------------------------
@@ -288,14 +288,14 @@ def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
 
 def granularity(points: Sequence[Point]) -> Sheet:
     """Return 2x2 against 3x3 (PCRI paper, figure 7), by task type and over all."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     notes: list[str] = []
     parts: dict[str, bool] = {}
     for kind in ["", *(types(points) if len(types(points)) > 1 else [])]:
         name, changed = TYPES.get(kind, "all"), changes(points, kind)
         for one in changed:
             change = None if one.relative.value is None else 100 * one.relative.value
-            means: dict[str, Cell] = {
+            means: Row = {
                 "first": one.first,
                 "second": one.second,
                 "change": change,
@@ -316,7 +316,7 @@ def granularity(points: Sequence[Point]) -> Sheet:
         notes += [f"{name.capitalize()}: {left_out(group)}" for group in told]
     heads = (
         Column("type", "task type"),
-        Column("model", "model"),
+        Column("model"),
         Column("coarse", "coarse n"),
         Column("fine", "fine n"),
         Column("first", "mean PCRI, coarse", signed=True, index=True),
@@ -328,7 +328,7 @@ def granularity(points: Sequence[Point]) -> Sheet:
             digits=0,
             help="(fine - coarse) / |coarse|; the paper's 'relative drop' has the other sign",
         ),
-        Column("benchmarks", "benchmarks"),
+        Column("benchmarks"),
         Column("why", "why not"),
     )
     index, said = basis(parts, OF_IMAGES, points)
@@ -340,6 +340,6 @@ def granularity(points: Sequence[Point]) -> Sheet:
         "granularity",
         f"From coarse to fine cells, {index}",
         _named(used(heads, rows), OF_IMAGES, index),
-        tuple(rows),
+        rows,
         said + " ".join([note, *once(notes)]),
     )

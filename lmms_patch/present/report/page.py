@@ -112,7 +112,7 @@ def environment() -> jinja2.Environment:
         "numeric": markup.numeric,
         "shares_of": shapes.shares,
         "numbers_of": shapes.numbers,
-        "tst_notes": lambda details: [text_only.verdict(details).sentence, *text_only.copies(details)],
+        "tst_notes": lambda details: [text_only.shortcut(details).sentence, *text_only.copies(details)],
         "marks_of": shapes.marks,
         "said": reading,
     }

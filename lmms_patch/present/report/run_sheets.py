@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from lmms_patch.ask.kinds import Words
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.points import counted
-from lmms_patch.present.sheets import Cell, Column, Sheet, column_of, levels_in, used
+from lmms_patch.present.sheets import Cell, Column, Row, Sheet, column_of, levels_in, used
 from lmms_patch.runs import reading
 from lmms_patch.runs.need import Need
 from lmms_patch.runs.numbers import Necessity
@@ -51,9 +51,8 @@ _ON_SCALE = f", {SCALE}"
 _CHANCE = column_of("chance", "chance", _ON_SCALE)
 _INDEX_COLUMNS = (
     column_of("mpp{key}", "MPP", _ON_SCALE),
-    Column("index", "index", signed=True, index=True, help=_INDEX_HELP),
+    Column("index", signed=True, index=True, help=_INDEX_HELP),
     Column(
-        "band",
         "band",
         help="the bands (RCI paper, 3.2) that the interval reaches: of the luck-corrected index where luck is measured",
     ),
@@ -72,18 +71,17 @@ _INDEX_COLUMNS = (
     column_of("gap{key}", "FIP - MPP", _ON_SCALE),
 )
 _RUN_COLUMNS = (
-    Column("model", "model"),
-    Column("benchmark", "benchmark"),
-    Column("task", "task"),
+    Column("model"),
+    Column("benchmark"),
+    Column("task"),
     Column(
-        "kind",
         "kind",
         help="what was shown: full image and cells (rci, pcri), full clip and segments (trci), no image (blind), ...",
     ),
-    Column("metric", "metric"),
+    Column("metric"),
     Column("n", "grid n", help="n x n cells; of trci: n segments"),
-    Column("docs", "docs", help="docs that were scored"),
-    Column("excluded", "excluded", help="docs that MPP and index leave out at this grid"),
+    Column("docs", help="docs that were scored"),
+    Column("excluded", help="docs that MPP and index leave out at this grid"),
     Column("failed", "views failed", help="views without a score, of all views: the call or the scorer failed"),
     Column("empty", "empty answers", help="empty answers to the first view"),
     _CHANCE,
@@ -98,13 +96,12 @@ _RUN_COLUMNS = (
     Column("asked", "docs asked so", help="docs that were asked on another doc's image"),
     Column(
         "gate",
-        "gate",
         help="whether the full image beats chance, and a wrong image, by two standard errors; if not, there is no index",
     ),
-    Column("blind", "blind", help=f"the same model without image, {SCALE}"),
+    Column("blind", help=f"the same model without image, {SCALE}"),
     Column("tst", "TsT", help=f"a text-only model, cross-validated on the test set, {SCALE}"),
-    Column("warnings", "warnings", help="how many; the page lists them"),
-    Column("date", "date"),
+    Column("warnings", help="how many; the page lists them"),
+    Column("date"),
 )
 
 
@@ -120,7 +117,7 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
     sure = levels_in("In brackets: {} interval, from a bootstrap over docs, questions on one image together. ", cells)
     numbers = ((entry.index(n).measured, entry.words) for entry in entries for n in entry.grids)
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
-    return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), tuple(rows), note)
+    return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), rows, note)
 
 
 def above_one(numbers: Iterable[tuple[Estimate | None, Words]]) -> list[str]:
@@ -129,10 +126,10 @@ def above_one(numbers: Iterable[tuple[Estimate | None, Words]]) -> list[str]:
     return [f"{said[0].upper()}{said[1:]}" for said in dict.fromkeys(told) if said]
 
 
-def _rows(entry: Entry) -> list[dict[str, Cell]]:
+def _rows(entry: Entry) -> list[Row]:
     """Return the rows of a result, a row per grid; a single row for a result without grids."""
     measures, failures = entry.whole.measures, entry.failures
-    base: dict[str, Cell] = {
+    base: Row = {
         **_named(entry),
         "kind": entry.kind.name,
         "metric": entry.result.metric,
@@ -156,14 +153,14 @@ def _rows(entry: Entry) -> list[dict[str, Cell]]:
     ] or [base]
 
 
-def _of_image(part: Part) -> dict[str, Cell]:
+def _of_image(part: Part) -> Row:
     """Return what was answered on wrong images; empty where nothing was asked so."""
     looks = part.analysis.gate.looks if part.analysis else ()
     of_wrong = (one for one in looks if one.against == "wrong images")
     return next(({"wrong": one.other, "looks": mended(one.difference), "asked": one.docs} for one in of_wrong), {})
 
 
-def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
+def _of_grid(entry: Entry, part: Part, n: int) -> Row:
     """Return the numbers of some docs of a result at a grid."""
     at, full = entry.index(n, part), part.measures.get("fip")
     return {
@@ -177,7 +174,7 @@ def _of_grid(entry: Entry, part: Part, n: int) -> dict[str, Cell]:
     }
 
 
-def _named(entry: Entry) -> dict[str, Cell]:
+def _named(entry: Entry) -> Row:
     return {"model": entry.model, "benchmark": entry.base, "task": entry.result.label}
 
 
@@ -196,10 +193,10 @@ def _used(
 
 def _categories(entries: Sequence[Entry]) -> Sheet:
     """Return the table of all categories of all results."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for entry in entries:
         for name, part in entry.categories.items():
-            base: dict[str, Cell] = {
+            base: Row = {
                 **_named(entry),
                 "category": name,
                 "docs": part.docs,
@@ -212,14 +209,14 @@ def _categories(entries: Sequence[Entry]) -> Sheet:
                 rows.append(base)
     columns = (
         *_RUN_COLUMNS[:3],
-        Column("category", "category"),
+        Column("category"),
         *_some("n", "docs", "chance", "score"),
-        Column("majority", "majority", help="of a text-only cross-validation: the frequency baseline"),
+        Column("majority", help="of a text-only cross-validation: the frequency baseline"),
         *_INDEX_COLUMNS,
         *_some("gate"),
     )
     note = "Each category with its own chance, gate and interval. Many categories at once: one in twenty intervals misses by luck alone."
-    return Sheet("categories", "By category", _used(columns, rows, entries), tuple(rows), note)
+    return Sheet("categories", "By category", _used(columns, rows, entries), rows, note)
 
 
 NEED_WORDS: Mapping[Need, str] = {
@@ -249,28 +246,27 @@ def in_each(words: Iterable[Words], sentence: str) -> str:
 def _necessity(entries: Sequence[Entry]) -> Sheet:
     """Return what each doc needs: shares of the four classes, of each result and grid, and of each category."""
     media = [entry.words for entry in entries if maps_of(entry.whole)]
-    rows: list[dict[str, Cell]] = []
-    for entry in entries:
-        for name, part in ((None, entry.whole), *entry.categories.items()):
-            for found in maps_of(part):
-                rows.append(
-                    {
-                        **_named(entry),
-                        "category": name,
-                        "n": found.n,
-                        "docs": found.docs,
-                        **{need: mended(found.shares[need]) for need in NEED_WORDS},
-                        "checked": found.checked,
-                        **{f"docs {need}": found.counts[need] for need in NEED_WORDS},
-                        "luck": None if found.luck is None else mended(found.luck),
-                        "unscored": found.unscored or None,
-                    }
-                )
+    rows: list[Row] = [
+        {
+            **_named(entry),
+            "category": name,
+            "n": found.n,
+            "docs": found.docs,
+            **{need: mended(found.shares[need]) for need in NEED_WORDS},
+            "checked": found.checked,
+            **{f"docs {need}": found.counts[need] for need in NEED_WORDS},
+            "luck": None if found.luck is None else mended(found.luck),
+            "unscored": found.unscored or None,
+        }
+        for entry in entries
+        for name, part in ((None, entry.whole), *entry.categories.items())
+        for found in maps_of(part)
+    ]
     columns = (
         *_RUN_COLUMNS[:3],
-        Column("category", "category", help="empty: all docs"),
+        Column("category", help="empty: all docs"),
         *_some("n"),
-        Column("docs", "docs", help="that the shares are of"),
+        Column("docs", help="that the shares are of"),
         *(Column(need, in_each(media, need), help=in_each(media, words)) for need, words in NEED_WORDS.items()),
         Column("checked", "docs checked", help=in_each(media, "docs that were asked without their image")),
         *(
@@ -284,11 +280,11 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
                 media, "share of docs that a cell of a wrong image answers where the whole wrong image does not"
             ),
         ),
-        Column("unscored", "unscored", help="docs without a class: a view has no score"),
+        Column("unscored", help="docs without a class: a view has no score"),
     )
     sure = levels_in(" with {} intervals", (row[need] for row in rows for need in NEED_WORDS))
     note = f"Shares of the docs{sure}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
-    return Sheet("necessity", "What each question needs", _used(columns, rows), tuple(rows), note)
+    return Sheet("necessity", "What each question needs", _used(columns, rows), rows, note)
 
 
 def _excluded(entries: Sequence[Entry]) -> Sheet:
@@ -300,12 +296,12 @@ def _excluded(entries: Sequence[Entry]) -> Sheet:
         for reason, count in Counter(reasons).most_common()
         if count
     ]
-    columns = (*_RUN_COLUMNS[:3], Column("n", "grid n"), Column("reason", "why"), Column("docs", "docs"))
+    columns = (*_RUN_COLUMNS[:3], Column("n", "grid n"), Column("reason", "why"), Column("docs"))
     return Sheet(
         "excluded",
         "Docs that MPP and index leave out",
         columns,
-        tuple(rows),
+        rows,
         "They are scored on the full image, and counted there, unless that call failed.",
     )
 
@@ -321,7 +317,7 @@ def tst(entries: Sequence[Entry]) -> list[Sheet]:
 
 def _tst(entries: Sequence[Entry]) -> Sheet:
     """Return the table of text-only cross-validations."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for entry in entries:
         if not entry.kind.folds:
             continue
@@ -344,24 +340,24 @@ def _tst(entries: Sequence[Entry]) -> Sheet:
             }
         )
     columns = (
-        Column("benchmark", "benchmark"),
+        Column("benchmark"),
         Column("model", "diagnostic"),
-        Column("folds", "folds"),
+        Column("folds"),
         Column("grouping", "kept together", help="docs that stay in one fold: of one source, of one text, or none"),
-        Column("docs", "docs"),
+        Column("docs"),
         _CHANCE,
-        Column("majority", "majority", help=f"the most frequent training gold, {SCALE}"),
+        Column("majority", help=f"the most frequent training gold, {SCALE}"),
         Column("tst", "TsT", help=f"native score of held-out answers of a text-only model, {SCALE}"),
         Column("above", "above majority", signed=True, help="paired by doc"),
-        Column("p", "p", help="of TsT above majority, signs of whole sources flipped"),
+        Column("p", help="of TsT above majority, signs of whole sources flipped"),
         Column("over_chance", "over chance", signed=True, help="TsT less chance; the interval is TsT's"),
-        Column("leakage", "leakage", signed=True, help="random folds less folds by source"),
+        Column("leakage", signed=True, help="random folds less folds by source"),
         Column("zero_shot", "zero-shot", help="the language model before training"),
-        Column("delta", "delta", signed=True, help="what training on the test set adds"),
+        Column("delta", signed=True, help="what training on the test set adds"),
         Column("s", "s(x)", help="mean bias score of the docs, 0..1"),
     )
     note = "What the text alone gives away. Intervals: new items of the same sources, given the folds (docs/tst.md)."
-    return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), tuple(rows), note)
+    return Sheet("tst", "Can it be answered without looking?", _used(columns, rows), rows, note)
 
 
 def without_looking(entries: Sequence[Entry]) -> list[Entry]:
@@ -373,7 +369,7 @@ def without_looking(entries: Sequence[Entry]) -> list[Entry]:
 
 def _blind(entries: Sequence[Entry]) -> Sheet:
     """Return the table of each model's scores without and with the image."""
-    rows: list[dict[str, Cell]] = []
+    rows: list[Row] = []
     for entry in without_looking(entries):
         score = entry.whole.measures["score"]
         rows.append(
@@ -390,12 +386,12 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
             }
         )
     columns = (
-        Column("benchmark", "benchmark"),
-        Column("model", "model"),
-        Column("docs", "docs"),
+        Column("benchmark"),
+        Column("model"),
+        Column("docs"),
         _CHANCE,
         Column("tst", "TsT", help=f"the text-only model, {SCALE}"),
-        Column("blind", "blind", help=f"this model without image, {SCALE}"),
+        Column("blind", help=f"this model without image, {SCALE}"),
         Column("full", "full image", help=SCALE),
         Column(
             "gain",
@@ -405,4 +401,4 @@ def _blind(entries: Sequence[Entry]) -> Sheet:
         ),
     )
     note = f"{counted(len(rows), 'result')} with a blind run or a text-only cross-validation beside it."
-    return Sheet("blind", "With and without the image", _used(columns, rows), tuple(rows), note)
+    return Sheet("blind", "With and without the image", _used(columns, rows), rows, note)

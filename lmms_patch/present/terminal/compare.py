@@ -10,7 +10,7 @@ from lmms_patch.ask.kinds import ANY_INDEX, KINDS, RCI, TRCI, Kind, of_index
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
-from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, shown
+from lmms_patch.present.sheets import Cells, Column, Heads, Row, Sheet, or_na, shown, signed
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.runs.catalogue import keyed
@@ -19,9 +19,8 @@ from lmms_patch.text import clean
 NAMED = 10
 """Docs of one run alone that are named; the JSON file has all."""
 
-_HEADS = ("", "A", "B", Column("", "B - A", signed=True))
-_MORE = Column("", "would be found", digits=3)
-_SIGNED = Column("", "", signed=True)
+_HEADS = ("", "A", "B", Column("B - A", signed=True))
+_MORE = Column("would be found", digits=3)
 _MAGIC = (
     (
         ("magiscore_f1_macro",),
@@ -117,11 +116,11 @@ def _listed(comparison: Comparison, tasks: Sequence[Task], numbers: Callable[[Ta
 def _by(task: Task) -> str:
     """Return the primary numbers of both sides and their difference, in words."""
     number = task.numbers[0]
-    sides = " → ".join(shown(side) if side is not None else NOT_DEFINED for side in (number.first, number.second))
+    sides = " → ".join(shown(or_na(side)) for side in (number.first, number.second))
     name = task.metric if number.name in _SCORES else number.name
     where = _kind(task).where
     beside = "" if where in (RCI.where, TRCI.where) else f" {where}"
-    return f"{clean(name)}{beside} {sides}, B - A = {shown(number.difference, _SIGNED)}"
+    return f"{clean(name)}{beside} {sides}, B - A = {signed(number.difference)}"
 
 
 def _detectable(task: Task) -> str:
@@ -175,7 +174,7 @@ def _block(
     name = task.second if task.first == task.second else f"{task.first} (A) and {task.second} (B)"
     clusters = "" if task.clusters is None else f" in {task.clusters} clusters"
     corrected = any(number.tests > 1 for number in task.numbers)
-    heads: list[str | Column] = [
+    heads: Heads = [
         *_HEADS,
         *(["p"] if wide or not corrected else []),
         *(["p (Holm)"] if corrected else []),
@@ -190,11 +189,11 @@ def _block(
     return "\n".join([fold(about, most), sheets.table(heads, rows).to_text(most), *said])
 
 
-def _row(number: Change, words: Mapping[str, str], marks: Collection[str], corrected: bool, wide: bool) -> list[Cell]:
+def _row(number: Change, words: Mapping[str, str], marks: Collection[str], corrected: bool, wide: bool) -> Cells:
     """Return the row of a number: both sides, the difference, and p-values."""
     name = words.get(number.name, number.name)
     name = f"{name}, {reading.CONTRADICTED}" if number.name in marks else name
-    sides = (NOT_DEFINED if side is None else side for side in (number.first, number.second))
+    sides = map(or_na, (number.first, number.second))
     p = [reading.p_text(number.p)] * (wide or not corrected) + [reading.p_text(number.p_holm)] * corrected
     return [name, *sides, number.difference, *p, *([number.detectable] if wide else [])]
 
@@ -316,7 +315,7 @@ def _sentence(comparison: Comparison, task: Task, number: Change, more: str, whe
     what, estimate = number.name, number.difference
     if estimate.value is None:
         return f"{what}: no difference can be given: {_letters(estimate.reason or 'not defined')}."
-    value = shown(estimate, _SIGNED)
+    value = signed(estimate)
     if number.p is None or number.p_holm is None:
         return f"{what}: B - A = {value}; no test: {_letters(estimate.reason or 'no interval')}."
     after = f", {reading.p_text(number.p_holm)} after Holm's correction over {number.tests} {'tasks' if number.primary else 'numbers'}"
@@ -346,32 +345,31 @@ def _letters(line: str) -> str:
 def sheet(comparison: Comparison) -> Sheet:
     """Return all numbers of all tasks as a table with a row for each number."""
     columns = (
-        Column("task", "task", help="its name in B"),
-        Column("metric", "metric"),
-        Column("docs", "docs", help="compared: scored in both runs"),
-        Column("number", "number", help="docs/metrics.md"),
+        Column("task", help="its name in B"),
+        Column("metric"),
+        Column("docs", help="compared: scored in both runs"),
+        Column("number", help="docs/metrics.md"),
         Column("a", "A", help="over the compared docs, on the metric's own scale"),
         Column("b", "B", help="over the compared docs, on the metric's own scale"),
         Column(
             "difference", "B - A", signed=True, help=f"paired by doc, with its {100 * comparison.level:g} % interval"
         ),
-        Column("p", "p", digits=4, help="two-sided, paired clustered bootstrap"),
+        Column("p", digits=4, help="two-sided, paired clustered bootstrap"),
         Column(
-            "claim",
             "claim",
             help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together",
         ),
         Column("p_holm", "p (Holm)", digits=4, help="corrected by Holm's method, as the claim says"),
-        Column("detectable", "detectable", help="difference that would be found with 80 % power"),
-        Column("contradicted", "contradicted", help="which run's index the luck-corrected one contradicts, and how"),
+        Column("detectable", help="difference that would be found with 80 % power"),
+        Column("contradicted", help="which run's index the luck-corrected one contradicts, and how"),
         Column("only_a_right", "right in A only", help="docs; 0/1 scores of the first view"),
         Column("only_b_right", "right in B only", help="docs; 0/1 scores of the first view"),
         Column("p_mcnemar", "p (McNemar)", digits=4, help="exact; docs taken as independent"),
         Column("only_in_a", "docs only in A"),
         Column("only_in_b", "docs only in B"),
-        Column("unscored", "unscored", help="docs of both that one of them could not score"),
+        Column("unscored", help="docs of both that one of them could not score"),
     )
-    rows = tuple(_cells(task, number) for task in comparison.tasks for number in task.numbers)
+    rows = [_cells(task, number) for task in comparison.tasks for number in task.numbers]
     return Sheet("compare", _title(comparison), columns, rows, _foot(comparison))
 
 
@@ -382,7 +380,7 @@ def _title(comparison: Comparison) -> str:
     return f"A: {comparison.first.model}, B: {comparison.second.model}"
 
 
-def _cells(task: Task, number: Change) -> dict[str, Cell]:
+def _cells(task: Task, number: Change) -> Row:
     """Return a number's row in the table for files."""
     tested = task.mcnemar if number.name in _SCORES else task.tests.get(number.name)
     return {

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from lmms_patch.ask.kinds import of_index
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import Cell, Column, number
+from lmms_patch.present.sheets import Cell, Column, Heads, number
 from lmms_patch.present.terminal.folding import fold
+from lmms_patch.present.terminal.necessity import percent
 from lmms_patch.rci.ensemble import Ensemble, OneCell, OverModels
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -33,7 +34,7 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
         rows.append([f"{words.part} chosen by another model", ensemble.other, None])
     level = f"[{sheets.levels(cell for row in rows for cell in row) or '95 %'}]"
     names = _names(ensemble)
-    heads: list[str | Column] = ["model", *(Column("", f"{name} {level}", signed=True) for name in names)]
+    heads: Heads = ["model", *(Column(f"{name} {level}", signed=True) for name in names)]
     said = "\n".join(fold(line, width, "- ") for line in _sentences(ensemble, len(models), words.part))
     title = f"{ensemble.task} at {words.grid(ensemble.n)}, over {len(models)} models"
     return "\n\n".join(filter(None, [title, said, sheets.table(heads, rows).to_text(width)]))
@@ -58,12 +59,12 @@ def _docs(found: OneCell, models: int, part: str) -> list[str]:
     both = "both" if models == 2 else f"all {models}"
     if found.same.value is None:
         return [f"no doc was asked on every {part} by {both} models"]
-    out = [f"{_percent(found.same)} of {found.docs} docs are answered from the same {part} by {both} models"]
+    out = [f"{percent(found.same, ' %')} of {found.docs} docs are answered from the same {part} by {both} models"]
     if found.wrong is not None and found.wrong.value is not None:
         out[0] += (
-            f"; from the same {part} of a wrong {'clip' if part == 'segment' else 'image'}: {_percent(found.wrong)} of {found.wrong.n}"
+            f"; from the same {part} of a wrong {'clip' if part == 'segment' else 'image'}: {percent(found.wrong, ' %')} of {found.wrong.n}"
         )
-    out.append(f"{_percent(found.each)} are answered by each model from some {part}")
+    out.append(f"{percent(found.each, ' %')} are answered by each model from some {part}")
     named = list(found.cells)
     if named:
         more = f", and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
@@ -71,11 +72,6 @@ def _docs(found: OneCell, models: int, part: str) -> list[str]:
             f"the same {part} answers docs {', '.join(named[:_MOST_NAMED])}{more} (--json FILE has all, with the {part}s)"
         )
     return out
-
-
-def _percent(share: Estimate) -> str:
-    ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
-    return f"{100 * (share.value or 0.0):.0f} %{ends}"
 
 
 def _cell(one: Estimate) -> Cell:

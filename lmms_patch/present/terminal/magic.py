@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lmms_patch.compare.contrast import CONTRASTS
 from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, shown
+from lmms_patch.present.sheets import Cells, Column, Row, Sheet, or_na, signed
 from lmms_patch.runs import reading
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.unjudged import stored_bounds
@@ -42,7 +42,7 @@ def table(tasks: Sequence[Result], width: int | None = None) -> str:
     """
     numbers = [numbers_of(task) for task in tasks]
     names = [name for name in _ORDER if any(name in own for own in numbers)]
-    rows: list[list[Cell]] = [["docs", *(task.docs for task in tasks)]]
+    rows: list[Cells] = [["docs", *(task.docs for task in tasks)]]
     rows += [[name, *(own.get(name) for own in numbers)] for name in names]
     level = next((one.level for own in numbers for one in own.values()), 0.95)
     judges = sorted({str(judge) for task in tasks if (judge := task.magic and task.magic.judge)})
@@ -63,9 +63,8 @@ def contrast_table(one: Contrasted, width: int | None = None) -> str:
     """Return the table of a contrast, and what its first accuracy says."""
     rows = []
     for name, d in one.found.differences.items():
-        sides = (NOT_DEFINED if side is None else side for side in (d.first, d.second))
-        rows.append([name, *sides, d.estimate, reading.p_text(d.p)])
-    heads = ("metric", one.first, one.second, Column("", "difference", signed=True), "p")
+        rows.append([name, or_na(d.first), or_na(d.second), d.estimate, reading.p_text(d.p)])
+    heads = ("metric", one.first, one.second, Column("difference", signed=True), "p")
     head = f"{one.second} - {one.first}, {_WHAT[one.found.name]}: {one.found.items} items in both"
     return "\n".join(
         [head, sheets.table(heads, rows).to_text(width), *(f"mind: {line}" for line in one.minds), *sentence(one)]
@@ -81,7 +80,7 @@ def sentence(one: Contrasted) -> list[str]:
     value, low, high = difference.estimate.value, difference.estimate.low, difference.estimate.high
     if value is None or low is None or high is None:
         return [f"{name}: nothing can be said: {difference.estimate.reason or 'no interval'}."]
-    said = f"{shown(difference.estimate, Column('', '', signed=True))}, p {reading.p_text(difference.p)}"
+    said = f"{signed(difference.estimate)}, p {reading.p_text(difference.p)}"
     if low <= 0 <= high:
         return [f"No difference is shown in {name} {where}: {said}."]
     return [f"The model is {'more' if value > 0 else 'less'} often right {where} ({name}): {said}."]
@@ -90,20 +89,20 @@ def sentence(one: Contrasted) -> list[str]:
 def sheet(runs: MagicRuns) -> Sheet:
     """Return all numbers and contrasts, a row each."""
     columns = (
-        Column("model", "model"),
-        Column("task", "task", help="of a contrast: the second task - the first"),
-        Column("variant", "variant", help="of a contrast: its name"),
-        Column("metric", "metric", help="docs/magic.md"),
-        Column("value", "value", help="fraction; of a contrast the difference"),
-        Column("first", "first", help="of a contrast: the fraction of the first task"),
-        Column("second", "second", help="of a contrast: the fraction of the second task"),
-        Column("p", "p", digits=4, help="of a contrast: two-sided, paired clustered bootstrap"),
-        Column("docs", "docs", help="that count in the number"),
-        Column("judge", "judge"),
+        Column("model"),
+        Column("task", help="of a contrast: the second task - the first"),
+        Column("variant", help="of a contrast: its name"),
+        Column("metric", help="docs/magic.md"),
+        Column("value", help="fraction; of a contrast the difference"),
+        Column("first", help="of a contrast: the fraction of the first task"),
+        Column("second", help="of a contrast: the fraction of the second task"),
+        Column("p", digits=4, help="of a contrast: two-sided, paired clustered bootstrap"),
+        Column("docs", help="that count in the number"),
+        Column("judge"),
     )
-    rows: list[Mapping[str, Cell]] = []
+    rows: list[Row] = []
     for task in runs.tasks:
-        about: dict[str, Cell] = {
+        about: Row = {
             "model": task.model,
             "task": task.task,
             "variant": task.variant,
@@ -129,7 +128,7 @@ def sheet(runs: MagicRuns) -> Sheet:
                 }
             )
     return Sheet(
-        "magic", "MAGIC", columns, tuple(rows), "Intervals from a bootstrap over images; contrasts are paired by item."
+        "magic", "MAGIC", columns, rows, "Intervals from a bootstrap over images; contrasts are paired by item."
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lmms_patch.ask.kinds import Words, by_medium
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED, Cell
+from lmms_patch.present.sheets import NOT_DEFINED, Cells
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs.need import NEEDS
 from lmms_patch.runs.numbers import Necessity
@@ -42,7 +42,7 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
 
 def _table(words: Words, maps: Mapping[str, Necessity], width: int | None) -> str:
     """Return the table of the tasks of a medium."""
-    rows: list[list[Cell]] = [
+    rows: list[Cells] = [
         [name, *(percent(found.shares[need]) for need in NEEDS), f"{found.checked}/{found.docs}"]
         for name, found in maps.items()
     ]
@@ -55,8 +55,8 @@ def _table(words: Words, maps: Mapping[str, Necessity], width: int | None) -> st
     return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(heads, rows).to_text(width), *notes])
 
 
-def percent(share: Estimate) -> str:
-    """Return a share with its interval in whole percent.
+def percent(share: Estimate, unit: str = "") -> str:
+    """Return a share with its interval in whole percent, the unit behind the share.
 
     >>> percent(Estimate(0.244, None, 0.19, 0.31, 9, 9, 9)), percent(Estimate(1.0, None, None, None, 9, 9, 9))
     ('24 [19, 31]', '100')
@@ -64,4 +64,4 @@ def percent(share: Estimate) -> str:
     if share.value is None:
         return NOT_DEFINED
     ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
-    return f"{100 * share.value:.0f}{ends}"
+    return f"{100 * share.value:.0f}{unit}{ends}"

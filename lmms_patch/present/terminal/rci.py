@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from lmms_patch import text
 from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, RCI, REGIONS, Key, Kind, Words, by_medium, end, of_index
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet, number
+from lmms_patch.present.sheets import NOT_DEFINED, Cell, Cells, Column, Heads, Sheet, number, or_na
 from lmms_patch.present.terminal import necessity
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.rci.grids import ASSUMED
@@ -21,6 +21,7 @@ from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.numbers import EXTRA, Grid, Placed
 from lmms_patch.runs.run import Labelled, Result, read
+from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import CellShares
 
@@ -148,11 +149,11 @@ def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
         (f"{corrected} {_level(shown)}", indexed),
     )
     rows = [_row_of_grid(s, n, full) for s in shown for n in s.result.grids or (None,)]
-    heads = [Column("", title, signed=name in title) for title, there in columns if there]
+    heads = [Column(title, signed=name in title) for title, there in columns if there]
     return sheets.table(heads, [[cell for cell, (_, there) in zip(row, columns, strict=True) if there] for row in rows])
 
 
-def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> list[Cell]:
+def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> Cells:
     """Return all cells of a task's row at a grid; for a task without grids, grid cells are None."""
     result, grid = shown.result, None if n is None else _set(shown, n)
     raw, adj = (_index(shown, n), _adjusted(shown, n)) if n is not None and result.kind.index else (None, None)
@@ -197,7 +198,7 @@ def _name(kind: Kind) -> str:
 def _names_above(sheet: Sheet) -> str:
     """Return a table without its first column, whose names stand on separate lines above their rows."""
     first, *others = sheet.columns
-    head, rule, *lines = Sheet("", "", (Column("", "  "), *others), sheet.rows).to_text().splitlines()
+    head, rule, *lines = Sheet("", "", (Column("  "), *others), sheet.rows).to_text().splitlines()
     out = [head, rule]
     for place, (row, line) in enumerate(zip(sheet.rows, lines, strict=True)):
         name = row[first.key]
@@ -208,10 +209,6 @@ def _names_above(sheet: Sheet) -> str:
 def _level(shown: Sequence[Labelled]) -> str:
     """Return the level of the intervals as a table's head shows it, such as ``[95 %]``."""
     return f"[{100 * next((s.result.analysis.fip.level for s in shown if s.result.analysis), LEVEL):.3g} %]"
-
-
-def _or_na(cell: Cell) -> Cell:
-    return NOT_DEFINED if cell is None else cell
 
 
 def _label(shown: Labelled) -> Cell:
@@ -229,20 +226,13 @@ def _made(shown: Sequence[Labelled], columns: Columns) -> Sheet:
 
 def _measured(shown: Labelled, name: str) -> Cell:
     """Return a number with its interval."""
-    return _or_na(shown.result.measures.get(name))
+    return or_na(shown.result.measures.get(name))
 
 
 def _shown_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task without the whole image: the view in its place, and the score on that view."""
     swapped = [s for s in shown if s.result.kind.swapped]
-    columns: Columns = [
-        ("task", _label),
-        ("shown", _what),
-        ("metric", _metric),
-        ("docs", _docs),
-        ("chance", partial(_value, name="chance")),
-    ]
-    columns.append(("score", lambda s: _or_na(_fip(s))))
+    columns: Columns = [_ABOUT[0], ("shown", _what), *_ABOUT[1:], ("score", lambda s: or_na(_fip(s)))]
     for n in sorted({n for s in swapped for n in s.result.grids}):
         columns.append((f"best of {swapped[0].result.kind.cells(n)} cells", partial(_native, name=f"mpp{n}")))
     return _made(shown, columns)
@@ -257,15 +247,8 @@ def _what(shown: Labelled) -> Cell:
 def _curve_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task of one kind, with its scores along the curve."""
     kind = shown[0].result.kind
-    columns: Columns = [
-        ("task", _label),
-        ("metric", _metric),
-        ("docs", _docs),
-        ("chance", partial(_value, name="chance")),
-    ]
-    for n in sorted({n for s in shown for n in s.result.grids}):
-        columns.append((kind.words.size(n), partial(_at_point, n=n)))
-    return _made(shown, columns)
+    grids = sorted({n for s in shown for n in s.result.grids})
+    return _made(shown, [*_ABOUT, *((kind.words.size(n), partial(_at_point, n=n)) for n in grids)])
 
 
 def _at_point(shown: Labelled, n: int) -> Cell:
@@ -275,16 +258,16 @@ def _at_point(shown: Labelled, n: int) -> Cell:
 
 def _loss_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task and point, with what is lost against the full image over the same docs."""
-    heads: list[str | Column] = [
+    heads: Heads = [
         "task",
         "boxes hidden" if shown[0].result.kind.hides else "shown at",
         "docs",
         "chance",
         "full",
         f"score {_level(shown)}",
-        Column("", f"full - score {_level(shown)}", signed=True),
+        Column(f"full - score {_level(shown)}", signed=True),
     ]
-    rows: list[list[Cell]] = []
+    rows: list[Cells] = []
     for s in shown:
         kind, measures = s.result.kind, s.result.measures
         for key in _points(s):
@@ -299,8 +282,8 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
                     f"{docs}{f' ({left_out} left out)' * bool(left_out)}",
                     _value(s, "chance"),
                     full,
-                    _or_na(score),
-                    _or_na(drop),
+                    or_na(score),
+                    or_na(drop),
                 ]
             )
     return sheets.table(heads, rows)
@@ -310,7 +293,7 @@ def _hidden_table(shown: Sequence[Labelled]) -> Sheet:
     """Return the cost of hiding relevant beyond adversarial boxes, and how much each set hides, one row per task."""
     columns: Columns = [("task", _label), ("docs with both", _with_both)]
     columns.append(
-        (Column("", f"relevant drop - adversarial drop {_level(shown)}", signed=True), partial(_measured, name=EXTRA))
+        (Column(f"relevant drop - adversarial drop {_level(shown)}", signed=True), partial(_measured, name=EXTRA))
     )
     for key in REGIONS:
         columns.append((f"image hidden, {key}", partial(_share_hidden, key=key)))
@@ -338,12 +321,10 @@ def _order_table(shown: Sequence[Labelled]) -> Sheet:
         ("once", partial(_value, name="rotate_once")),
         ("mean", partial(_value, name="rotate_mean")),
         (f"every order {_level(shown)}", partial(_measured, name="rotate_every")),
-        (Column("", "once - every", signed=True), partial(_measured, name="rotate_lost")),
+        (Column("once - every", signed=True), partial(_measured, name="rotate_lost")),
         (
             "guesses",
-            lambda s: _or_na(
-                s.result.analysis.turned.guess if s.result.analysis and s.result.analysis.turned else None
-            ),
+            lambda s: or_na(s.result.analysis.turned.guess if s.result.analysis and s.result.analysis.turned else None),
         ),
     ]
     return _made(shown, columns)
@@ -365,26 +346,24 @@ def _place_table(shown: Sequence[Labelled]) -> Sheet:
     most = max((count for _, count, _ in found), default=0)
     heads = ["task", "options", "docs", *(f"gold at {chr(ord('A') + place)}" for place in range(most)), "p, if even"]
     # Docs differ in how many options they have: rows with fewer places are filled with empty cells.
-    rows: list[list[Cell]] = []
+    rows: list[Cells] = []
     for s, count, placed in found:
-        scores: list[Cell] = [_or_na(score.value) for score in placed.scores]
-        rows.append([s.label, count, placed.docs, *scores, *[None] * (most - count), _or_na(placed.p)])
+        scores: Cells = [or_na(score.value) for score in placed.scores]
+        rows.append([s.label, count, placed.docs, *scores, *[None] * (most - count), or_na(placed.p)])
     return sheets.table(heads, rows)
 
 
 def _region_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task and set of boxes."""
-    heads: list[str | Column] = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
-    heads += [
-        Column("", f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)
-    ]
+    heads: Heads = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
+    heads += [Column(f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
     heads += ["one box, on average"]
-    rows: list[list[Cell]] = []
+    rows: list[Cells] = []
     for s in shown:
         for key in REGIONS:
             grid = _set(s, key)
             docs = f"{grid.mpp.n}{f' ({grid.excluded} left out)' * bool(grid.excluded)}" if grid else NOT_DEFINED
-            fip, mpp = (_or_na(value) for value in ((grid.fip, grid.mpp.value) if grid else (None, None)))
+            fip, mpp = (or_na(value) for value in ((grid.fip, grid.mpp.value) if grid else (None, None)))
             rows.append(
                 [
                     s.label,
@@ -405,7 +384,7 @@ def _difference_table(shown: Sequence[Labelled]) -> Sheet:
     """Return the differences between relevant and adversarial boxes, one row per task."""
     columns: Columns = [("task", _label), ("relevant minus adversarial", _metric), ("docs with both", _with_both)]
     for name, title in (("best", "best boxes"), ("even", "best of equally many"), ("mean", "one box, on average")):
-        columns.append((Column("", title, signed=True), partial(_measured, name=f"regions_{name}")))
+        columns.append((Column(title, signed=True), partial(_measured, name=f"regions_{name}")))
     return _made(shown, columns)
 
 
@@ -414,13 +393,7 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
     grids = sorted({n for s in shown for n in s.result.indexed})
     kind = next((s.result.kind for s in shown if s.result.kind.index), RCI)
     hidden = sorted({n for s in shown for n in s.result.grids if s.result.kind.name == "occlude"})
-    columns: Columns = [
-        ("task", _label),
-        ("metric", _metric),
-        ("docs", _docs),
-        ("chance", partial(_value, name="chance")),
-        ("full (FIP)", _fip_text),
-    ]
+    columns: Columns = [*_ABOUT, ("full (FIP)", _fip_text)]
     for n in grids:
         columns.append(
             (
@@ -431,7 +404,7 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
     for n in grids:
         for which, cell in ((False, _index), (True, _adjusted)):
             title = f"{reading.name(str(kind.index), n, corrected=which)} {_level(shown)}"
-            columns.append((Column("", title, signed=True), partial(cell, key=n)))
+            columns.append((Column(title, signed=True), partial(cell, key=n)))
     for n in hidden:
         columns.append((f"drop_{n}", partial(_native, name=f"drop{n}")))
     for name, title in _with_a_title(shown).items():
@@ -501,7 +474,7 @@ def _native(shown: Labelled, name: str) -> Cell:
     Nothing where the task was not asked for it.
     """
     name = f"{shown.result.metric}_{name}"
-    return _or_na(shown.result.metrics[name]) if name in shown.result.metrics else None
+    return or_na(shown.result.metrics[name]) if name in shown.result.metrics else None
 
 
 def _index(shown: Labelled, key: Key) -> Cell:
@@ -530,7 +503,16 @@ def _refused(shown: Labelled) -> str:
 def _value(shown: Labelled, name: str) -> Cell:
     """Return a number without its interval."""
     found = shown.result.measures.get(name)
-    return NOT_DEFINED if found is None or found.value is None else found.value
+    return or_na(found and found.value)
+
+
+_ABOUT: Columns = [
+    ("task", _label),
+    ("metric", _metric),
+    ("docs", _docs),
+    ("chance", partial(_value, name="chance")),
+]
+"""The columns that tables of scores begin with."""
 
 
 def warnings(shown: Sequence[Labelled]) -> list[str]:
@@ -607,49 +589,59 @@ def gates(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return the scores that the full image had to beat in each task: chance plus margin, and the wrong-image score."""
     parts = []
     for words, some in by_medium(shown, _words):
-        heads: list[str | Column] = [
+        heads: Heads = [
             "task",
             "score",
             "needs",
             "gate",
             "wrong",
-            Column("", "score - wrong", signed=True),
+            Column("score - wrong", signed=True),
         ]
-        rows: list[list[Cell]] = []
+        rows: list[Cells] = []
         for s in some:
             gate = s.result.analysis.gate if s.result.analysis else None
-            looked = gate.looks[0] if gate and gate.looks else None
-            against = [looked.other, looked.difference] if looked else [None, None]
-            cells = [_fip(s), gate.threshold if gate else None, reading.gate_word(gate), *against]
-            rows.append([s.label, *map(_or_na, cells)])
+            cells = [_fip(s), gate.threshold if gate else None, reading.gate_word(gate), *_against(gate)[:2]]
+            rows.append([s.label, *map(or_na, cells)])
         title = f"What the score had to beat: chance and its margin (needs), and a wrong {words.medium}"
         parts.append("\n".join([fold(title, width), sheets.table(heads, rows).to_text(width)]))
     return "\n\n".join(parts)
 
 
+def _against(gate: Gate | None) -> Cells:
+    """Return the score without the right image, what the right image adds to it, and how many docs were asked so."""
+    looked = gate.looks[0] if gate and gate.looks else None
+    return [looked.other, looked.difference, looked.docs] if looked else [None] * 3
+
+
 def _chances(shown: Sequence[Labelled], words: Words) -> Sheet:
     """Return the chance floors of the tasks of one medium."""
     whole = all(s.result.kind.full for s in shown)
-    heads: list[str | Column] = ["task", "metric", *(["full (FIP)"] if whole else ["shown", "score"]), "needs", "gate"]
-    heads += [f"wrong {words.medium}", Column("", "full - wrong", signed=True), "docs asked"]
+    heads: Heads = ["task", "metric", *(["full (FIP)"] if whole else ["shown", "score"]), "needs", "gate"]
+    heads += [f"wrong {words.medium}", Column("full - wrong", signed=True), "docs asked"]
     heads += ["uniform", "constant", "by stratum", "other gold", "published rule", "ceiling"]
-    rows: list[list[Cell]] = []
+    rows: list[Cells] = []
     for s in shown:
-        named: list[Cell] = [s.label, s.result.metric, *([] if whole else [s.result.kind.shows]), _fip(s)]
+        named: Cells = [s.label, s.result.metric, *([] if whole else [s.result.kind.shows]), _fip(s)]
         if (analysis := s.result.analysis) is None:
-            rows.append([*named, NOT_DEFINED, reading.gate_word(None), *[NOT_DEFINED] * 9])
+            rows.append([*named, None, reading.gate_word(None), *[None] * 9])
             continue
         gate, chance = analysis.gate, analysis.chance
-        looked = gate.looks[0] if gate.looks else None
-        against: list[Cell] = [looked.other, looked.difference, looked.docs] if looked else [None, None, None]
         floors = [
             floor.value if (floor := chance.floors.get(name)) else None
             for name in ("uniform", "constant", "stratum", "other")
         ]
         rows.append(
-            [*named, gate.threshold, reading.gate_word(gate), *against, *floors, chance.published, analysis.ceiling]
+            [
+                *named,
+                gate.threshold,
+                reading.gate_word(gate),
+                *_against(gate),
+                *floors,
+                chance.published,
+                analysis.ceiling,
+            ]
         )
-    return sheets.table(heads, [[_or_na(cell) for cell in row] for row in rows])
+    return sheets.table(heads, [[or_na(cell) for cell in row] for row in rows])
 
 
 def cell_tables(shown: Sequence[Labelled]) -> str:
@@ -713,19 +705,17 @@ def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
 def _pooled_sheet(pooled: Sequence[Pooled], words: Words) -> Sheet:
     """Return the pooled numbers of one medium."""
     name = _name(pooled[0].asked)
-    heads: list[str | Column] = [
+    heads: Heads = [
         "group",
         "grid",
         "docs",
         "full (FIP)",
         f"best {words.part} (MPP)",
-        Column("", f"{name} [interval]", signed=True),
+        Column(f"{name} [interval]", signed=True),
     ]
-    rows: list[list[Cell]] = []
-    for p in pooled:
-        index = NOT_DEFINED if p.index.value is None else p.index
-        rows.append([p.group, words.size(p.n, "x"), p.index.n, number(p.fip), number(p.mpp), index])
-    return sheets.table(heads, rows)
+    return sheets.table(
+        heads, [[p.group, words.size(p.n, "x"), p.index.n, number(p.fip), number(p.mpp), p.index] for p in pooled]
+    )
 
 
 def averaged_table(
@@ -738,8 +728,8 @@ def averaged_table(
         runs: what they are averaged of; an index that must not be read as it stands in one of them is marked.
         width: characters in a line; None: any.
     """
-    heads: list[str | Column] = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
-    rows: list[list[Cell]] = []
+    heads: Heads = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
+    rows: list[Cells] = []
     for a in averaged:
         beside = _in_any(a.task, runs)
         for name, value in a.metrics.items():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lmms_patch.magic.score.stepsense import MOST_ANNOTATORS, Agreement, StepSense, StepSenses
-from lmms_patch.present.sheets import Cell, Column, Sheet
+from lmms_patch.present.sheets import Column, Row, Sheet
 from lmms_patch.runs import reading
 from lmms_patch.runs.unjudged import A_POINT
 from lmms_patch.stats.resample import Estimate
@@ -39,19 +39,17 @@ def sheet(senses: StepSenses) -> Sheet:
     """Return a row per source, per pair of annotators, and per judge and person."""
     level = senses.scores[0].micro.level
     columns = (
-        Column(
-            "source", "source", help="who labelled: people or a judge model; 'human and judge': how far these agree"
-        ),
-        Column("annotators", "annotators"),
-        Column("items", "items"),
-        Column("steps", "steps", help="labelled; of a pair: by both"),
+        Column("source", help="who labelled: people or a judge model; 'human and judge': how far these agree"),
+        Column("annotators"),
+        Column("items"),
+        Column("steps", help="labelled; of a pair: by both"),
         Column("micro", "StepSense (micro)", help="share of correct steps"),
-        Column("macro", "macro", help="mean over items of their share of correct steps"),
-        Column("disputed", "disputed", help="steps with both verdicts"),
+        Column("macro", help="mean over items of their share of correct steps"),
+        Column("disputed", help="steps with both verdicts"),
         Column("agreed", "equal labels", help="share of the steps that both labelled"),
         Column("kappa", "Cohen's kappa", help="-1 to 1; of all: over the label pairs of all pairs of annotators"),
     )
-    rows: list[Mapping[str, Cell]] = []
+    rows: list[Row] = []
     for one in senses.scores:
         rows.append(_score(one))
         rows += [_pair(one.source, pair) for pair in one.pairs] if len(one.pairs) > 1 else []
@@ -59,7 +57,7 @@ def sheet(senses: StepSenses) -> Sheet:
     note = (
         f"Fractions with {100 * level:g} % intervals from a bootstrap over {'images' if senses.clustered else 'items'}."
     )
-    return Sheet("stepsense", "StepSense", columns, tuple(rows), note)
+    return Sheet("stepsense", "StepSense", columns, rows, note)
 
 
 def _without_interval(shown: Sheet) -> list[str]:
@@ -82,7 +80,7 @@ def _without_interval(shown: Sheet) -> list[str]:
     ]
 
 
-def _score(one: StepSense) -> Mapping[str, Cell]:
+def _score(one: StepSense) -> Row:
     """Return the row of a source of labels: StepSense, and agreement where several annotators labelled the same steps."""
     together, micro, macro = one.agreement, one.micro, one.macro
     if one.bounds is not None:
@@ -106,7 +104,7 @@ def _bounded(one: Estimate, low: float, high: float) -> Estimate:
     return reading.noted(one, f"{low:.3f} to {high:.3f} with the unjudged") if high - low > A_POINT else one
 
 
-def _pair(source: str, pair: Agreement) -> Mapping[str, Cell]:
+def _pair(source: str, pair: Agreement) -> Row:
     """Return the row of two annotators who labelled the same steps."""
     return {
         "source": source,

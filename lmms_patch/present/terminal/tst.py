@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets, text_only
-from lmms_patch.present.sheets import Cell, Column, number
+from lmms_patch.present.sheets import Cell, Cells, Column, Heads, number
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.typed import known
@@ -30,7 +30,7 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
         width: characters in a line, for the columns that matter most; None: any, for all columns.
     """
     rows = [_row(result) for result in tested]
-    heads: list[str | Column] = ["task", "docs", "chance", "majority", _title(rows), "without copies"]
+    heads: Heads = ["task", "docs", "chance", "majority", _title(rows), "without copies"]
     if width is None:
         heads += [
             "metric",
@@ -40,7 +40,7 @@ def stress_table(tested: Sequence[Result], width: int | None = None) -> str:
             "p",
             "random folds",
             "zero-shot",
-            Column("", "delta", signed=True),
+            Column("delta", signed=True),
         ]
     return sheets.table(heads, [row[: len(heads)] for row in rows]).to_text(width)
 
@@ -65,7 +65,7 @@ def _told(result: Result) -> TstDetails:
     return found
 
 
-def _row(result: Result) -> list[Cell]:
+def _row(result: Result) -> Cells:
     """Return the row of a text-only cross-validation."""
     found = _told(result)
     head, random, together = found.by_grouping[found.headline], found.by_grouping.get("none"), text_only.together(found)
@@ -96,7 +96,7 @@ def categories(result: Result, most: int = 40) -> str:
     if not found:
         return ""
     largest = sorted(found, key=lambda name: -found[name].docs)[:most]
-    rows: list[list[Cell]] = []
+    rows: list[Cells] = []
     for name, c in found.items():
         if name in largest:
             score = Estimate(c.accuracy, None, c.low, c.high, c.docs, c.docs, 0)
@@ -113,14 +113,14 @@ def importances(result: Result, most: int = 12) -> str:
 
     Empty for a diagnostic without features.
     """
-    kinds: dict[str, list[list[Cell]]] = {}
+    kinds: dict[str, list[Cells]] = {}
     for row in known(_told(result).importance) or ():
         kinds.setdefault(row.kind, []).append([row.kind, row.feature, number(row.gain), row.permutation])
-    heads: list[str | Column] = [
+    heads: Heads = [
         f"{result.task}, features of",
         "feature",
         "share of gain",
-        Column("", "score lost when shuffled", signed=True),
+        Column("score lost when shuffled", signed=True),
     ]
     return sheets.table(heads, [row for rows in kinds.values() for row in rows[:most]]).to_text() if kinds else ""
 
@@ -128,15 +128,15 @@ def importances(result: Result, most: int = 12) -> str:
 def causes(result: Result, most: int = 15) -> str:
     """Return what the most exploitable questions ask about, and at the end what the least do (TsT paper, Table 10)."""
     found = known(_told(result).causes) or ()
-    heads: list[str | Column] = [
+    heads: Heads = [
         f"{result.task}: words",
         "category",
         "rank",
         "docs",
-        Column("", "s(x) above chance", signed=True),
+        Column("s(x) above chance", signed=True),
     ]
     heads += ["most frequent gold", "its share", "mean", "SD", "CV"]
-    rows: list[list[Cell]] = []
+    rows: list[Cells] = []
     for cause in (cause for i, cause in enumerate(found) if i < most or i >= len(found) - 5):
         spread = (None if value is None else f"{value:.4g}" for value in (cause.mean, cause.sd, cause.cv))
         golds = [clean(cause.gold, CELL), number(cause.gold_share), *spread]

@@ -336,7 +336,7 @@ def test_leakage_is_told_where_it_is_no_noise(leak, told):
 def test_verdicts_against_a_guess_and_a_constant(details, state, says):
     task = task_of(**details)
     assert notes(task) == [f"toy_tst5: {says}"]
-    assert text_only.verdict(task.tst).state == state
+    assert text_only.shortcut(task.tst).state == state
 
 
 def test_a_gain_that_needs_copies_is_told():
@@ -350,7 +350,7 @@ def test_a_gain_that_needs_copies_is_told():
         task = task_of(
             texts=texts, headline=name, by_grouping={name: beyond, "text": grouped(0.4, estimate(0.1, low, 0.3))}
         )
-        found = text_only.verdict(task.tst)
+        found = text_only.shortcut(task.tst)
         assert found.state == state
         assert (only in found.sentence) is (low < 0)
 
@@ -360,14 +360,14 @@ def test_with_many_categories_shuffled_golds_are_the_null():
     null = {"own": 0.4, "shuffled": [0.22, 0.31], "p": 0.048}
     groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.05, -0.02, 0.12), 0.1, majority=0.36)}
     categories = {f"c{i}": NAMED for i in range(12)}
-    found = text_only.verdict(task_of(shuffled=null, by_grouping=groups, categories=categories).tst)
+    found = text_only.shortcut(task_of(shuffled=null, by_grouping=groups, categories=categories).tst)
     assert found.state == "learned"
     assert found.sentence == (
         "can in part be answered without looking: 0.410 [0.350, 0.470] where a guess gets 0.250 and the most frequent answer of each category 0.360; "
         "golds shuffled within the categories get 0.220 to 0.310 (p = 0.048)"
     )
     groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.3, 0.2, 0.4), 0.0005, majority=0.11)}
-    found = text_only.verdict(task_of(shuffled={**null, "p": 0.6}, by_grouping=groups, categories=categories).tst)
+    found = text_only.shortcut(task_of(shuffled={**null, "p": 0.6}, by_grouping=groups, categories=categories).tst)
     assert found.state == "not learned"
     assert found.sentence.startswith(
         "no text shortcut beyond what the category gives away: 0.410 [0.350, 0.470] where a guess gets 0.250"
