@@ -127,10 +127,10 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         for one in results
         if one.partial
     ]
-    notes += [f"{one.task} of {one.model}: {said}" for one in results for said in failures.told_of(one.result.analysis)]
+    held = {id(check.one): check.one for check in checks}.values()
+    notes += [f"{one.task} of {one.model}: {said}" for one in held for said in failures.told_of(one.result.analysis)]
     _check_primary(rules, checks)
     made = tuple(verdicts(checks, rules.primary))
-    # After the verdicts: comparing makes notes of its own.
     # After the verdicts: their comparisons add notes to the baseline.
     if before is not None:
         notes += [f"{before.older} older results in {before.path} left aside"] if before.older else []
