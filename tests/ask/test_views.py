@@ -60,7 +60,8 @@ def noise(mode: str, size: tuple[int, int] = (37, 29)) -> Image.Image:
 
 
 def palette(mode: str = "P", transparency: int | None = None) -> Image.Image:
-    image = Image.effect_noise((37, 29), 60).quantize(16)
+    noise = np.random.default_rng(0).integers(0, 256, (29, 37), np.uint8)
+    image = Image.fromarray(noise).quantize(16)
     if transparency is not None:
         image.info["transparency"] = transparency
     return image if mode == "P" else image.convert(mode)

@@ -16,6 +16,7 @@ from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.gate.judge import gate
 from lmms_patch.gate.outputs import to_json
 from lmms_patch.runs.logs import read_lines
+from lmms_patch.runs.numbers import NUMBERS
 from tests.gate.running import rules_file
 from tests.making.files import sealed
 from tests.making.runs import as_before, guess, unversioned, world_run, write_run
@@ -575,11 +576,14 @@ def without_necessity(data):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (older_with_narrower_intervals, "made.numbers is 0, but it holds what version 3 was the first to write"),
-        (older_by_one, "made.numbers is 1, but it holds what version 3 was the first to write"),
+        (
+            older_with_narrower_intervals,
+            f"made.numbers is 0, but it holds what version {NUMBERS} was the first to write",
+        ),
+        (older_by_one, f"made.numbers is 1, but it holds what version {NUMBERS} was the first to write"),
         (
             functools.partial(older_with_narrower_intervals, numbers=999),
-            "its numbers are of version 999; this version of lmms-patch computes version 3",
+            f"its numbers are of version 999; this version of lmms-patch computes version {NUMBERS}",
         ),
         (point_from_nowhere, "analysis.curve"),
         (without_necessity, "analysis.necessity"),

@@ -16,7 +16,7 @@ from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.numbers import NUMBERS
+from lmms_patch.runs.numbers import NUMBERS, Grid
 from lmms_patch.runs.record import Clip, Record
 from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
@@ -313,7 +313,7 @@ VERSIONED = (
         "analysis.asked",
         "analysis.necessity",
     ),
-    *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in ("full_pass", "adj.tests")),
+    *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in (*Grid.LATE, "adj.tests")),
     *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
 )
 """What no file had before the numbers had a version."""
