@@ -649,7 +649,7 @@ def verdict_of(items: Sequence[Item], seeds: Sequence[int] = SEEDS) -> tuple[str
 
     p_beyond_kinds(found[kept.name], cluster_of(items), has_many_categories(items), shuffled)
     details = details_of(items, found, kept.name, unusable=why, **null)
-    return text_only.verdict(convert(details, TstDetails)).state, found[kept.name].accuracy
+    return text_only.shortcut(convert(details, TstDetails)).state, found[kept.name].accuracy
 
 
 def meaningless(sets: Sets, seeds: int = 50, docs: int = 600) -> list[str]:
