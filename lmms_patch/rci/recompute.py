@@ -384,7 +384,8 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     known = {
         m for view in failures.different(view for record in run.records for view in record.views) for m in view.items
     }
-    if run.records and metric not in known:
+    # Where every call failed, no metric is in the log: the run's own metric then has no scores, and is not unknown.
+    if run.records and metric not in known and (known or changes.metric):
         raise RecordError(
             f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}"
         )
