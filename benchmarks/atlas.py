@@ -164,7 +164,8 @@ def table(plan: Plan, rows: Sequence[dict[str, object]]) -> str:
     A model is called as the plan does, which is its folder.
     """
     of = {(row["model"], row["base"], row["kind"], row["measure"]): row for row in rows}
-    names = list(dict.fromkeys(str(row["model"]) for row in rows))
+    named = {row["model"] for row in rows}
+    names = [model.name for model in plan.models if model.name in named]
     lines = [
         "| benchmark | model | docs | " + " | ".join(COLUMNS.values()) + " |",
         "|---|---|---|" + "---|" * len(COLUMNS),
@@ -183,7 +184,7 @@ def _cell(row: dict[str, object] | None) -> str:
         return "not asked"
     value, low, high = (row[name] for name in ("value", "low", "high"))
     if not isinstance(value, float):
-        return re.split(r"[:;,]", str(row["reason"] or "not defined"))[0]
+        return re.split(r"[:;,(]", str(row["reason"] or "not defined"))[0].strip()
     return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if isinstance(low, float) and isinstance(high, float) else "")
 
 

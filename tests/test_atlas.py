@@ -107,7 +107,7 @@ def test_the_score_of_local_docs(said, gold, score, monkeypatch):
     assert utils.process_results({"answer": gold}, [said]) == {"acc": score}
 
 
-@pytest.mark.skipif(not DEEP, reason="two adapters take half a minute to start; make test-deep has this test")
+@pytest.mark.skipif(not DEEP, reason="two adapters take ten seconds to start; make test-deep has this test")
 @pytest.mark.parametrize("name", here.TINY)
 def test_a_tiny_model_of_random_weights_answers_by_its_own_adapter(name, tmp_path):
     from lmms_eval.models import get_model
