@@ -12,6 +12,8 @@ and ``OUTPUT/board``. benchmarks/README.md says what was run so far, and on what
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +26,7 @@ import pyarrow.parquet as pq
 
 from benchmarks import parse
 from lmms_patch.app import api
-from lmms_patch.errors import PatchError
+from lmms_patch.errors import OptionError, PatchError
 
 KINDS = ("rci3_quick", "blind", "caption")
 COLUMNS = {
@@ -39,19 +41,25 @@ TINY = "models: [{name: mosaic, model: mosaic_vlm}]\nbenchmarks: [mosaic_local]\
 
 
 class Model(msgspec.Struct, forbid_unknown_fields=True):
-    """A model as lmms-eval's command line names it."""
+    """A model as lmms-eval's command line names it; its ``limit`` stands in place of the plan's."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[\w.-]+$")]
     model: str
     args: str = ""
+    limit: int | None = None
 
 
 class Plan(msgspec.Struct, forbid_unknown_fields=True):
-    """The models and benchmarks of the table. With ``limit``, only the first docs of each benchmark are asked, for a trial."""
+    """The models and benchmarks of the table.
+
+    With ``limit``, only the first docs of each benchmark are asked, for a trial. ``plugin`` is a package with ``models``
+    and ``tasks`` of your own, as lmms-eval takes it (``LMMS_EVAL_PLUGINS``).
+    """
 
     models: list[Model]
     benchmarks: list[str]
     limit: int | None = None
+    plugin: str | None = None
 
 
 def main() -> int:
@@ -85,7 +93,7 @@ def costs(plan: Plan) -> str:
     """
     lines = []
     for benchmark in plan.benchmarks:
-        for entry in api.tasks(benchmark, "rci3").entries:
+        for entry in api.tasks(benchmark, "rci3", include_path=_tasks(plan)).entries:
             docs = min(entry.docs or 0, plan.limit or sys.maxsize)
             lines.append(f"{entry.name}: {docs:,} docs, at most {14 * docs:,} requests a model, and wrong images")
     return "\n".join(lines)
@@ -98,14 +106,34 @@ def asked(model: Model, plan: Plan, output: Path) -> bool:
     if not _done(folder, tasks):
         command = ["lmms-eval", "--model", model.model, "--tasks", ",".join(tasks), "--output_path", str(folder)]
         command += ["--log_samples", *(["--model_args", model.args] if model.args else [])]
-        command += ["--limit", str(plan.limit)] if plan.limit else []
+        limit = model.limit or plan.limit
+        command += ["--limit", str(limit)] if limit else []
+        more = {}
+        if plan.plugin and (own := _tasks(plan)):
+            # lmms-eval 0.7.3 adds the tasks of a plugin after it has listed the tasks: without this it finds none of them.
+            command += ["--include_path", own]
+            # A script's process finds packages beside the script, not those of the checkout.
+            places = [str(Path(own).parents[len(plan.plugin.split("."))]), os.environ.get("PYTHONPATH", "")]
+            more = {"LMMS_EVAL_PLUGINS": plan.plugin, "PYTHONPATH": os.pathsep.join(filter(None, places))}
         print(" ".join(command), flush=True)
         # The lmms-eval beside this Python: the folder of a virtual environment need not be on PATH.
         program = Path(sys.executable).with_name(command[0])
-        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [program, *command[1:]], capture_output=True, text=True, check=False, env={**os.environ, **more}
+        )
         if done.returncode:
             print("\n".join(done.stderr.splitlines()[-5:]))
     return _done(folder, tasks)
+
+
+def _tasks(plan: Plan) -> str | None:
+    """Return the folder of the plugin's tasks."""
+    if plan.plugin is None:
+        return None
+    try:
+        return str(Path(str(importlib.import_module(f"{plan.plugin}.tasks").__file__)).parent)
+    except ImportError as error:
+        raise OptionError(f"plugin: {error}") from error
 
 
 def _done(folder: Path, tasks: Sequence[str]) -> bool:
@@ -136,7 +164,8 @@ def table(plan: Plan, rows: Sequence[dict[str, object]]) -> str:
     A model is called as the plan does, which is its folder.
     """
     of = {(row["model"], row["base"], row["kind"], row["measure"]): row for row in rows}
-    names = list(dict.fromkeys(str(row["model"]) for row in rows))
+    named = {row["model"] for row in rows}
+    names = [model.name for model in plan.models if model.name in named]
     lines = [
         "| benchmark | model | docs | " + " | ".join(COLUMNS.values()) + " |",
         "|---|---|---|" + "---|" * len(COLUMNS),
@@ -155,7 +184,7 @@ def _cell(row: dict[str, object] | None) -> str:
         return "not asked"
     value, low, high = (row[name] for name in ("value", "low", "high"))
     if not isinstance(value, float):
-        return re.split(r"[:;,]", str(row["reason"] or "not defined"))[0]
+        return re.split(r"[:;,(]", str(row["reason"] or "not defined"))[0].strip()
     return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if isinstance(low, float) and isinstance(high, float) else "")
 
 

@@ -384,15 +384,14 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     known = {
         m for view in failures.different(view for record in run.records for view in record.views) for m in view.items
     }
-    if run.records and metric not in known:
-        raise RecordError(
-            f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known)) or 'none (nothing was scored)'}"
-        )
+    # Where every call failed the log knows no metric: a metric without scores is then no mistake.
+    if known and metric not in known:
+        raise RecordError(f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known))}")
     higher = run.result.better(metric)
     stored = run.result.details.get("settings") or {}
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
     # These settings were made for the run's metric, and mean nothing for another.
-    if changes.metric is not None and changes.metric != described["metric"]:
+    if changes.metric and changes.metric != described["metric"]:
         base = dataclasses.replace(
             base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False
         )
@@ -436,7 +435,7 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
     """Return the form of the aggregation: stored by the run, or else recognised from the run's numbers."""
     analysis = run.result.analysis
     # Only for the analysed metric did the run look for a form.
-    if analysis is not None and analysis.metric == table.metric:
+    if analysis and analysis.metric == table.metric:
         return forms.FORMS.get(analysis.form or "")
     checks = [(table.picked(table.full), fip_of(run.result, table))]
     for key in sets:

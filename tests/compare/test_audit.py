@@ -16,7 +16,7 @@ from lmms_patch.present.report.gather import gather
 from lmms_patch.runs import run as runs
 from tests.making.finished import finish
 from tests.making.recordings import record
-from tests.making.runs import guess, magic_doc, mc_run, world_run, write_magic, write_run
+from tests.making.runs import guess, magic_doc, mc_run, views_run, world_run, write_magic, write_run
 
 READERS = {
     "show": lambda folder, spare: api.show(folder),
@@ -34,10 +34,10 @@ def true(tmp_path_factory):
     return folder
 
 
-def edit(folder, change):
+def edit(folder, change, name="toy_rci2"):
     (path,) = folder.glob("*_results.json")
     data = json.loads(path.read_text())
-    change(data, data["results"]["toy_rci2"])
+    change(data, data["results"][name])
     path.write_text(json.dumps(data))
 
 
@@ -71,6 +71,20 @@ def test_every_reader_opens_a_true_run_and_refuses_an_edited_one(true, tmp_path,
             READERS[reader](folder, true / "two")
         assert "\n" not in str(caught.value)
         assert str(folder) in str(caught.value)
+
+
+def test_a_run_of_which_every_call_failed_is_opened_beside_others(true, tmp_path):
+    """An adapter that cannot answer without an image fails in every call of a blind task: the board of its runs is not lost."""
+    spec, records, made = views_run("blind", [0.5], n=60)
+    lost = [{**one, "views": [{"kind": "blind", "scores": {}, "items": {}, "failed": "no answer"}]} for one in records]
+    write_run(tmp_path / "failed", {"toy_blind": (spec, lost, made)}, aggregate=lambda items: None)
+    (result,) = runs.read(next((tmp_path / "failed").glob("*_results.json"))).results
+    assert (result.docs, result.failed, result.scored) == (60, 60, 0)
+    api.show(tmp_path / "failed")
+    store.update(store.Store(), store.find([tmp_path / "failed", true / "one"]), tmp_path)
+    edit(tmp_path / "failed", fip, "toy_blind")
+    with pytest.raises(RecordError, match="fip"):
+        api.show(tmp_path / "failed")
 
 
 def swap(folder):

@@ -1,0 +1,1 @@
+"""The tasks of the plugin; ``benchmarks/here.py`` writes the docs that they read."""
