@@ -203,8 +203,8 @@ def headline(judged: Judgement) -> str:
 
 
 def _listed(judged: Judgement) -> tuple[list[tuple[Verdict, str]], list[tuple[Verdict, str]]]:
-    """Return the failed or open verdicts and the passes, each with its fact; the headline's verdict with ""."""
-    every = [(one, fact(one, judged) if place else "") for place, one in enumerate(ordered(judged))]
+    """Return the failed or open verdicts and the passes, each with its fact; the headline's verdict, whose fact stands there, with its task."""
+    every = [(one, fact(one, judged) if place else line(one.task)) for place, one in enumerate(ordered(judged))]
     return [pair for pair in every if pair[0].call != "pass"], [pair for pair in every if pair[0].call == "pass"]
 
 

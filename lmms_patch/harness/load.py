@@ -88,6 +88,8 @@ def _what_to_do(name: str, cause: BaseException | None) -> str:
     if any(word in kind for kind in kinds for word in ("Connect", "Timeout", "Offline")):
         offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
         return f"{'unset HF_HUB_OFFLINE' if offline else 'see that the hub can be reached'}, or set HF_HOME to a cache that has it"
+    if any("Token" in kind or "Gated" in kind for kind in kinds):
+        return "type: hf auth login"
     if isinstance(cause, OSError):
         return "see that it is there, and that you may read it"
     return f"type 'lmms-eval --tasks {name} ...' to see where"

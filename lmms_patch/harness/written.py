@@ -187,17 +187,15 @@ def _small(results: Sequence[Result], took: float | None) -> str:
     wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
     wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
     what = reading.name(known[0][0], corrected=False) if halves else "a score"
-    told = f"a trial of {docs} docs: the pipeline works, and most numbers will change. For {what} ± {NEAR} "
     there = max((counted.original for one in results if (counted := one.run.counted(one.task))), default=0)
+    ask, more = f"for {what} ± {NEAR} ask about {wanted:,.0f} docs of each task", ""
     if 0 < there < wanted:
-        told += f"about {wanted:,.0f} docs of each task would be needed: ask all {there:,}"
+        ask, more = f"ask all {there:,} docs of each task", f" ({what} ± {NEAR} would take about {wanted:,.0f})"
         wanted = there
-    else:
-        told += f"ask about {wanted:,.0f} docs of each task"
-    if took is None:
-        return told
-    minutes = took * wanted * len(results) / sum(one.docs for one in results) / 60
-    return f"{told}, about {max(1, minutes):,.0f} minute{'s' * (minutes >= 1.5)} at this speed"
+    if took is not None:
+        minutes = took * wanted * len(results) / sum(one.docs for one in results) / 60
+        ask += f", about {max(1, minutes):,.0f} minute{'s' * (minutes >= 1.5)} at this speed"
+    return f"a trial of {docs} docs: the pipeline works, and most numbers will change; {ask}{more}"
 
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:

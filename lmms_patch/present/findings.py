@@ -175,7 +175,7 @@ _RULES = {
     "lines": _Rule("whole", "part of what seemed to need the whole image only fell on a line between cells in {}"),
     "mislead": _Rule(
         "whole",
-        "single cells mislead in {}: on a cell alone the model is right less often than by guessing on a wrong image",
+        "more than one cell is needed for {}, and a single cell misleads: on it the model is right less often than by guessing on a wrong image",
     ),
     "cell": _Rule("cell", "one cell is enough for {}"),
     "even": _Rule("cell", f"one cell does as well as the whole image, within {EVEN:.2f}, in {{}}"),

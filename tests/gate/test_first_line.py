@@ -237,7 +237,7 @@ def test_counts_then_what_failed_then_the_rest_folded():
     assert outputs.text(made) == (
         "FAIL gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02), and 1 more\n"
         "of 3 verdicts 2 fail, 1 pass (exit status 1)\n\n"
-        "fail: the score does not drop\n  fip drop <= 0, margin 0.02; the primary number; paired over 398 docs\n"
+        "fail: the score does not drop\n  gqa_rci3\n  fip drop <= 0, margin 0.02; the primary number; paired over 398 docs\n"
         f"fail: it needs the image\n  {fact}\n  rci3 >= 0.1\n\n"
         "1 pass; --all lists what passed"
     )

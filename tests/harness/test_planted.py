@@ -236,8 +236,11 @@ def test_the_last_screen_says_what_was_found_and_what_to_type(live):
     assert set(rows) == {f"- mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind")}
     assert max(map(rows.count, rows)) <= 6
     found = " ".join(screen.split())
-    assert f"a trial of {DOCS} docs: the pipeline works, and most numbers will change. For " in found
-    assert re.search(r"docs of each task would be needed: ask all 120, about \d+ minute", found)
+    assert (
+        f"a trial of {DOCS} docs: the pipeline works, and most numbers will change; ask all 120 docs of each task, about "
+        in found
+    )
+    assert re.search(r"at this speed \(RCI ± 0.05 would take about [\d,]+\)", found)
     assert f"next: lmms-patch show {live} lmms-patch report {live} lmms-patch explore {live}" in found
 
 
@@ -296,7 +299,7 @@ def test_show_prints_the_table(planted, capsys):
     told = " ".join(capsys.readouterr().out.split())
     assert "mosaic_count_rci" in told
     assert "1.00, cells mislead" in told
-    assert "single cells mislead in mosaic_count (" in told
+    assert "more than one cell is needed for mosaic_count (" in told
     for family in ("same", "sum"):
         assert (
             f"mosaic_{family} (luck-corrected RCI_3 +1.00"

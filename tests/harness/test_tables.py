@@ -115,7 +115,7 @@ def test_the_harness_prints_few_more_rows_of_a_wrapped_task(finished):
 def test_below_the_table_stands_what_was_found_and_what_to_type(finished):
     *_, below = finished[2].rpartition("|\n")
     lines = below.strip().splitlines()
-    assert lines[0].startswith("- a trial of 5 docs: the pipeline works, and most numbers will change.")
+    assert lines[0].startswith("- a trial of 5 docs: the pipeline works, and most numbers will change;")
     assert sum(line.startswith("- ") for line in lines) >= 2
     assert lines[-3:] == [
         "next: lmms-patch show 'my runs'",

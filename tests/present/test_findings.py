@@ -54,7 +54,7 @@ SITUATIONS = {
     "above 1: a cell does worse than a wrong image": (
         [indexed("a", (3, 1.2, 1.05, 1.4), mpp=0.0)],
         [
-            "Single cells mislead in a (acc 0.800 on the full image, 0.000 with each doc's best cell): on a cell alone the model is right less often than by guessing on a wrong image."
+            "More than one cell is needed for a (acc 0.800 on the full image, 0.000 with each doc's best cell), and a single cell misleads: on it the model is right less often than by guessing on a wrong image."
         ],
     ),
     "two grids that agree: the finer one is shown": (

@@ -60,8 +60,10 @@ def assert_in_time(said):
 def test_the_findings_are_sentences_about_clips(run):
     told = [one.text for one in api.show(run).findings]
     assert told[0].startswith("The whole clip is needed for film (luck-corrected TRCI +1.00, 95 % interval [")
-    assert "; single segments mislead in trick (acc 0." in told[0]
-    assert told[0].endswith("): on a segment alone the model is right less often than by guessing on a wrong clip.")
+    assert "; more than one segment is needed for trick (acc 0." in told[0]
+    assert told[0].endswith(
+        "), and a single segment misleads: on it the model is right less often than by guessing on a wrong clip."
+    )
     assert told[1].startswith("No clip is needed for radio (acc 0.")
     assert told[1].endswith(" with wrong clips; the right clip adds 0.038 at most).")
     assert told[2].startswith(

@@ -118,7 +118,7 @@ def lines(catalogue: api.Catalogue) -> list[str]:
         out.append(
             f"No price for {named}: the data is not on this machine. A run with --limit 20 fetches it; then ask again."
         )
-    out += [*_in_time(catalogue), *_measured(catalogue.cost)]
+    out += [*_in_time(catalogue), *(_measured(catalogue.cost) if any(e.docs for e in catalogue.entries) else [])]
     spec = parse(f"x_{catalogue.kind}")
     if spec is not None and spec.options.quick:
         each = f"at most {catalogue.asked}x"

@@ -307,7 +307,7 @@ def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
     assert one.result.metrics["rci3_adj_low"] > 1
     assert cells_of(one)[1] == "1.00, cells mislead"
     (said,) = told(worlds["misled"])
-    assert said.startswith("Single cells mislead in toy")
+    assert said.startswith("More than one cell is needed for toy")
 
 
 def test_an_earlier_run_says_what_it_lacks(tmp_path):
