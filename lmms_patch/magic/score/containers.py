@@ -115,6 +115,8 @@ def written_out(text: str) -> str:
                 0 <= judged < len(cells) and _DENIED.match(cells[judged])
             ):
                 word = _IGNORED
+            if word == _IGNORED:
+                cells[place] = _NAMED_ROW.sub(r"\g<0>ignored ", cells[place])
             cells[place] = _CELL.sub(rf"\g<1>{word}s ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
             line = separator.join(cells)
         if head:

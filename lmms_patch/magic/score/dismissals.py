@@ -49,15 +49,24 @@ _HARDLY = (
 )
 _STILL_NEEDED = pattern(rf"{_HARDLY}|{words('impossible')}")
 """Words that turn a dismissal round: ``without R2 I could not tell``."""
-_NOT_AT_ALL = pattern(rf"{_HARDLY}(?:\s+\w+)?\s*$")
+_NOT_AT_ALL = pattern(rf"(?:{_HARDLY}|{_STARTS}{pieces('never')}(?![{LETTER}]))(?:[ ]+\w+){{0,2}}\s*$")
 """The same right before a verb: ``I cannot ignore R4``."""
+_AFTER_ALL = pattern(
+    rf"{pieces('never_behind')}|[\s*_`\"')]*\?"
+    rf"|[^.,;!?\n。]{{0,25}}[,;.—-]?\s*{words('yet')}\s+(?:\w+\s+)?(?!{words('joins', 'but')})(?:its|{words('they')})(?=\W+\w)"
+)
+"""What turns it round behind: "R4 seems irrelevant, but it", "Is R4 irrelevant?"."""
 _NOT = pattern(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$")
 _COMMA_NOT = pattern(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$")
 _BUT = pattern(rf"[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])")
-_PUT = pattern(
-    r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$",
+_GLOSS = (
+    rf"(?:(?:\s+(?!(?:{pieces('joins', 'but', 'verbs', 'yet')}|it|them|this|since|because)(?![{LETTER}]))[^\s.,;:!?(){{}}]+){{0,7}}?"
+    rf"(?:\s*[([]|\s+{pieces('within', 'too')}(?![{LETTER}])))?{_GLUE}$"
 )
-_ASIDE = pattern(r"[*_`\"')\]]*\s+(?:aside|out|off(?: the (?:list|table))?)\b")
+"""What stands between a verb and a box where the verb's object lies in the box: ``I ignore the old lamp in R4``."""
+_DROPS = pattern(rf"{_STARTS}{_filled('drops')}{_GLOSS}")
+_PUT = pattern(rf"{words('put')}{_GLOSS}")
+_ASIDE = pattern(rf"[*_`\"')\]]*\s+{pieces('aside')}(?![{LETTER}])")
 _STRUCK = pattern(
     r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}"
 )
@@ -78,6 +87,42 @@ _THEY = pattern(
     rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})"
     r"(?! (?:whether|if|how|that|to)\b)"
 )
+_IRRELEVANT = pattern(
+    rf"(?:^[^.!?;。\n{{}}]{{0,90}}?|[.!?;。…\n][\s*_`\"'-]*(?:(?:{pieces('they')}|{pieces('the')}\s+(?P<thing>\w+))(?![{LETTER}])[^.!?;。\n{{}}]{{0,60}}?)?){_STARTS}"
+    rf"(?P<said>{_filled('irrelevant')})"
+)
+_OWN = pattern(
+    rf"\w*[ \t\"'*_`>]*(?:[:=(\[{{]\s*)*[\"'*_`]*(?:(?:{pieces('verbs', 'the', 'signs', 'adjectives', 'ignored_kinds')}|{NOUN})(?![{LETTER}])\s*)*[\"'*_`(:]*\s*$"
+)
+"""What stands between a word that dismisses and the box behind that it dismisses: ``irrelevant is R4``."""
+_LABEL = pattern(
+    rf"^[\s\"'*_`|•-]*(?:\w+ )?{pieces('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=](?!.*{words('relevant', 'used')}\W{{0,3}}[:=])[^\]}}]*$"
+)
+_LISTED = pattern(
+    rf"(?!.*{words('relevant', 'used')})\s*(?:\([^()\n]{{1,60}}\),?|,?)\s*(?:(?:{pieces('joins')}|/|&)\s*(?:{pieces('the')}\s+(?:\w+\s+){{0,2}}{pieces('within')}\s+)?{_GLUE})?"
+)
+"""What stands between two boxes of which the same is said: ``R1 (a lamp) and the cup in R2``."""
+_ENDED = pattern(r"[\s*_`\"']*(?:[.,;:()\n]|$)")
+_SO_IS = pattern(
+    rf".*(?:{words('none', 'ignoring')}|\bso) (?:is|are|do|does|did|can|was|were|will)(?:\s+\w+){{0,4}}\s*"
+)
+_SAID = pattern(rf"(?<![{LETTER}]){pieces('said')}{_GLUE}$")
+_MAYBE = pattern(r"\s*(?:could|might|may|must|would|should) be\b")
+_BUT_ANOTHER = pattern(rf",\s*{pieces('but')}(?:\s*{words('within')})?{_GLUE}$")
+_EARLIER = pattern(rf"{words('earlier')}[^.!?\n]*$")
+_TURNED_TO = pattern(words("turned_to"))
+_DELIMITED = pattern(
+    r"\W*[.,;:!?)—]|\s*(?:seemed|looked|appeared|(?:was|were) (?:the|what|supposed)|above|earlier|before|because|since|as|for)\b"
+)
+_BACK = pattern(rf"{words('instead', 'instead_weak', 'wrong_start')}|{pieces('wrong')}")
+_SUBJECT = pattern(rf"(?:[.,;:!?…—。、]|[ ]-|{words('yet')})[^.,;:!?…—。、]{{0,14}}$")
+_NEITHER, _CAN_GO = pattern("neither|nor"), pattern(rf"\bbe {_filled('gone')}|\b{_filled('useless')}")
+_DOUBT = pattern(rf"{words('doubt')}{_GLUE}$")
+_OF_USE = pattern(rf"[^.,;:!?\n]{{0,40}}?{words('of_use', 'asked')}")
+"""What stands around a box that is said to be of no use: ``nothing in R4 helps``, ``I don't think R4 is relevant``."""
+_WHETHER = pattern(rf"{_STARTS}{pieces('whether', 'doubt')}(?![{LETTER}]){_GLUE}$")
+_SINGLE = pattern(rf"\s*{words('single')}")
+_ONLY = pattern(rf"\s*{words('verbs', 'shows')}?\s*{words('only')}")
 _CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
 _MARK = pattern(f"[{_CROSS}{_CHECK}]")
 _MARKED = pattern(rf"[ \t>|*•–\-\[(]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
@@ -103,7 +148,22 @@ _JUDGED = pattern(
 def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
     """Return for each group of a text whether the group is named only to be ruled out there."""
     struck = [match.span() for match in _STRUCK.finditer(text)]
-    return [_ruled_out(text, groups, place, struck) for place in range(len(groups))]
+    found = [_ruled_out(text, groups, place, struck) for place in range(len(groups))]
+    for place in range(len(groups) - 2, -1, -1):
+        this, following = groups[place], groups[place + 1]
+        between = text[this.end : following.start]
+        if found[place] != found[place + 1] and len(between) < _NEAR:
+            alike = _LISTED.fullmatch(between) and between.strip(" ,\n")
+            found[place] |= bool(
+                alike and not _SINGLE.match(text, following.end) and not _before(text, groups, place + 1)
+            )
+            goes_on = alike and _before(text, groups, place) and _ENDED.match(text, following.end)
+            found[place + 1] |= bool(found[place] and (goes_on or _SO_IS.fullmatch(between)))
+    last: dict[tuple[int, ...], bool] = {}
+    for place, group in enumerate(groups):
+        found[place] |= bool(last.get(group.numbers) and _ONLY.match(text, group.end))
+        last[group.numbers] = found[place]
+    return found
 
 
 def excepted(text: str, group: Group) -> bool:
@@ -138,43 +198,94 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[
         return True
     clause, rest = _clause_before(text, group), text[group.end : group.end + 2 * _NEAR]
     following = groups[place + 1] if place + 1 < len(groups) else None
-    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
+    near = min(following.start if following else len(text), group.end + _NEAR)
+    between = text[group.end : near]
     if _ITEM.match(clause) and _JUDGED.match(between):
         return True
     after = _STOP.split(rest[:_NEAR], maxsplit=1)[0]
     before = _BEFORE.search(clause)
-    if before and not _NOT_AT_ALL.search(clause[: before.start()]):
+    if before:
+        if _NOT_AT_ALL.search(clause[: before.start()]) or (_NEITHER.match(before[0]) and _CAN_GO.search(after)):
+            return False
         if before["apart"] and _all_dismissed(text, group, clause):
             return False
         return not (before["without"] and _STILL_NEEDED.search(clause + after))
     if _COMMA_NOT.search(clause) or _KIND.search(clause) or _KIND_OF.search(text[group.start : group.items[0].start]):
         return True
-    if denied := _NOT.search(clause):
-        return bool(_BUT.match(after)) or (
-            denied[0].rstrip().endswith(("not", "n't")) and not after.strip("*_`\"')] ,")
-        )
-    if _AFTER.match(rest) or (_PUT.search(clause) and _ASIDE.match(after)):
+    if _LABEL.search(clause) or _before(text, groups, place):
         return True
-    return _taken_back(clause, between, group, following) or _skipped(between) or _crossed(text, groups, place)
+    if denied := _NOT.search(clause):
+        return bool(_BUT.match(after) or (following and _BUT_ANOTHER.search(between))) or (
+            denied[0].rstrip().lower().endswith(("not", "n't")) and not after.strip("*_`\"')] ,")
+        )
+    said = _AFTER.match(rest)
+    if said:
+        return not (_AFTER_ALL.match(rest, said.end()) or _WHETHER.search(clause))
+    if _DOUBT.search(clause) and _OF_USE.match(between):
+        return True
+    return (
+        bool(_PUT.search(clause) and _ASIDE.match(after))
+        or _taken_back(clause, between, group, following)
+        or _mistaken(text, groups, place)
+        or (place > 0 and _mistaken(text, groups, place - 1))
+        or _skipped(clause, between, following is not None and near == following.start)
+        or _crossed(text, groups, place)
+    )
+
+
+def _before(text: str, groups: Sequence[Group], place: int) -> bool:
+    """Return whether the words before a group, behind the group before, dismiss what lies in it."""
+    clause = _clause_before(text, groups[place])
+    if place and (near := groups[place].start - groups[place - 1].end) < len(clause):
+        clause = "x" + clause[len(clause) - near :]
+    said = _DROPS.search(clause)
+    return bool(said and not _NOT_AT_ALL.search(clause[: said.start()]))
 
 
 def _taken_back(clause: str, between: str, group: Group, following: Group | None) -> bool:
     """Return whether a speaker replaces a named box by another box: "R1, no, R2", "I first thought R1, but R2"."""
-    if _THOUGHT.search(clause) and _TURNED.search(between):
+    single = _DELIMITED.match(between) or not _STOP.search(between)
+    if _THOUGHT.search(clause) and _TURNED.search(between) and (single or following is None):
         return True
     if following is None or following.numbers == group.numbers or following.start > group.end + _NEAR:
         return False
+    if _EARLIER.search(clause) and _TURNED_TO.search(between) and single:
+        return True
     instead = _INSTEAD.fullmatch(between)
     return bool(_WRONG.search(between) or (instead and (instead["clear"] or not instead["said"].strip(" *_`\"')"))))
 
 
-def _skipped(between: str) -> bool:
-    """Return whether the text between a group and the next one dismisses the group by a pronoun: "R3 is a lamp.
+def _mistaken(text: str, groups: Sequence[Group], place: int) -> bool:
+    """Return whether a box is looked at again and given up for another: "The cup is in R1. Wait, R1 is a jar, it is in R2"."""
+    if place + 2 >= len(groups):
+        return False
+    first, again, other = groups[place : place + 3]
+    between, clause = text[first.end : again.start], _clause_before(text, first)
+    return bool(
+        first.numbers == again.numbers != other.numbers
+        and other.start < again.end + _NEAR > again.start + len(between)
+        and (_SAID.search(clause) or _MAYBE.match(between))
+        and _SUBJECT.search(between)
+        and (_BACK.search(between) or (_EARLIER.search(clause) and _TURNED_TO.search(between)))
+    )
+
+
+def _skipped(clause: str, between: str, followed: bool) -> bool:
+    """Return whether the text between a group and the next one dismisses the group: "R3 is a lamp.
 
     I'll skip it".
     """
-    skip = _SKIP_IT.search(between) or _THEY.search(between)
-    return bool(skip and not _NOT_AT_ALL.search(between[: skip.start()]))
+    for said in (_SKIP_IT.search(between), _THEY.search(between), _IRRELEVANT.search(between)):
+        parts = said.groupdict() if said else {}
+        if (
+            said
+            and (parts.get("thing") or "") in clause + between[: said.start()]
+            and not _NOT_AT_ALL.search(between[: said.end() - len(parts.get("said", said[0]))])
+            and not _AFTER_ALL.match(between, said.end())
+            and not (followed and _OWN.match(between, said.end()))
+        ):
+            return True
+    return False
 
 
 def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
