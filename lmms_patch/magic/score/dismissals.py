@@ -145,8 +145,8 @@ _FORMS = [
 """What stands before and behind a box that is dismissed. Behind, 0 marks another box that is named, 1 the same box again."""
 _ONLY = pattern(rf"\s*{words('verbs', 'shows')}?\s*{words('only')}")
 _LISTED = pattern(
-    rf"(?!.*(?:{words('relevant', 'used')}|[{_CROSS}{_CHECK}]))\s*(?=\S)(?:\([^()\n]{{1,60}}\),?|,?)\s*"
-    rf"(?:(?:{pieces('joins')}|/|&)\s*(?:{pieces('the')}\s+(?:\w+\s+){{0,2}}{pieces('within')}\s+)?{_GLUE})?"
+    rf"(?!.*(?:{words('relevant', 'used')}|[{_CROSS}{_CHECK}]))\s*(?=\S)(?:\([^()\n]{{1,60}}\),?|\)?,?)\s*"
+    rf"(?:(?:{pieces('joins')}|/|&)\s*(?:{pieces('the')}\s+(?:\w+\s+){{0,2}}(?:{pieces('within')}\s+|\())?{_GLUE})?"
 )
 """What stands between two boxes of which the same is said: ``R1 (a lamp) and the cup in R2``."""
 _SO_IS = pattern(
@@ -174,7 +174,12 @@ def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
         for place, (this, after) in enumerate(itertools.pairwise(groups))
     ]
     for place, _, after, between in reversed(pairs):
-        if found[place + 1] > " " and _LISTED.fullmatch(*between) and not _SINGLE.match(text, after.end):
+        if (
+            found[place + 1] > " "
+            and not _STOP.search(found[place + 1])
+            and _LISTED.fullmatch(*between)
+            and not _SINGLE.match(text, after.end)
+        ):
             found[place] = found[place] or found[place + 1]
     last: dict[tuple[int, ...], str] = {}
     for place, this, after, between in pairs:

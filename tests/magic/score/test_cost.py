@@ -135,6 +135,10 @@ DISMISSED: list[Text] = [
     ("", "ignored_", "boxes: 1"),
     ("", "不是框4", ""),
     ("R1 ", "и ", "не важна"),
+    ("R1 ", "no ", "question"),
+    ("I ignore ", "the ", "lamp in R1"),
+    ("", "R1. No, ", ""),
+    ("", "R1 (a) and ", ""),
 ]
 HEADED: list[Text] = [
     ("", "Relevant: 1, ", ""),
