@@ -34,7 +34,7 @@ _KIND_OF = pattern(words("ignored_kinds"))
 _NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n\x00\x01]{1,40}?(?:,|(?=\s))"
 _AFTER = (
     rf"(?![\]}}\s]*,\s*[\"'][^\"':]{{0,30}}{pieces('ignored_kinds')})"
-    rf"[*_`\"')\]}}>]*(?:\s*\([^()\x00]*\))?(?:{_NAMED})?[,:]?\s*(?:(?:[-=]>?|[→⇒])\s*)?[(\[\"']?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
+    rf"[*_`\"')\]}}>]*(?:\s*\([^()\x00]*\))?(?:{_NAMED})?[,:]?\s*+(?:(?:[-=]>?|[→⇒])\s*+)?[(\[\"']?\s*+(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
     rf"{_filled('ignored')}"
 )
 _AFTER_IT = pattern(_AFTER)
@@ -56,7 +56,7 @@ _GLOSS = (
     rf"(?:\s*[([]|\s+{pieces('within', 'too')}(?![{LETTER}])))?{_GLUE}$"
 )
 """What stands between a verb and a box where the verb's object lies in the box: ``I ignore the old lamp in R4``."""
-_FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*){{0,4}}[*_`\"'(\[]*"
+_FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*+){{0,4}}[*_`\"'(\[]*"
 _BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
 _WRONG = (
     rf"(?:(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
@@ -79,7 +79,7 @@ _SINGLE_CLAUSE = (
     rf"(?!{_AFTER})(?:(?=[^.!?;\n。]*$)|(?=\W*[.,;:!?)—]|\s*(?:seemed|looked|appeared|(?:was|were) (?:the|what|supposed)|"
     r"above|earlier|before|because|since|as|for)\b))[\s\S]*?"
 )
-_SEPARATED = rf"[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])"
+_SEPARATED = rf"[\s,.;:!?…()*\"'—-]*+(?<![{LETTER}])"
 _BACK = rf"(?:{words('instead', 'instead_weak', 'wrong_start')}|{pieces('wrong')})"
 _GIVEN_UP = (
     rf"[^\x01]*?{_BACK}[^\x01]*(?:[.,;:!?…—。、]|[ ]-|{words('yet')})[^.,;:!?…—。、\x01]{{0,14}}\x01[^\x01]*\x00"
@@ -88,7 +88,7 @@ _GIVEN_UP = (
 _CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
 _KEPT = [
     (rf"{_STARTS}{_filled('without')}{_BEHIND}", rf"^{_STILL_NEEDED}"),
-    (rf"{_STILL_NEEDED}.*{_STARTS}{_filled('without')}{_BEHIND}", ""),
+    (rf"^{_STILL_NEEDED}.*{_STARTS}{_filled('without')}{_BEHIND}", ""),
     (rf"{_STARTS}{pieces('whether', 'doubt')}(?![{LETTER}]){_GLUE}$", rf"^{_AFTER}"),
     (rf"\b(?:neither|nor){_GLUE}$", rf"\bbe {_filled('gone')}|\b{_filled('useless')}"),
 ]
