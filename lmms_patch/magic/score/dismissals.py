@@ -19,8 +19,7 @@ _NEAR = 120
 
 def pattern(text: str) -> re.Pattern[str]:
     """Return a regular expression in small letters; a flag for letters of both cases would make it several times slower."""
-    parts = (re.sub(r"(?<!\\)(?<!\(\?)[^\W\d_]", lambda one: one[0].lower(), part) for part in text.split(LETTER))
-    return re.compile(LETTER.join(parts))
+    return re.compile(re.sub(r"(?<!\\)(?<!\(\?)[^\W\d_]", lambda one: one[0].lower(), text))
 
 
 def _filled(*entries: str) -> str:
@@ -32,15 +31,15 @@ def _filled(*entries: str) -> str:
 
 
 _GLUE = rf"\s*(?:(?:{pieces('the', 'adjectives', 'both')}|either|any of)\s*)*[*_`\"'(\[]*"
-_OF = r"(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?"
 _STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
-_BEHIND = rf"(?![{LETTER}])\s*{_OF}{_GLUE}$"
+_BEHIND = rf"(?![{LETTER}])\s*(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?{_GLUE}$"
 _APART = pattern(rf"{_STARTS}(?P<apart>{pieces('except')}){_BEHIND}")
 _KIND_OF = pattern(words("ignored_kinds"))
-_NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n\x00\x01]{1,40}?(?:,|(?=\s))"
 _AFTER = (
     rf"(?![\]}}\s]*,\s*[\"'][^\"':]{{0,30}}{pieces('ignored_kinds')})"
-    rf"[*_`\"')\]}}>]*(?:\s*\([^()\x00]*\))?(?:{_NAMED})?[,:]?\s*+(?:(?:[-=]>?|[→⇒])\s*+)?[(\[\"']?\s*+(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
+    rf"[*_`\"')\]}}>]*(?:\s*\([^()\x00]*\))?"
+    rf"(?:(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n\x00\x01]{{1,40}}?(?:,|(?=\s)))?"
+    rf"[,:]?\s*+(?:(?:[-=]>?|[→⇒])\s*+)?[(\[\"']?\s*+(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
     rf"{_filled('ignored')}"
 )
 _AFTER_IT = pattern(_AFTER)
@@ -63,7 +62,6 @@ _GLOSS = (
 )
 """What stands between a verb and a box where the verb's object lies in the box: ``I ignore the old lamp in R4``."""
 _FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*+){{0,4}}[*_`\"'(\[]*"
-_BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
 _WRONG = (
     rf"(?:(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
     rf"|(?:[.!?…。！？\n]|[ ]-)[\s\"'*_`()-]*(?:{pieces('instead_weak')}[\s,.!…]+)?{pieces('wrong_start')}(?![{LETTER}]))"
@@ -73,7 +71,7 @@ _IRRELEVANT = (
     rf"(?P<said>{_filled('irrelevant')})"
 )
 _THEY = (
-    rf"(?<![{LETTER}])(?P<said>{_filled('skip_it')}(?![{LETTER}])"
+    rf"(?<![{LETTER}])(?=[^\s\x00-\x03])(?P<said>{_filled('skip_it')}(?![{LETTER}])"
     rf"|(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})(?! (?:whether|if|how|that|to)\b))"
 )
 _OWN = pattern(
@@ -86,9 +84,9 @@ _SINGLE_CLAUSE = (
     r"above|earlier|before|because|since|as|for)\b))[\s\S]*?"
 )
 _SEPARATED = rf"[\s,.;:!?…()*\"'—-]*+(?<![{LETTER}])"
-_BACK = rf"(?:{words('instead', 'instead_weak', 'wrong_start')}|{pieces('wrong')})"
 _GIVEN_UP = (
-    rf"[^\x01]*?{_BACK}[^\x01]*(?:[.,;:!?…—。、]|[ ]-|{words('yet')})[^.,;:!?…—。、\x01]{{0,14}}\x01[^\x01]*\x00"
+    rf"[^\x01]*?(?:{words('instead', 'instead_weak', 'wrong_start')}|{pieces('wrong')})[^\x01]*(?:[.,;:!?…—。、]|[ ]-|{words('yet')})"
+    r"[^.,;:!?…—。、\x01]{0,14}\x01[^\x01]*\x00"
 )
 """A box is looked at again and given up: "The cup is in R1. Wait, R1 is a jar, it is in R2"."""
 _CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
@@ -103,41 +101,50 @@ _FORMS = [
     (pattern(head), pattern(tail))
     for head, tail in [
         *_KEPT,
-        (r"~~(?![\s~])[^~]*$|<(?:s|del|strike)>[^<>]*$|\\(?:sout|x?cancel|bcancel|st)\{[^{}]*$", ""),
         (
             r"^\s*(?:[-*•–]|\d+[.)]|\|)[^\n]{0,20}$",
             rf"^[^\n]*?[|,:;(—-][\s*_`]*(?:{words('denies', 'none')}[,;:\s]+)?"
             rf"(?:{_filled('useless', 'ignored')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')})[\s*_`.)|]*(?:\n|\x00|$)",
         ),
-        (rf"{_STARTS}{_filled('ignoring')}{_BEHIND}", ""),
-        (rf"{_STARTS}{_filled('without')}{_BEHIND}", ""),
-        (rf"^.*[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$", ""),
         (
-            rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=>]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$",
+            r"~~(?![\s~])[^~]*$|<(?:s|del|strike)>[^<>]*$|\\(?:sout|x?cancel|bcancel|st)\{[^{}]*$"
+            rf"|{_STARTS}{_filled('ignoring', 'without')}{_BEHIND}",
             "",
         ),
         (
-            rf"^[\s\"'*_`|•-]*(?:\w+ )?{pieces('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]"
-            rf"(?!.*{words('relevant', 'used')}\W{{0,3}}[:=])[^\]}}]*$",
+            r"^(?:[^\n]*\n)?[\s>|*•–\-\d.)\"'_`(\[#]*(?:\w+ \d+[:.)]\s*)?$",
+            rf"^[^\n\x00]{{0,70}}?(?:[→⇒➜|,:;(—–✗✘❌]|[-=]>|\s-)[\s*_`\"'(\[✗✘❌]*{_filled('verdicts')}[*_`\"')\]]*[ \t]*(?:[.,;(|\n\x00!。、—]|$)",
+        ),
+        (
+            rf"(?<![{LETTER}]){pieces('rest')}[^.;!?\n]{{0,40}}$",
+            rf"^[)\],:\s]*(?:[a-z]+\s)?{pieces('rest_not')}\s*(?:[.,;!)。]|$)",
+        ),
+        (
+            rf"^.*[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$"
+            rf"|{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=>]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
+            rf"|^[\s\"'*_`|•-]*(?:\w+ )?{pieces('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]"
+            rf"(?!.*{words('relevant', 'used')}\W{{0,3}}[:=])[^\]}}]*$"
+            rf"|{_STARTS}{_filled('drops')}{_GLOSS}",
             "",
         ),
-        (rf"{_STARTS}{_filled('drops')}{_GLOSS}", ""),
         (
             rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$",
-            rf"^[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])"
-            rf"|^[^.!?\x00]*,\s*{pieces('but')}(?:\s*{words('within')})?{_GLUE}\x00",
+            rf"^[^.!?\x00]*,?\s*{pieces('but')}(?:\s*{words('within')})?{_GLUE}\x00"
+            rf"|^[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])",
         ),
         (r"(?:\bnot|n't)\s*[*_`\"'(\[]*$", r"^[*_`\"')\] ,]*(?:[.!?;\n]|$)"),
         ("", rf"^{_AFTER}"),
         (rf"{words('doubt')}{_GLUE}$", rf"^[^.,;:!?\n]{{0,40}}?{words('of_use', 'asked')}"),
         (rf"{words('put')}{_GLOSS}", rf"^[*_`\"')\]]*\s+{pieces('aside')}(?![{LETTER}])"),
         (rf"^.*{words('thought')}[^.!?\n]*$", rf"^{_SINGLE_CLAUSE}{words('turned')}"),
-        (rf"^.*{words('earlier')}[^.!?\n]*$", rf"^[^\x01]*?{words('turned_to')}[^\x01]{{0,14}}\x01[^\x01]*\x00"),
-        (rf"^.*{words('earlier')}[^.!?\n]*$", rf"^{_SINGLE_CLAUSE}{words('turned_to')}[^\x01]*\x00"),
-        ("", rf"^[^\x01]*?{_WRONG}[^\x01]*\x00"),
+        (
+            rf"^.*{words('earlier')}[^.!?\n]*$",
+            rf"^[^\x01]*?{words('turned_to')}[^\x01]{{0,14}}\x01[^\x01]*\x00|^{_SINGLE_CLAUSE}{words('turned_to')}[^\x01]*\x00",
+        ),
         (
             "",
-            rf"^(?!\s*:)(?:[^\n\x01]*?{_SEPARATED}{_BARE_NO}{pieces('instead')}|[\s*_`\"')]*{_SEPARATED}{pieces('instead_weak')})(?![{LETTER}])"
+            rf"^[^\x01]*?{_WRONG}[^\x01]*\x00"
+            rf"|^(?!\s*:)(?:[^\n\x01]*?{_SEPARATED}(?!(?:no|non|não|nein|não|لا|nicht)\s){pieces('instead')}|[\s*_`\"')]*{_SEPARATED}{pieces('instead_weak')})(?![{LETTER}])"
             rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}\x00",
         ),
         (rf"(?<![{LETTER}]){pieces('said')}{_GLUE}$", rf"^{_GIVEN_UP}"),
@@ -150,6 +157,9 @@ _FORMS = [
 ]
 """What stands before and behind a box that is dismissed. Behind, 0 marks another box that is named, 1 the same box again."""
 _ONLY = pattern(rf"\s*{words('verbs', 'shows')}?\s*{words('only')}")
+_SAME = pattern(rf"[*_`\"')\]\s,:;(—–-]*(?:{words('verbs', 'the')}\s+)*{pieces('same')}\s*(?:[.,;!)。\n]|$)")
+_STATED = pattern(rf"[\s*_`\"'(\[]*(?:{words('within', 'the')}\s*)*")
+"""What stands in a sentence before a box that the sentence is about: "In box 4 stands a lamp"."""
 _LISTED = pattern(
     rf"(?!.*(?:{words('relevant', 'used')}|[{_CROSS}{_CHECK}]))\s*(?=\S)(?:\([^()\n]{{1,60}}\),?|\)?,?)\s*"
     rf"(?:(?:{pieces('joins')}|/|&)\s*(?:{pieces('the')}\s+(?:\w+\s+){{0,2}}(?:{pieces('within')}\s+|\())?{_GLUE})?"
@@ -190,14 +200,16 @@ def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
     last: dict[tuple[int, ...], str] = {}
     for place, this, after, between in pairs:
         last[this.numbers] = found[place]
+        before = last.get(after.numbers, "")
         if (
-            (last.get(after.numbers) and _ONLY.match(text, after.end))
+            (before and _ONLY.match(text, after.end))
+            or ("\x00" in before and _STATED.fullmatch(_clause_before(text, after)))
             or ("\x01" in found[place] and this.numbers == after.numbers)
-            or (found[place] and _SO_IS.fullmatch(*between))
+            or (found[place] and (_SAME.match(text, after.end) or _SO_IS.fullmatch(*between)))
             or (found[place] == " " and _LISTED.fullmatch(*between) and _ENDED.match(text, after.end))
         ):
             found[place + 1] = found[place + 1] or " "
-    return [bool(said) for said in found]
+    return list(map(bool, found))
 
 
 def excepted(text: str, group: Group) -> bool:
@@ -214,7 +226,7 @@ def _clause_before(text: str, group: Group) -> str:
 
 def _all_dismissed(text: str, group: Group, clause: str) -> bool:
     """Return whether all boxes except the named are dismissed: "none of the boxes matters except R2"."""
-    return bool(_NONE.search(clause[: max(0, len(clause) - 6)]) or _AFTER_IT.match(text, group.end))
+    return bool(_NONE.search(clause[:-6]) or _AFTER_IT.match(text, group.end))
 
 
 def _ruled_out(text: str, groups: Sequence[Group], place: int) -> str:
