@@ -13,6 +13,7 @@ Rules:
   51" and "box 360" name no box. ``R 2``, ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case ``r2``, circled
   digits, tags, ``R[1-3]`` and a number behind a clause are weak.
 * ``#2`` is read where the words around it speak of a place ("in #2", "#2 shows"), and not of a rank or a player.
+* "Object 3" is read, "item 3" is not, and neither is "object 1": it may begin a list of the text's own.
 * A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)"
   counts cups.
 * A bare number after a comma, "and" or a dash belongs to the list unless it counts something ("in region 2, 3 people").
@@ -104,7 +105,8 @@ _LABELS = [
 """What stands before and behind a number that is a box's label: "in #2", "Number 2 shows"."""
 _NO_HASH = pattern(
     r"\b(?:player|runner|rank\w*|jersey|shirt|uniform|racer|rider|horse|driver|car|seed\w*|number|wear\w*|team|bib|best\w*|(?<!the )question|option|"
-    r"step|choice|answer|issue|episode|chapter|page|image|figure|example|route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
+    r"step|choice|(?<!the )answer|issue|episode|chapter|page|image|figure|example|"
+    r"route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
 )
 _CIRCLE = [
     (
