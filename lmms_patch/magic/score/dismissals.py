@@ -81,7 +81,7 @@ _OWN = pattern(
 """What stands between a word that dismisses and the box behind that it dismisses: ``irrelevant is R4``."""
 _SINGLE_CLAUSE = (
     rf"(?!{_AFTER})(?:(?=[^.!?;\n。]*$)|(?=\W*[.,;:!?)—]|\s*(?:seemed|looked|appeared|(?:was|were) (?:the|what|supposed)|"
-    r"above|earlier|before|because|since|as|for)\b))[\s\S]*?"
+    r"above|earlier|before|because|since|as|for|down)\b))[\s\S]*?"
 )
 _SEPARATED = rf"[\s,.;:!?…()*\"'—-]*+(?<![{LETTER}])"
 _GIVEN_UP = (
