@@ -34,7 +34,7 @@ _BARE = pattern(rf"[*_` ]*{_SIGN}[*_` ]*")
 _JUDGED = pattern(rf"(?!.*{NOUN}).*(?:{words('relevant', 'used', 'uses')}|keep|verdict)[^|]*")
 """The heading of a column that says of each box whether the box counts."""
 _DENIED = pattern(rf"[*_` ]*(?:{pieces('denies', 'ignored_kinds')}|n(?=[*_` ]*$))(?![{LETTER}])")
-_SKIPPED = pattern(rf"[*_` ]*{pieces('ignored_kinds')}[*_` ]*")
+_SKIPPED = pattern(rf"[*_` ]*{pieces('ignored_kinds', 'verdicts')}[*_` ]*")
 _NO_BOXES = pattern(
     r"\b(?:steps?|questions?|options?|rank|scores?|players?|teams?|counts?|quantity|prices?|years?|stages?|actions?|thoughts?|reasoning|reasons?|facts?)\b",
 )
@@ -58,7 +58,7 @@ _IN_LINE_ROW = pattern(r"(?:^|(?<=[,;][ ])|(?<=[,;][ ]and[ ]))(\d{1,2})(?=[ ]?(?
 """``The boxes show: 1 - a fork; 2 - a knife``."""
 _LISTED_ID = rf"#?(?:\d{{1,2}}(?![\d.%]\d|%)|[{CIRCLED}])(?:[ ]?\([^()\n]{{1,60}}\))?"
 _MORE_IDS = rf"(?:\s*(?:[,;&、·]|{words('joins')}){{1,2}}\s*{_LISTED_ID})"
-_AFTER_IDS = r"(?=\s*(?:[.;)}\]|。]|$)|[ ]*\n)"
+_AFTER_IDS = r"(?=\s*(?:[.;)}\]|。]|,\s*[\"'][a-z_]+[\"']\s*:|$)|[ ]*\n)"
 _IDS_FOLLOW = pattern(
     rf"{_HEAD}(?={_LISTED_ID}{_MORE_IDS}{{1,30}}{_AFTER_IDS})"
     rf"|\b(?:among|of|from|in)[ ](?:(?:all|these|those|the)[ ]){{1,2}}(?:[a-z]+[ ]){{0,2}}{_BOXES},[ ]"
@@ -77,13 +77,22 @@ _NOT_USED = pattern(
 )
 _IN_LIST = pattern(rf"(?:[a-z_-]{{0,30}}{_BOXES}\w*|[\"']{_KINDS})[\"']?\s*[:=]\s*\[?\s*$")
 _ONLY_USED = pattern(
-    rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')})|{pieces('used', 'ignored_kinds')})"
+    rf"(?:^|[\n.!?;,|{{(\[。])[\s>#*_\"'`•-]{{0,12}}(?:(?P<sure>(?:[^\W\d_]{{0,6}}[ -]?)?{pieces('relevant')}|"
+    r"(?<=[\"'])(?:(?:[a-z]{1,12}_)?evidence|look(?:s|ed|ing)?|focus(?:es|ed)?|targets?|cit(?:ed|es|e)|support(?:ing|s)?|attend(?:ed)?|ground(?:ing|ed)?|"
+    r"(?:examin|check|inspect|us|view|visit|consult|keep|kept|select|chos)(?:e|ed|en|ing)?)(?:_(?:box(?:es)?|regions?|areas?|ids?|rois?|objects?|on|in|at|to))?"
+    rf"(?=[\"']))|(?<=[\"'])ids(?=[\"'])|{pieces('used', 'ignored_kinds')})"
     rf"[*_`\"' ]{{0,5}}(?:[:=→⇒]|[ ]-)[*_`\"' ]{{0,5}}(?P<listed>[\[{{(])?\s*"
     rf"(?={_LISTED_ID}(?(sure)|(?(listed)|{_MORE_IDS})){_MORE_IDS}{{0,30}}{_AFTER_IDS})"
 )
 """``Used: 1 and 4``: words that need no box beside them."""
-_CITED = pattern(r"(?<=[^\s\[\](){}:.!?=+*/|-] )\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))")
-"""An id in brackets behind a word: ``the car [7]``."""
+_CITED = pattern(
+    r"(?<=[^\s\[\](){}:.!?=+*/|-] )(?<!box )(?<!boxes )(?<!region )(?<!regions )(?<!area )(?<!zone )(?<!zona )(?<!r[eé]gion )(?<!región )"
+    r"(?<!região )(?<!caja )(?<!caixa )(?<!bereich )(?<!riquadro )(?<!область )(?<!рамка )(?<!영역 )(?<!박스 )(?<!상자 )"
+    r"\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))|(?<![\[(\d]|[框域格盒枠\]])\[(?=#?\d{1,2}\][ ]?(?:"
+    r"[号號]?[里裡中内內处處上的可是为為显顯只仅僅有则則也没沒]|[号號][框区]|番|"
+    r"では|には?|から|の|は|が|を|も|번|에서?|은|는|이|가|을|를|의|में|का|की|के|को|से))"
+)
+"""An id in brackets behind a word, or before a particle: ``the car [7]``."""
 _REFERENCES = pattern(
     r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|paragraphs?|chapters?|pages?|lines?|figures?|footnotes?|steps?)\b"
     r"|\[\d{3}|=\s*\["
@@ -115,6 +124,8 @@ def written_out(text: str) -> str:
                 0 <= judged < len(cells) and _DENIED.match(cells[judged])
             ):
                 word = _IGNORED
+            if word == _IGNORED:
+                cells[place] = _NAMED_ROW.sub(r"\g<0>ignored ", cells[place])
             cells[place] = _CELL.sub(rf"\g<1>{word}s ", cells[place]) if len(cells[place]) < 2 * _NEAR else cells[place]
             line = separator.join(cells)
         if head:

@@ -5,18 +5,21 @@ Pure text work.
 
 from __future__ import annotations
 
-import bisect
+import itertools
 import re
 from collections.abc import Sequence
 
 from lmms_patch.magic.score.lexer import NOUN
 from lmms_patch.magic.score.mentions import Group
-from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
+from lmms_patch.magic.score.vocabulary import LETTER, pieces, words
 
 _NEAR = 120
 """How many characters around a mention can dismiss it."""
-_LINE = 2000
-"""How far before a mention the start of its line is looked for."""
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression in small letters; a flag for letters of both cases would make it several times slower."""
+    return re.compile(re.sub(r"(?<!\\)(?<!\(\?)[^\W\d_]", lambda one: one[0].lower(), text))
 
 
 def _filled(*entries: str) -> str:
@@ -28,59 +31,145 @@ def _filled(*entries: str) -> str:
 
 
 _GLUE = rf"\s*(?:(?:{pieces('the', 'adjectives', 'both')}|either|any of)\s*)*[*_`\"'(\[]*"
-_OF = r"(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?"
 _STARTS = rf"(?:(?<![{LETTER}])|(?=n't\b))"
-_BEFORE = pattern(
-    rf"{_STARTS}(?:{_filled('ignoring')}|(?P<without>{_filled('without')})|(?P<apart>{pieces('except')}))(?![{LETTER}])\s*{_OF}{_GLUE}$",
-)
-_KIND = pattern(
-    rf"{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=>]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
-)
+_BEHIND = rf"(?![{LETTER}])\s*(?:(?:the )?(?:contents?|objects?|things?|rest|areas?) (?:of|in|inside|within))?{_GLUE}$"
+_APART = pattern(rf"{_STARTS}(?P<apart>{pieces('except')}){_BEHIND}")
 _KIND_OF = pattern(words("ignored_kinds"))
-_NAMED = r"(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n]{1,40}?(?:,|(?=\s))"
-_AFTER = pattern(
+_AFTER = (
     rf"(?![\]}}\s]*,\s*[\"'][^\"':]{{0,30}}{pieces('ignored_kinds')})"
-    rf"[*_`\"')\]}}>]*(?:\s*\([^()]*\))?(?:{_NAMED})?[,:]?\s*(?:(?:[-=]>?|[→⇒])\s*)?[(\[\"']?\s*(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
-    rf"{_filled('ignored')}",
+    rf"[*_`\"')\]}}>]*(?:\s*\([^()\x00]*\))?"
+    rf"(?:(?:'s|,(?= (?:the|an?|on|in|at|with|showing|which)\b)| (?:on|at|in|near|around|showing)(?= ))[^.,;:!?\n\x00\x01]{{1,40}}?(?:,|(?=\s)))?"
+    rf"[,:]?\s*+(?:(?:[-=]>?|[→⇒])\s*+)?[(\[\"']?\s*+(?:(?:both|all|also|probably|likely|clearly|just|simply|therefore|thus|here)\s+)*"
+    rf"{_filled('ignored')}"
 )
+_AFTER_IT = pattern(_AFTER)
 _HARDLY = (
     r"\b(?:can(?:no|')t|can not|could(?: not|n't)|(?:should|must|would|do|did|does)(?: not|n't)|never|impossible|hard to|unable|unclear|difficult|"
     r"not possible|won't|will not)\b"
 )
-_STILL_NEEDED = pattern(rf"{_HARDLY}|{words('impossible')}")
+_STILL_NEEDED = rf"[\s\S]*(?:{_HARDLY}|{words('impossible')})"
 """Words that turn a dismissal round: ``without R2 I could not tell``."""
-_NOT_AT_ALL = pattern(rf"{_HARDLY}(?:\s+\w+)?\s*$")
+_NOT_AT_ALL = pattern(rf"(?:{_HARDLY}|{_STARTS}{pieces('never')}(?![{LETTER}]))(?:[ ]+\w+){{0,2}}\s*$")
 """The same right before a verb: ``I cannot ignore R4``."""
-_NOT = pattern(rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$")
-_COMMA_NOT = pattern(rf"[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$")
-_BUT = pattern(rf"[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])")
-_PUT = pattern(
-    r"\b(?:set|put|le(?:ave|aving|ft)|rul(?:e|ed|ing)|push|cast|cross(?:ed|ing)?|strik(?:e|ing)|struck|tak(?:e|ing))\s+(?:the\s+)?[*_`\"'(\[]*$",
+_AFTER_ALL = pattern(
+    rf"{pieces('never_behind')}|[\s*_`\"')]*\?"
+    rf"|[^.,;!?\n。]{{0,25}}[,;.—-]?\s*{words('yet')}\s+(?:\w+\s+)?(?!{words('joins', 'but')})(?:its|{words('they')})(?=\W+\w)"
 )
-_ASIDE = pattern(r"[*_`\"')\]]*\s+(?:aside|out|off(?: the (?:list|table))?)\b")
-_STRUCK = pattern(
-    r"~~[^~\n]{1,200}~~|<(?P<tag>s|del|strike)>[^<>\n]{1,200}</(?P=tag)>|\\(?:sout|x?cancel|bcancel|st)\{[^{}\n]{1,200}\}"
+"""What turns it round behind: "R4 seems irrelevant, but it", "Is R4 irrelevant?"."""
+_GLOSS = (
+    rf"(?:(?:\s+(?!(?:{pieces('joins', 'but', 'verbs', 'yet')}|it|them|this|since|because)(?![{LETTER}]))[^\s.,;:!?(){{}}\d]+){{0,7}}?"
+    rf"(?:\s*[([]|\s+{pieces('within', 'too')}(?![{LETTER}])))?{_GLUE}$"
 )
-_FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*){{0,4}}[*_`\"'(\[]*"
-_BARE_NO = r"(?!(?:no|non|não|nein|não|لا|nicht)\s)"
-_INSTEAD = pattern(
-    rf"(?!\s*:)(?P<said>[^\n]*?)[\s,.;:!?…()*\"'—-]*(?<![{LETTER}])(?:(?P<clear>{_BARE_NO}{pieces('instead')})|{pieces('instead_weak')})(?![{LETTER}])"
-    rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}",
+"""What stands between a verb and a box where the verb's object lies in the box: ``I ignore the old lamp in R4``."""
+_FILLER = rf"(?:(?:{pieces('filler')})[\s,:*`\"']*+){{0,4}}[*_`\"'(\[]*"
+_WRONG = (
+    rf"(?:(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
+    rf"|(?:[.!?…。！？\n]|[ ]-)[\s\"'*_`()-]*(?:{pieces('instead_weak')}[\s,.!…]+)?{pieces('wrong_start')}(?![{LETTER}]))"
 )
-_WRONG = pattern(
-    rf"(?<![{LETTER}]){pieces('wrong')}(?![{LETTER}])"
-    rf"|(?:[.!?…。！？\n]|[ ]-)[\s\"'*_`()-]*(?:{pieces('instead_weak')}[\s,.!…]+)?{pieces('wrong_start')}(?![{LETTER}])"
+_IRRELEVANT = (
+    rf"(?:^[^.!?;。\n{{}}]{{0,90}}?|[.!?;。…\n][\s*_`\"'-]*(?:(?:{pieces('they')}|{pieces('the')}\s+(?P<thing>\w+))(?![{LETTER}])[^.!?;。\n{{}}]{{0,60}}?)?){_STARTS}(?=[^\s\x00-\x03])"
+    rf"(?P<said>{_filled('irrelevant')})"
 )
-_THOUGHT = pattern(rf"{words('thought')}[^.!?\n]*$")
-_TURNED = pattern(words("turned"))
-_SKIP_IT = pattern(rf"(?<![{LETTER}]){_filled('skip_it')}(?![{LETTER}])")
-_THEY = pattern(
-    rf"(?<![{LETTER}])(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})"
-    r"(?! (?:whether|if|how|that|to)\b)"
+_THEY = (
+    rf"(?<![{LETTER}])(?=[^\s\x00-\x03])(?P<said>{_filled('skip_it')}(?![{LETTER}])"
+    rf"|(?:{pieces('they')})\s*(?:(?:both|all|also|clearly|just|simply|therefore|thus)\s+)*(?:{_filled('ignored')})(?! (?:whether|if|how|that|to)\b))"
 )
+_OWN = pattern(
+    rf"\w*[ \t\"'*_`>]*(?:[:=(\[{{]\s*)*[\"'*_`]*"
+    rf"(?:(?:{pieces('verbs', 'the', 'signs', 'adjectives', 'ignored_kinds')}|{NOUN})(?![{LETTER}])\s*)*[\"'*_`(:]*\s*[\x00\x01]"
+)
+"""What stands between a word that dismisses and the box behind that it dismisses: ``irrelevant is R4``."""
+_SINGLE_CLAUSE = (
+    rf"(?!{_AFTER})(?:(?=[^.!?;\n。]*$)|(?=\W*[.,;:!?)—]|\s*(?:seemed|looked|appeared|(?:was|were) (?:the|what|supposed)|"
+    r"above|earlier|before|because|since|as|for|down)\b))[\s\S]*?"
+)
+_SEPARATED = rf"[\s,.;:!?…()*\"'—-]*+(?<![{LETTER}])"
+_GIVEN_UP = (
+    rf"[^\x01]*?(?:{words('instead', 'instead_weak', 'wrong_start')}|{pieces('wrong')})[^\x01]*(?:[.,;:!?…—。、]|[ ]-|{words('yet')})"
+    r"[^.,;:!?…—。、\x01]{0,14}\x01[^\x01]*\x00"
+)
+"""A box is looked at again and given up: "The cup is in R1. Wait, R1 is a jar, it is in R2"."""
 _CROSS, _CHECK = "❌✗✘🚫❎✖👎", "✅✓✔☑👍"
-_MARK = pattern(f"[{_CROSS}{_CHECK}]")
-_MARKED = pattern(rf"[ \t>|*•–\-\[(]{{0,20}}(?:\d+[.)] )?{_MARK.pattern}")
+_KEPT = [
+    (rf"{_STARTS}{_filled('without')}{_BEHIND}", rf"^{_STILL_NEEDED}"),
+    (rf"^{_STILL_NEEDED}.*{_STARTS}{_filled('without')}{_BEHIND}", ""),
+    (rf"{_STARTS}{pieces('whether', 'doubt')}(?![{LETTER}]){_GLUE}$", rf"^{_AFTER}"),
+    (rf"\b(?:neither|nor){_GLUE}$", rf"\bbe {_filled('gone')}|\b{_filled('useless')}"),
+]
+"""What stands around a box that only seems to be dismissed."""
+_FORMS = [
+    (pattern(head), pattern(tail))
+    for head, tail in [
+        *_KEPT,
+        (
+            r"^\s*(?:[-*•–]|\d+[.)]|\|)[^\n]{0,20}$",
+            rf"^[^\n]*?[|,:;(—-][\s*_`]*(?:{words('denies', 'none')}[,;:\s]+)?"
+            rf"(?:{_filled('useless', 'ignored')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')})[\s*_`.)|]*(?:\n|\x00|$)",
+        ),
+        (
+            r"~~(?![\s~])[^~]*$|<(?:s|del|strike)>[^<>]*$|\\(?:sout|x?cancel|bcancel|st)\{[^{}]*$"
+            rf"|{_STARTS}{_filled('ignoring', 'without')}{_BEHIND}",
+            "",
+        ),
+        (
+            r"^(?:[^\n]*\n)?[\s>|*•–\-\d.)\"'_`(\[#]*(?:\w+ \d+[:.)]\s*)?$",
+            rf"^[^\n\x00]{{0,70}}?(?:[→⇒➜|,:;(—–✗✘❌…]|[-=]>|\s-|\.\.)[\s*_`\"'(\[✗✘❌]*{_filled('verdicts')}[*_`\"')\]]*[ ]*(?:[.,;(|\n\x00。、]|$)",
+        ),
+        (
+            rf"(?<![{LETTER}]){pieces('rest')}[^.;!?\n]{{0,40}}[(\[:,—-]\s*$",
+            rf"^[)\],:\s]*(?:[a-z]+\s)?{pieces('rest_not')}\s*(?:[.,;!)。]|$)",
+        ),
+        (
+            rf"^.*[,(—-]\s*(?:(?:but|{pieces('joins', 'but')})\s+)?{pieces('not')}{_GLUE}$"
+            rf"|{words('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=>]?\s*[\[(\"'*_`]*(?:{pieces('the', 'adjectives')}\s*)*$"
+            rf"|^[\s\"'*_`|•-]*(?:\w+ )?{pieces('ignored_kinds')}[ _]*(?:{NOUN})?[\"'*_`]*\s*[:=]"
+            rf"(?!.*{words('relevant', 'used')}\W{{0,3}}[:=])[^\]}}]*$"
+            rf"|{_STARTS}{_filled('drops')}{_GLOSS}",
+            "",
+        ),
+        (
+            rf"{_STARTS}{pieces('not')}(?![{LETTER}]){_GLUE}$",
+            rf"^[^.!?\x00]*,?\s*{pieces('but')}(?:\s*{words('within')})?{_GLUE}\x00"
+            rf"|^[*_`\"')\]中里]*(?: after all)?,?\s*{pieces('but')}(?![{LETTER}])",
+        ),
+        (r"(?:\bnot|n't)\s*[*_`\"'(\[]*$", r"^[*_`\"')\] ,]*(?:[.!?;\n]|$)"),
+        ("", rf"^[^\x00\x01。.]{{0,6}}?{pieces('not_behind')}[^\x00\x01。.]{{0,14}}\x00|^{_AFTER}"),
+        (rf"{words('doubt')}{_GLUE}$", rf"^[^.,;:!?\n]{{0,40}}?{words('of_use', 'asked')}"),
+        (rf"{words('put')}{_GLOSS}", rf"^[*_`\"')\]]*\s+{pieces('aside')}(?![{LETTER}])"),
+        (rf"^.*{words('thought')}[^.!?\n]*$", rf"^{_SINGLE_CLAUSE}{words('turned')}"),
+        (
+            rf"^.*{words('earlier')}[^.!?\n]*$",
+            rf"^[^\x01]*?{words('turned_to')}[^\x01]{{0,14}}\x01[^\x01]*\x00|^{_SINGLE_CLAUSE}{words('turned_to')}[^\x01]*\x00",
+        ),
+        (
+            "",
+            rf"^[^\x01]*?{_WRONG}[^\x01]*\x00"
+            rf"|^(?!\s*:)(?:[^\n\x01]*?{_SEPARATED}(?!(?:no|non|não|nein|não|لا|nicht)\s){pieces('instead')}|[\s*_`\"')]*{_SEPARATED}{pieces('instead_weak')})(?![{LETTER}])"
+            rf"[\s,.;:!?…)—-]*(?:{pieces('instead', 'instead_weak')}[\s,.;:!…—-]+)?{_FILLER}\x00",
+        ),
+        (rf"(?<![{LETTER}]){pieces('said')}{_GLUE}$", rf"^{_GIVEN_UP}"),
+        ("", rf"^\s*(?:could|might|may|must|would|should) be\b{_GIVEN_UP}"),
+        (rf"^[ \t>|*•–\-\[(]{{0,20}}(?:[{_CROSS}{_CHECK}].*)?[{_CROSS}][^{_CROSS}{_CHECK}\d]*$", ""),
+        (rf"^(?![ \t>|*•–\-\[(]{{0,20}}[{_CROSS}{_CHECK}])", rf"^[^\n\x00{_CHECK}]*?[{_CROSS}]"),
+        ("", _THEY),
+        ("", _IRRELEVANT),
+    ]
+]
+"""What stands before and behind a box that is dismissed. Behind, 0 marks another box that is named, 1 the same box again."""
+_ONLY = pattern(rf"\s*{words('verbs', 'shows')}?\s*{words('only')}")
+_SAME = pattern(rf"[*_`\"')\]\s,:;(—–-]*(?:{words('verbs', 'the')}\s+)*{pieces('same')}\s*(?:[.,;!)。\n]|$)")
+_STATED = pattern(rf"[\s*_`\"'(\[]*(?:{words('within', 'the')}\s*)*")
+"""What stands in a sentence before a box that the sentence is about: "In box 4 stands a lamp"."""
+_LISTED = pattern(
+    rf"(?!.*(?:{words('relevant', 'used')}|[{_CROSS}{_CHECK}]))\s*(?=\S)(?:\([^()\n]{{1,60}}\),?|\)?,?)\s*"
+    rf"(?:(?:{pieces('joins')}|/|&)\s*(?:{pieces('the')}\s+(?:\w+\s+){{0,2}}(?:{pieces('within')}\s+|\())?{_GLUE})?"
+)
+"""What stands between two boxes of which the same is said: ``R1 (a lamp) and the cup in R2``."""
+_SO_IS = pattern(
+    rf".*(?:{words('none', 'ignoring')}|\bso) (?:is|are|do|does|did|can|was|were|will)(?:\s+\w+){{0,4}}\s*"
+)
+_SINGLE = pattern(rf"\s*{words('single')}")
+_ENDED = pattern(r"[\s*_`\"']*(?:[.,;:()\n]|$)")
 _ALL = pattern(rf"{words('every', 'all')}[^.;!?\n]*(?:{NOUN})[^.;!?\n]*$|{words('every', 'all')}(?:thing)?\s+\S+$")
 _ALL_BEHIND = pattern(
     rf"[^.;!?\n]{{0,20}}{words('every', 'all')}[^.;!?\n\d]{{0,20}}{NOUN}(?![^.;!?\n]{{0,60}}(?:n't|\bnot|{pieces('ignored_kinds')}))"
@@ -91,26 +180,43 @@ _APART_BEHIND = pattern(
 )
 _NONE = pattern(rf"{words('none')}|{_filled('ignoring', 'useless', 'gone', 'skip_it')}|(?:not|n't) {_filled('useful')}")
 _STOP = pattern(r"[.!?;\n。！？；।؟]")
-_ITEM = pattern(r"\s*(?:[-*•–]|\d+[.)]|\|)[^\n]{0,20}$")
-"""What stands before the box that a line of a list or table is about."""
-_JUDGED = pattern(
-    rf"[^\n]*?[|,:;(—-][\s*_`]*(?:{words('denies', 'none')}[,;:\s]+)?"
-    rf"(?:{_filled('useless', 'ignored')}|{words('ignored_kinds')}|(?:not|n't) {_filled('useful')})[\s*_`.)|]*(?:\n|$)"
-)
-"""How such a line ends that dismisses its box: ``| Box 2 | fence | no, irrelevant |``, ``- Box 5: a can (not relevant)``."""
 
 
 def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
-    """Return for each group of a text whether the group is named only to be ruled out there."""
-    struck = [match.span() for match in _STRUCK.finditer(text)]
-    return [_ruled_out(text, groups, place, struck) for place in range(len(groups))]
+    """Return for each group of a text, in small letters, whether the group is named only to be ruled out there."""
+    found = [_ruled_out(text, groups, place) for place in range(len(groups))]
+    pairs = [
+        (place, this, after, (text, this.end, after.start))
+        for place, (this, after) in enumerate(itertools.pairwise(groups))
+    ]
+    for place, _, after, between in reversed(pairs):
+        if (
+            found[place + 1] > " "
+            and not _STOP.search(found[place + 1])
+            and _LISTED.fullmatch(*between)
+            and not _SINGLE.match(text, after.end)
+        ):
+            found[place] = found[place] or found[place + 1]
+    last: dict[tuple[int, ...], str] = {}
+    for place, this, after, between in pairs:
+        last[this.numbers] = found[place]
+        before = last.get(after.numbers, "")
+        if (
+            (before and _ONLY.match(text, after.end))
+            or ("\x00" in before and _STATED.fullmatch(_clause_before(text, after)))
+            or ("\x01" in found[place] and this.numbers == after.numbers)
+            or (found[place] and (_SAME.match(text, after.end) or _SO_IS.fullmatch(*between)))
+            or (found[place] == " " and _LISTED.fullmatch(*between) and _ENDED.match(text, after.end))
+        ):
+            found[place + 1] = found[place + 1] or " "
+    return list(map(bool, found))
 
 
 def excepted(text: str, group: Group) -> bool:
     """Return whether a text speaks of all boxes but those of a group: "all boxes except R2"."""
     clause = _clause_before(text, group)
-    apart, end = _BEFORE.search(clause), group.end
-    every = apart and apart["apart"] and (_ALL.search(clause[: apart.end("apart")]) or _ALL_BEHIND.match(text, end))
+    apart, end = _APART.search(clause), group.end
+    every = apart and (_ALL.search(clause[: apart.end("apart")]) or _ALL_BEHIND.match(text, end))
     return bool(_APART_BEHIND.match(text, end) or (every and not _all_dismissed(text, group, clause)))
 
 
@@ -120,70 +226,43 @@ def _clause_before(text: str, group: Group) -> str:
 
 def _all_dismissed(text: str, group: Group, clause: str) -> bool:
     """Return whether all boxes except the named are dismissed: "none of the boxes matters except R2"."""
-    return bool(_NONE.search(clause[: max(0, len(clause) - 6)]) or _AFTER.match(text, group.end))
+    return bool(_NONE.search(clause[:-6]) or _AFTER_IT.match(text, group.end))
 
 
-def _ruled_out(text: str, groups: Sequence[Group], place: int, struck: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the group at a place is ruled out.
-
-    Args:
-        text: the text.
-        groups: its groups.
-        place: of the group.
-        struck: from where to where text is struck out, in order.
-    """
+def _ruled_out(text: str, groups: Sequence[Group], place: int) -> str:
+    """Return the words behind a group that rule it out; " " where the words before do, "" where nothing does."""
     group = groups[place]
-    last = bisect.bisect(struck, (group.start, len(text))) - 1
-    if last >= 0 and group.end <= struck[last][1]:
-        return True
-    clause, rest = _clause_before(text, group), text[group.end : group.end + 2 * _NEAR]
-    following = groups[place + 1] if place + 1 < len(groups) else None
-    between = text[group.end : min(following.start if following else len(text), group.end + _NEAR)]
-    if _ITEM.match(clause) and _JUDGED.match(between):
-        return True
-    after = _STOP.split(rest[:_NEAR], maxsplit=1)[0]
-    before = _BEFORE.search(clause)
-    if before and not _NOT_AT_ALL.search(clause[: before.start()]):
-        if before["apart"] and _all_dismissed(text, group, clause):
-            return False
-        return not (before["without"] and _STILL_NEEDED.search(clause + after))
-    if _COMMA_NOT.search(clause) or _KIND.search(clause) or _KIND_OF.search(text[group.start : group.items[0].start]):
-        return True
-    if denied := _NOT.search(clause):
-        return bool(_BUT.match(after)) or (
-            denied[0].rstrip().endswith(("not", "n't")) and not after.strip("*_`\"')] ,")
-        )
-    if _AFTER.match(rest) or (_PUT.search(clause) and _ASIDE.match(after)):
-        return True
-    return _taken_back(clause, between, group, following) or _skipped(between) or _crossed(text, groups, place)
+    clause, between = _clause_before(text, group), _behind(text, groups, place)
+    if _APART.search(clause):
+        return "" if _all_dismissed(text, group, clause) else " "
+    if _KIND_OF.search(text[group.start : group.items[0].start]):
+        return " "
+    for number, (head, tail) in enumerate(_FORMS):
+        if (left := head.search(clause)) and (right := tail.search(between)):
+            if (
+                number < len(_KEPT)
+                or _NOT_AT_ALL.search(clause[: left.start()])
+                or _AFTER_ALL.match(between, right.end())
+            ):
+                return ""
+            named = right.groupdict("")
+            if not named or not (
+                _OWN.match(between, right.end())
+                or _NOT_AT_ALL.search(between[: right.start("said")])
+                or named.get("thing", "") not in clause + between[: right.start()]
+            ):
+                return right[0] or " "
+    return ""
 
 
-def _taken_back(clause: str, between: str, group: Group, following: Group | None) -> bool:
-    """Return whether a speaker replaces a named box by another box: "R1, no, R2", "I first thought R1, but R2"."""
-    if _THOUGHT.search(clause) and _TURNED.search(between):
-        return True
-    if following is None or following.numbers == group.numbers or following.start > group.end + _NEAR:
-        return False
-    instead = _INSTEAD.fullmatch(between)
-    return bool(_WRONG.search(between) or (instead and (instead["clear"] or not instead["said"].strip(" *_`\"')"))))
-
-
-def _skipped(between: str) -> bool:
-    """Return whether the text between a group and the next one dismisses the group by a pronoun: "R3 is a lamp.
-
-    I'll skip it".
-    """
-    skip = _SKIP_IT.search(between) or _THEY.search(between)
-    return bool(skip and not _NOT_AT_ALL.search(between[: skip.start()]))
-
-
-def _crossed(text: str, groups: Sequence[Group], place: int) -> bool:
-    """Return whether a cross marks a group: in front where the line begins with a mark, else behind."""
-    group, last = groups[place], groups[place - 1].end if place else 0
-    following = groups[place + 1].start if place + 1 < len(groups) else len(text)
-    line = text.rfind("\n", max(0, group.start - _LINE), group.start) + 1
-    if _MARKED.match(text, line):
-        mark = _MARK.search(text, max(line, last), group.start)
-    else:
-        mark = _MARK.search(text[group.end : min(following, group.end + _NEAR)].split("\n")[0])
-    return mark is not None and mark[0] in _CROSS
+def _behind(text: str, groups: Sequence[Group], place: int) -> str:
+    """Return what stands behind a group: 1 marks the same box named again, 0 at the end another box."""
+    said, end = "", groups[place].end
+    for other in groups[place + 1 : place + 3]:
+        if other.start > end + _NEAR:
+            break
+        said += text[end : other.start] + ("\x01" if other.numbers == groups[place].numbers else "\x00")
+        end = other.end
+        if said[-1] == "\x00":
+            return said
+    return said + text[end : end + _NEAR]

@@ -51,6 +51,8 @@ def regions(text: str, count: int) -> Mentions:
     plain = written_out(INVISIBLE.sub("", same_length(text)))
     found = groups(plain, count)
     said: dict[int, bool] = {}
+    # Patterns are of small letters. A large I with a dot would become two characters.
+    plain = plain.replace("İ", "i").lower()
     for group, ruled_out in zip(found, dismissed(plain, found), strict=True):
         # In "all boxes except R2" the other boxes are mentioned, though no number names them.
         others = range(1, count + 1) if excepted(plain, group) else ()

@@ -13,6 +13,7 @@ Rules:
   51" and "box 360" name no box. ``R 2``, ``R (2)``, ``(R)2``, ``#2``, ordinals, a bare lower-case ``r2``, circled
   digits, tags, ``R[1-3]`` and a number behind a clause are weak.
 * ``#2`` is read where the words around it speak of a place ("in #2", "#2 shows"), and not of a rank or a player.
+* "Object 3" is read, "item 3" is not, and neither is "object 1": it may begin a list of the text's own.
 * A number behind a clause is read where the clause says where the box is, not what it holds: "the box with cups (3)"
   counts cups.
 * A bare number after a comma, "and" or a dash belongs to the list unless it counts something ("in region 2, 3 people").
@@ -42,7 +43,9 @@ _BRIDGE = re.compile(
 )
 """The kinds of tokens that may stand between a region word and its number: "box labelled no.", "boxes: [", "the relevant regions are"."""
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
-_LABELLED = re.compile("[msc]*u?v?l[ms]*")
+_LABELLED = re.compile("l?[msc]*u?v?l[ms]*|l[ms]*")
+_OBJECT = pattern(r"(?!item|one|part|thing|spot|patch|ding|[eé]l[eé]ment)[^\d\n]{1,20}(?!1\b)\d")
+"""What needs no participle before its number: "object 3". "Object 1" may begin a list of the text's own."""
 _CHAIN = re.compile(r"N(?:(?:o[^RoOL/]{1,15}?c)?[,&][,&ht]{0,2}N){0,40}")
 _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
 _NTH_NOUN = re.compile(rf"({_CHAIN.pattern})j?([#b]?)[jl]{{0,4}}(?:n|(?<=N)#)")
@@ -90,15 +93,20 @@ _LABELS = [
         ),
         pattern(
             r"[*_`]{0,3}(?=[ ]*(?:[.,;:!?)\]|]|$|\n|\((?!\d))|"
-            rf"[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|{_SAYS})\b|'s\b)",
+            rf"[ ](?:and|or|but|while|whereas|both|all|only|there|I|we|a|an|the|to|with|marked|flagged|listed|drawn|{_SAYS})\b|'s\b)",
         ),
     ),
     (pattern(r"(?:^|[.!?;。]\s|\n)(?:And |Then |Next, )?(?:number|no\.) $"), pattern(rf"[ ]{_SHOWS}\b")),
+    (
+        pattern(r"(?:^|[\s(\[*_`])#$"),
+        pattern(rf"[*_`]{{0,3}}[ ](?!(?:box|label|frame)[ -](?:office|score|set|store|seat)){NOUN}(?![ ]?[#\d])"),
+    ),
 ]
 """What stands before and behind a number that is a box's label: "in #2", "Number 2 shows"."""
 _NO_HASH = pattern(
-    r"\b(?:player|runner|rank\w*|jersey|shirt|uniform|racer|rider|horse|driver|car|seed\w*|number|wear\w*|team|bib|best\w*|question|option|step|choice|"
-    r"answer|issue|episode|chapter|page|image|figure|example|route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
+    r"\b(?:player|runner|rank\w*|jersey|shirt|uniform|racer|rider|horse|driver|car|seed\w*|number|wear\w*|team|bib|best\w*|(?<!the )question|option|"
+    r"step|choice|(?<!the )answer|issue|episode|chapter|page|image|figure|example|"
+    r"route|track|platform|apartment|room|spot|place|world|charts?|list|hits?|top|hole|size)\b",
 )
 _CIRCLE = [
     (
@@ -358,7 +366,9 @@ class _Reader:
         behind = _BEHIND.match(self.kinds, first) or (_CHAIN.match(self.kinds, first) if relevant else None)
         if behind and (behind.re is _BEHIND or _IN_SERIES.match(self._after(self.tokens[behind.end() - 1].end))):
             return self._ordinals(token.start, self.tokens[first : behind.end()])
-        if not self.kinds.startswith(("#", "R"), first) or (token.kind != "n" and not _LABELLED.fullmatch(kinds)):
+        if not self.kinds.startswith(("#", "R"), first) or (
+            token.kind != "n" and not _LABELLED.fullmatch("l" * bool(_OBJECT.match(self.text, token.start)) + kinds)
+        ):
             return None
         number, word, many = self.tokens[first], token.text, bool(_MANY.fullmatch(token.text))
         joint, behind_it = self.text[token.end : number.start], self._after(number.end)

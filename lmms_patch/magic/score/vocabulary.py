@@ -10,7 +10,7 @@ import msgspec
 _FILE = resources.files("lmms_patch.magic.score").joinpath("regions.yaml")
 LANGUAGES = msgspec.yaml.decode(_FILE.read_bytes(), type=dict[str, dict[str, list[str]]])
 """By language, the pieces of each entry; the file says what the entries are."""
-LETTER = "A-Za-zÀ-ɏḀ-ỿЀ-ӿऀ-ॣॱ-ॿ"
+LETTER = "A-Za-zßÀ-ɏḀ-ỿЀ-ӿа-яऀ-ॣॱ-ॿ"
 """Letters of scripts that write a space between words: only there a word ends where no letter follows."""
 ENGLISH = ("zero", *LANGUAGES["english"]["numbers"])
 ENGLISH_NTH = ("zeroth", *LANGUAGES["english"]["nth"])

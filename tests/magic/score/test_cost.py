@@ -110,6 +110,10 @@ REGIONS: list[Text] = [
     ("", "all boxes except 1 ", ""),
     ("the relevant boxes are ", "the first, ", "x"),
     ("", "in ② ", ""),
+    ("", "#1 box ", ""),
+    ("", "object 2 ", ""),
+    ("", "第1、2、", "3个框"),
+    ("第1", "、2", "个框"),
 ]
 DISMISSED: list[Text] = [
     ("", "not R1 ", ""),
@@ -135,6 +139,16 @@ DISMISSED: list[Text] = [
     ("", "ignored_", "boxes: 1"),
     ("", "不是框4", ""),
     ("R1 ", "и ", "не важна"),
+    ("R1 ", "no ", "question"),
+    ("I ignore ", "the ", "lamp in R1"),
+    ("", "R1. No, ", ""),
+    ("", "R1 (a) and ", ""),
+    ("", "R1: a → ", "toss"),
+    ("R1 ", "→ ", "toss"),
+    ("the others ", "(", "R1) don't"),
+    ("", "the others (R1) ", "don't"),
+    ("", "neither ", "R1 helps"),
+    ("", "not R1, but R2. R1 ", ""),
 ]
 HEADED: list[Text] = [
     ("", "Relevant: 1, ", ""),
@@ -161,6 +175,10 @@ HEADED: list[Text] = [
     ("Irrelevant regions:\n", "- R1\n", ""),
     ("boxes that ", "matter ", ": 1, 2."),
     ("boxes: 1", ", 1", "x"),
+    ('"evidence": [1', ", 2", '], "a": 1'),
+    ("", '"look_at": 1, ', ""),
+    ("从", "[1]里", "[2]中"),
+    ('"', "a_", 'evidence": 1}'),
 ]
 ANSWERS: list[Text] = [
     ("", "red ", ""),

@@ -9,6 +9,7 @@ REACHED = {
     "second": (150, {"precision": 1.0, "recall": 0.940, "exact": 0.953, "dismissals": 0.789}),
     "third": (220, {"precision": 0.994, "recall": 0.975, "exact": 0.964, "dismissals": 0.697}),
     "fourth": (150, {"precision": 1.0, "recall": 1.0, "exact": 1.0, "dismissals": 0.642}),
+    "fifth": (150, {"precision": 1.0, "recall": 0.937, "exact": 0.933, "dismissals": 0.753}),
 }
 
 
