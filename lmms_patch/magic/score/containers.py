@@ -89,10 +89,15 @@ _CITED = pattern(
     r"(?<=[^\s\[\](){}:.!?=+*/|-] )(?<!box )(?<!boxes )(?<!region )(?<!regions )(?<!area )(?<!zone )(?<!zona )(?<!r[eé]gion )(?<!región )"
     r"(?<!região )(?<!caja )(?<!caixa )(?<!bereich )(?<!riquadro )(?<!область )(?<!рамка )(?<!영역 )(?<!박스 )(?<!상자 )"
     r"\[(?=#?(\d{1,2})\](?:[\s.,;:!?)]|$))|(?<![\[(\d]|[框域格盒枠\]])\[(?=#?\d{1,2}\][ ]?(?:"
-    r"[号號]?[里裡中内內处處上的可是为為显顯只仅僅有则則也没沒]|[号號][框区]|番|"
+    r"[✓✔✅❌✗✘✖]|[号號]?[里裡中内內处處上的可是为為显顯只仅僅有则則也没沒]|[号號][框区]|番|"
     r"では|には?|から|の|は|が|を|も|번|에서?|은|는|이|가|을|를|의|में|का|की|के|को|से))"
 )
 """An id in brackets behind a word, or before a particle: ``the car [7]``."""
+_NOUN_AND_ID = pattern(rf"{NOUN}[ _]?(?:{_SIGN}[ ]?)?#?\d{{1,2}}\b")
+_AGAIN = pattern(
+    rf"{words('recalls')}\s+(?=\d{{1,2}}(?:\s+(?:as well|too|also|instead|because|since)\b|\s*[.;!?)—](?!\d)|\s*(?:\n|$)))"
+)
+"""What stands before the bare number of another box, once a box was named."""
 _REFERENCES = pattern(
     r"\b(?:references?|sources?|et al|https?|studies|study|options?|choices|paragraphs?|chapters?|pages?|lines?|figures?|footnotes?|steps?)\b"
     r"|\[\d{3}|=\s*\["
@@ -113,7 +118,7 @@ def written_out(text: str) -> str:
     out: list[str] = []
     column: tuple[int, str, int] | None = None
     listed, was_head = "", False
-    for line in _cited(_objects(_ONLY_USED.sub(_named, text))).split("\n"):
+    for line in _recalled(_cited(_objects(_ONLY_USED.sub(_named, text)))).split("\n"):
         separator = "|" if "|" in line else "\t" if "\t" in line.strip() else ""
         cells = line.split(separator) if separator else []
         column = (column or _column(cells, listed)) if cells else None
@@ -169,6 +174,12 @@ def _cited(text: str) -> str:
     """Return the text with a region word before ids in brackets, where the text has several such ids."""
     several = len(set(re.findall(r"\[(\d{1,2})\]", text))) > 1 and not _REFERENCES.search(text)
     return _CITED.sub("area [", text) if several else text
+
+
+def _recalled(text: str) -> str:
+    """Return the text with a region word before bare numbers that go on from a box named before: "box 3 ... I looked at 6 as well"."""
+    named = _NOUN_AND_ID.search(text)
+    return text if named is None else text[: named.end()] + _AGAIN.sub(r"\g<0>area ", text[named.end() :])
 
 
 def _column(cells: Sequence[str], listed: str) -> tuple[int, str, int]:
