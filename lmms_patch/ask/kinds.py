@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
-
-from lmms_patch.ask.methods import brought
 
 MIN_GRID, MAX_GRID = 2, 9
 MAX_FRAMES = 64
@@ -537,11 +534,6 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
-for _kind in brought("kinds"):
-    if KINDS.setdefault(_kind.name, _kind) != _kind:
-        print(
-            f"lmms-patch: a kind {_kind.name!r} is there already; that of another package is left out", file=sys.stderr
-        )
 
 
 def of_index(name: str) -> Kind:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from PIL import Image
 
 from lmms_patch.ask.kinds import REGIONS, Key, shape, windows
-from lmms_patch.ask.methods import methods
 from lmms_patch.ask.spec import WrapSpec
 
 Size = tuple[int, int]
@@ -284,9 +283,6 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return shuffle(image, view.n, seed)
     if view.kind == "lowres":
         return lowres(image, view.n)
-    for method in methods():
-        if view.kind in {kind.view for kind in method.kinds()}:
-            return method.cut(image, view)
     raise ValueError(f"a {view.kind!r} view is not an image")
 
 

@@ -35,7 +35,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Kind, Words
-from lmms_patch.ask.methods import method_of
 from lmms_patch.present import text_only
 from lmms_patch.present.sheets import number
 from lmms_patch.runs import reading
@@ -224,13 +223,9 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     cases, family = _held_together(cases)
     teller = _Teller(cases)
     ruled: dict[str, list[Case]] = {name: [] for name in _RULES}
-    rules = dict(_RULES)
     for one in cases:
-        # the sentence of another package's method is a rule of its own
-        method = method_of(one.kind)
-        for name in _rules_of(one) if method is None else [method.finding(one)]:
-            rules.setdefault(name, _Rule("other", name))
-            ruled.setdefault(name, []).append(one)
+        for name in _rules_of(one):
+            ruled[name].append(one)
     # "No image is needed" says already what a blind run of the same benchmark shows; and where a model guesses with its
     # images, that it does so without them says nothing of the benchmark.
     silent: dict[str, list[Case]] = {}
@@ -239,7 +234,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         silent[about] = [one for one in ruled[name] if (one.model, one.base) in told]
         ruled[name] = [one for one in ruled[name] if one not in silent[about]]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
-    for name, rule in rules.items():
+    for name, rule in _RULES.items():
         ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
         by_words: dict[str, list[Case]] = {}
         for one in ordered:

@@ -15,7 +15,6 @@ from enum import Enum
 from typing import Any, Literal, cast
 
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key, Kind, end
-from lmms_patch.ask.methods import brought
 from lmms_patch.ask.orders import MOST
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid
@@ -225,7 +224,7 @@ def _p(analysis: Analysis, key: Key) -> Value | Absent:
 NO_INTERVAL = "the harness's own number: no interval"
 _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
-NUMBERS: tuple[Number, ...] = (
+NUMBERS = (
     Number(
         "score",
         "the primary metric of the task's own first view",
@@ -683,7 +682,3 @@ def _has(number: Number, kind: Kind) -> bool:
 
 def _has_parts(kind: Kind, name: str) -> bool:
     return kind.prefix is not None if name == "prefix" else bool(kind.points(kind.sizes[:1]))
-
-
-# At the end, since methods of other packages take what stands above.
-NUMBERS += tuple(brought("numbers"))
