@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from lmms_patch.ask.methods import Method, Own, others
+
 MIN_GRID, MAX_GRID = 2, 9
 MAX_FRAMES = 64
 MAX_REDUCTION = 64
@@ -190,6 +192,8 @@ class Kind:
         adds: a line after each prompt; "" where the prompt is the base's own.
         shows: what a doc's first view shows, as a label: ``Score, grey image``.
         where: the same in a sentence: "A is better on grey images".
+        method: what another package adds for the kind; None for a kind of ours.
+        own: the method's numbers.
     """
 
     name: str
@@ -219,6 +223,8 @@ class Kind:
     adds: str = ""
     shows: str = "full image"
     where: str = "on the full image"
+    method: Method | None = None
+    own: tuple[Own, ...] = ()
 
     def __hash__(self) -> int:
         """Return the hash of the name, by which a kind is known: its words hold a mapping, which has none."""
@@ -534,6 +540,7 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
+KINDS |= others(KINDS)
 
 
 def of_index(name: str) -> Kind:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
-from lmms_patch.ask.kinds import REGIONS, Key, shape, windows
+from lmms_patch.ask.kinds import KINDS, REGIONS, Key, shape, windows
 from lmms_patch.ask.spec import WrapSpec
 
 Size = tuple[int, int]
@@ -32,6 +32,10 @@ PIXELS = 1
 """The version of the pixels of views. Raise it when a view's pixels change, so that the harness's response cache asks again."""
 PIXELS_RESAMPLED = 2
 """The same for views that are resampled (``pixels``). In version 1 what is transparent became black in them."""
+
+
+_BROUGHT = {kind.view: kind.method for kind in KINDS.values()}
+"""The method that cuts a kind of view; None of our kinds."""
 
 
 @dataclass(frozen=True)
@@ -283,6 +287,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return shuffle(image, view.n, seed)
     if view.kind == "lowres":
         return lowres(image, view.n)
+    if method := _BROUGHT.get(view.kind):
+        return method.cut(image, view)
     raise ValueError(f"a {view.kind!r} view is not an image")
 
 

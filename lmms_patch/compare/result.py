@@ -350,6 +350,9 @@ class Pair:
             )
         if self.kind.turns:
             changes |= self._of_orders(self.form, options)
+        for number in self.kind.own:
+            one, two = (Chosen([None] * len(table), number.values(table)) for table in self.tables)
+            changes |= self._over_common({"own": (one, two)}, {number.name: Number(("own",))}, options, forms.MEAN)
         # Before the grids: their own gate decides what of index and gap may be read.
         self._withhold_refused(changes)
         if self.kind.index:
@@ -394,17 +397,22 @@ class Pair:
         return one, two
 
     def _over_common(
-        self, sets: Mapping[str, tuple[Chosen, Chosen]], numbers: Mapping[str, Number], options: Mapping[str, Any]
+        self,
+        sets: Mapping[str, tuple[Chosen, Chosen]],
+        numbers: Mapping[str, Number],
+        options: Mapping[str, Any],
+        form: Form | None = None,
     ) -> dict[str, Difference]:
         """Return the differences of some numbers over the docs with every score on both sides.
 
-        None where there are no such docs.
+        None where there are no such docs. The form is that of the task's aggregation unless another is given.
         """
+        form = form or self.form
         used = np.asarray(
             np.logical_and.reduce([np.isfinite(side.scores) for chosen in sets.values() for side in chosen])
         )
-        assert self.form is not None
-        return self._resampled(self.form, sets, used, numbers, **options) if used.any() else {}
+        assert form is not None
+        return self._resampled(form, sets, used, numbers, **options) if used.any() else {}
 
     def of_first_views(self, form: Form, name: str = "score", **options: Any) -> Difference:
         """Return the difference of the scores of the first views."""

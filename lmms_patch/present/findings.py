@@ -238,7 +238,8 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
         by_words: dict[str, list[Case]] = {}
         for one in ordered:
-            by_words.setdefault(teller.words(one).say(rule.words), []).append(one)
+            words = one.kind.method.sentence if name == "other" and one.kind.method else rule.words
+            by_words.setdefault(teller.words(one).say(words), []).append(one)
         for words, among in by_words.items():
             clauses.setdefault(rule.about, []).append(
                 (words.format(teller.listed(name, among)), [*among, *silent.get(name, ())])
@@ -327,6 +328,8 @@ def _rules_of(case: Case) -> list[str]:
         return ["unread"]
     if case.metric == "bypass":  # the host's mark of --predict_only
         return ["unread"]
+    if kind.method:
+        return ["other"]
     if kind.regions:
         ends = case.measures.get("regions_mean")
         return ["unread" if ends is None else _by_sign(ends, "relevant", "adversarial", "boxes alike")]
@@ -596,10 +599,13 @@ class _Teller:
                 "",
             )
             return f"{name} {self._ends(measures[name])}" if name else ""
+        own = [f"{one.title} {self._ends(measures[one.name])}" for one in case.kind.own]
         if case.kind.has_points:
-            return ", ".join([*self._curve(case), *(self._chance(case) if case.kind.full else self._beside(case))])
+            return ", ".join(
+                [*self._curve(case), *own, *(self._chance(case) if case.kind.full else self._beside(case))]
+            )
         return ", ".join(
-            [f"{case.kind.shows} {self._ends(measures['score'])}", *self._drops(case), *self._beside(case)]
+            [f"{case.kind.shows} {self._ends(measures['score'])}", *own, *self._drops(case), *self._beside(case)]
         )
 
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
@@ -660,7 +666,12 @@ class _Teller:
         """
         kind, measures = case.kind, case.measures
         whole = number(measures["fip"].value) if kind.full else ""
-        known = {name.removeprefix(kind.name): one for name, one in measures.items() if name.startswith(kind.name)}
+        others = {one.name for one in kind.own}
+        known = {
+            name.removeprefix(kind.name): one
+            for name, one in measures.items()
+            if name.startswith(kind.name) and name not in others
+        }
         most = max((one.n for one in known.values()), default=0)
         out = [f"full image {whole}"] if kind.full else []
         for size, one in known.items():

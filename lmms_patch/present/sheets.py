@@ -17,7 +17,9 @@ from typing import Any
 from rich.cells import cell_len
 
 from lmms_patch import text
+from lmms_patch.ask.methods import Method
 from lmms_patch.runs import catalogue, reading
+from lmms_patch.runs.run import Labelled
 from lmms_patch.stats.resample import Estimate
 
 Cell = str | int | float | bool | Estimate | None
@@ -202,6 +204,15 @@ def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Shee
 def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple[Column, ...]:
     """Return the columns with a value in any row."""
     return tuple(c for c in columns if any(row.get(c.key) is not None for row in rows))
+
+
+def of_methods(shown: Iterable[Labelled]) -> list[Sheet]:
+    """Return the tables of methods of other packages (``ask.methods``)."""
+    by_method: dict[Method, list[Labelled]] = {}
+    for one in shown:
+        if method := one.result.kind.method:
+            by_method.setdefault(method, []).append(one)
+    return [sheet for method, some in by_method.items() for sheet in method.sheets(some)]
 
 
 # --- cells ----------------------------------------------------------------------------------------

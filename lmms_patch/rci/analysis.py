@@ -76,6 +76,7 @@ def analyse(
             table, list(grids), work.settings, blind, form=work.form, refused=_without_shares(grids, judged)
         ),
         pointing=work.draws.estimate("pointing", None, work.pointing) if work.pointing.any() else None,
+        own={one.name: work.mean(one.values(table)) for one in table.kind.own} or None,
     )
     for one in work.parts:
         found = one.add(work, found, by_set)

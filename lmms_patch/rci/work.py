@@ -17,7 +17,7 @@ from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.runs import failures
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import Chosen, Table
-from lmms_patch.stats import forms
+from lmms_patch.stats import forms, intervals
 from lmms_patch.stats.chance import FLOORS, constants, pick
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.resample import Array, Estimate, generator
@@ -77,6 +77,14 @@ class Work:
             if value is not None
             else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
         )
+
+    def mean(self, values: Array) -> Estimate:
+        """Return the mean of a value of each doc, shape (docs,); docs with nan are left out."""
+        known, clusters, s = np.isfinite(values), self.table.clusters, self.settings
+        if self.table.sampled or not known.any():
+            return self.nothing("views were left out" if self.table.sampled else "no doc has a value")
+        kept, labels = np.asarray(values, float)[known], None if clusters is None else clusters[known]
+        return intervals.mean(kept, labels, ends=intervals.ends_of(kept), draws=s.draws, level=s.level, seed=s.seed)
 
     def value(self, chosen: Chosen) -> float | None:
         """Return M of some items; None where M is not defined."""

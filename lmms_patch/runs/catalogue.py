@@ -205,6 +205,16 @@ def _line(name: str) -> Get:
     return lambda analysis, key: ABSENT if analysis.lines is None else getattr(_of(analysis.lines, key), name)
 
 
+def _own(name: str) -> Get:
+    """Return a function to take a number of a method of another package; ABSENT where the analysis has none."""
+    return lambda analysis, key: ABSENT if analysis.own is None else analysis.own[name]
+
+
+def _of_kind(name: str) -> Of:
+    """Return a function for ``Number.of``: a single number for a kind, nothing for the rest."""
+    return lambda kind, keys: (None,) if kind.name == name else ()
+
+
 def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
     found = _of(analysis.curve, key)
     return analysis.n_docs - found.n if isinstance(found, Estimate) else found
@@ -489,6 +499,11 @@ NUMBERS = (
         label="Drop of the relevant boxes less that of the adversarial ones",
     ),
     Number("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both"), scale="count"),
+    *(
+        _Shown(own.name, own.help, _of_kind(name), _own(own.name), scale=own.scale, title=own.title)
+        for name, kind in KINDS.items()
+        for own in kind.own
+    ),
 )
 """All numbers of an analysis, in the order in which tables show them."""
 

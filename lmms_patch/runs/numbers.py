@@ -323,9 +323,10 @@ class Analysis:
         hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
         lines: of a task that also shows windows between the cells, by grid size; None of others, whose files lack the
             key.
+        own: the numbers of a method of another package, by name; None of others, whose files lack the key.
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden", "lines")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden", "lines", "own")
     """Keys that files lack where they say nothing."""
     LATE: ClassVar[Mapping[str, int]] = {"asked": 1, "necessity": 1, **dict.fromkeys(LEFT_OUT, 0)}
 
@@ -353,6 +354,7 @@ class Analysis:
     pointing: Estimate | None = None
     hidden: Hidden | None = None
     lines: Mapping[GridSize, Lines] | None = None
+    own: Mapping[str, Estimate] | None = None
 
     @property
     def sets(self) -> Mapping[Key, Grid]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from lmms_patch.present.report import benchmarks, models, run_sheets
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.points import Point, distinct, of_medium, points_of
-from lmms_patch.present.sheets import Sheet
+from lmms_patch.present.sheets import Sheet, of_methods
 
 __all__ = ["Point", "distinct", "points_of", "sheets"]
 
@@ -24,7 +24,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple
         points: their indices (``points_of``), and those of published tables (``published.read``).
     """
     once = distinct(points)
-    made = {"runs": run_sheets.runs(entries)}
+    made = {"runs": run_sheets.runs(entries) + of_methods(entries)}
     for end, in_time in (("", False), ("_time", True)):
         some = of_medium(once, in_time)
         mine = [one for one in entries if one.kind.needs_video == in_time and not one.kind.every_order]

@@ -88,6 +88,7 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     hidden = [s for s in points if s.result.kind.hides]
     parts += [_hidden_table(hidden).to_text(width)] if hidden else []
     parts += [_region_table(of_boxes).to_text(width), _difference_table(of_boxes).to_text(width)] if of_boxes else []
+    parts += [sheet.to_text(width) for sheet in sheets.of_methods(shown)]
     return "\n\n".join(parts)
 
 
@@ -235,7 +236,7 @@ def _shown_table(shown: Sequence[Labelled]) -> Sheet:
     columns: Columns = [_ABOUT[0], ("shown", _what), *_ABOUT[1:], ("score", lambda s: or_na(_fip(s)))]
     for n in sorted({n for s in swapped for n in s.result.grids}):
         columns.append((f"best of {swapped[0].result.kind.cells(n)} cells", partial(_native, name=f"mpp{n}")))
-    return _made(shown, columns)
+    return _made(shown, columns + _with_a_title(shown))
 
 
 def _what(shown: Labelled) -> Cell:
@@ -248,7 +249,8 @@ def _curve_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task of one kind, with its scores along the curve."""
     kind = shown[0].result.kind
     grids = sorted({n for s in shown for n in s.result.grids})
-    return _made(shown, [*_ABOUT, *((kind.words.size(n), partial(_at_point, n=n)) for n in grids)])
+    columns: Columns = [*_ABOUT, *((kind.words.size(n), partial(_at_point, n=n)) for n in grids)]
+    return _made(shown, columns + _with_a_title(shown))
 
 
 def _at_point(shown: Labelled, n: int) -> Cell:
@@ -258,6 +260,7 @@ def _at_point(shown: Labelled, n: int) -> Cell:
 
 def _loss_table(shown: Sequence[Labelled]) -> Sheet:
     """Return one row per task and point, with what is lost against the full image over the same docs."""
+    more = _with_a_title(shown)
     heads: Heads = [
         "task",
         "boxes hidden" if shown[0].result.kind.hides else "shown at",
@@ -266,6 +269,7 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
         "full",
         f"score {_level(shown)}",
         Column(f"full - score {_level(shown)}", signed=True),
+        *(head for head, _ in more),
     ]
     rows: list[Cells] = []
     for s in shown:
@@ -284,6 +288,7 @@ def _loss_table(shown: Sequence[Labelled]) -> Sheet:
                     full,
                     or_na(score),
                     or_na(drop),
+                    *(cell(s) for _, cell in more),
                 ]
             )
     return sheets.table(heads, rows)
@@ -407,17 +412,19 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
             columns.append((Column(title, signed=True), partial(cell, key=n)))
     for n in hidden:
         columns.append((f"drop_{n}", partial(_native, name=f"drop{n}")))
-    for name, title in _with_a_title(shown).items():
-        columns.append((title, partial(_measured, name=name)))
-    return _made(shown, columns)
+    return _made(shown, columns + _with_a_title(shown))
 
 
-def _with_a_title(shown: Sequence[Labelled]) -> dict[str, str]:
-    """Return column heads by name of number: of numbers with a title in the catalogue and a value in some task."""
+def _with_a_title(shown: Sequence[Labelled]) -> Columns:
+    """Return a column for each number with a title in the catalogue and a value in some task."""
     out: dict[str, str] = {}
     for s in shown:
         out |= catalogue.titles(s.result.kind, s.result.grids)
-    return {name: title for name, title in out.items() if any(name in s.result.measures for s in shown)}
+    return [
+        (title, partial(_measured, name=name))
+        for name, title in out.items()
+        if any(name in s.result.measures for s in shown)
+    ]
 
 
 def _fip(shown: Labelled) -> float | None:
