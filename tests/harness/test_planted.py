@@ -240,7 +240,7 @@ def test_the_last_screen_says_what_was_found_and_what_to_type(live):
         f"a trial of {DOCS} docs: the pipeline works, and most numbers will change; ask all 120 docs of each task, about "
         in found
     )
-    assert re.search(r"at this speed \(RCI ± 0.05 would take about [\d,]+\)", found)
+    assert re.search(r"at this speed \((RCI|a score) ± 0.05 would take about [\d,]+\)", found)
     assert f"next: lmms-patch show {live} lmms-patch report {live} lmms-patch explore {live}" in found
 
 
