@@ -40,7 +40,7 @@ TURNS = (
 
 
 def main() -> int:
-    """Make what is missing; a tiny run writes the models alone, into a folder that goes."""
+    """Write the docs and the tiny models that are not there yet. With --tiny, write only the models, into a temporary folder."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder with the questions and their images")
     given = parse(parser)

@@ -42,7 +42,7 @@ class Own:
 
 
 class Method:
-    """What a package adds to what is asked, computed, said and shown.
+    """A method of evaluation that another package brings: its kinds of views, their pixels, numbers, a sentence and tables.
 
     Attributes:
         sentence: what findings say of tasks of its kinds, with a place for the tasks and their numbers.
@@ -52,11 +52,11 @@ class Method:
 
     def kinds(self) -> Iterable[Kind]:
         """Return its kinds; a kind that brings a view of its own calls it by the kind's name (``Kind.view``)."""
-        raise NotImplementedError
+        raise NotImplementedError("a method must have kinds()")
 
     def cut(self, image: Image, view: Any) -> Image:
         """Return a view (``ask.views.View``) of an image as a new image."""
-        raise NotImplementedError
+        raise NotImplementedError("a method whose kind has a view of its own must have cut()")
 
     def numbers(self) -> Iterable[Own]:
         """Return the numbers of each of its kinds."""

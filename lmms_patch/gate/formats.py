@@ -65,7 +65,7 @@ class Ruling(Struct, Generic[Shape], frozen=True, kw_only=True):
     most: Number | None = None
 
 
-class Verdict(Ruling[Value], frozen=True, kw_only=True):  # noqa: D101 - what the schema says of it is said above
+class Verdict(Ruling[Value], frozen=True, kw_only=True):  # noqa: D101 - the next line gives it the docstring of Ruling
     __doc__ = Ruling.__doc__
 
 

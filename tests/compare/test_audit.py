@@ -74,7 +74,7 @@ def test_every_reader_opens_a_true_run_and_refuses_an_edited_one(true, tmp_path,
 
 
 def test_a_run_of_which_every_call_failed_is_opened_beside_others(true, tmp_path):
-    """An adapter that cannot answer without an image fails in every call of a blind task: the board of its runs is not lost."""
+    """Every call of a blind task fails where an adapter cannot answer without an image; a board of that run and others is still made."""
     spec, records, made = views_run("blind", [0.5], n=60)
     lost = [{**one, "views": [{"kind": "blind", "scores": {}, "items": {}, "failed": "no answer"}]} for one in records]
     write_run(tmp_path / "failed", {"toy_blind": (spec, lost, made)}, aggregate=lambda items: None)

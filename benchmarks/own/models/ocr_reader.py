@@ -21,7 +21,7 @@ from lmms_eval.api.model import lmms
 from PIL import Image
 
 OPTION = re.compile(r"^\s*\(?([A-Z])[.):]\s*(.+?)\s*$", re.MULTILINE)
-"""A line of a prompt that is an option: its letter and its text."""
+"""Matches a line of a prompt that lists an option, such as "(A) red": the letter, and the text."""
 
 Reads = Callable[[Image.Image], list[str]]
 """Returns the pieces of text in an RGB image, top to bottom."""

@@ -1,1 +1,1 @@
-"""The tasks of the plugin; ``benchmarks/here.py`` writes the docs that they read."""
+"""Tasks for lmms-eval, on docs that ``benchmarks/here.py`` writes."""

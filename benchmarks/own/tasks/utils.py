@@ -14,5 +14,5 @@ def process_results(doc, results):
 
 
 def normalise(answer):
-    """Return an answer in lower case without blanks, brackets and a final full stop: "{4}" is 4, "(B)." is b."""
+    """Return an answer in lower case, without spaces, brackets and a full stop at its end: "{4}" becomes "4", "(B)." becomes "b"."""
     return re.sub(r"[\s(){}\[\]]", "", answer).lower().removesuffix(".")

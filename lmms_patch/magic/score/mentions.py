@@ -45,7 +45,7 @@ _BRIDGE = re.compile(
 _NO_BRIDGE = pattern(r"-\s|[)\]>]")
 _LABELLED = re.compile("l?[msc]*u?v?l[ms]*|l[ms]*")
 _OBJECT = pattern(r"(?!item|one|part|thing|spot|patch|ding|[eé]l[eé]ment)[^\d\n]{1,20}(?!1\b)\d")
-"""What needs no participle before its number: "object 3". "Object 1" may begin a list of the text's own."""
+"""A noun and number that name a box although no "labelled" stands between: "object 3". "Object 1" is none: it often begins a list of objects."""
 _CHAIN = re.compile(r"N(?:(?:o[^RoOL/]{1,15}?c)?[,&][,&ht]{0,2}N){0,40}")
 _BEHIND = re.compile(r"B(?:[,&]{1,2}B){0,40}")
 _NTH_NOUN = re.compile(rf"({_CHAIN.pattern})j?([#b]?)[jl]{{0,4}}(?:n|(?<=N)#)")
