@@ -23,6 +23,11 @@ class PatchError(Exception):
     """A user's mistake, or an input we refuse. The message is one line, without a traceback."""
 
 
+def message(error: Exception) -> str:
+    """Return an error's message; for an error not meant for people, its type too."""
+    return str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
+
+
 class UnknownNameError(PatchError):
     """A wrapped name that cannot be read, or whose base does not exist."""
 

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lmms_patch.app import api_import, api_init, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
+from lmms_patch.stats.bounds import check_bootstrap
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -713,7 +714,7 @@ def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
 
 def _check_changes(changes: Changes) -> None:
     """Refuse settings of ``analyze`` that are out of range."""
-    api_magic.check_bootstrap(changes.draws, changes.level, changes.seed)
+    check_bootstrap(changes.draws, changes.level, changes.seed)
     chance = changes.chance
     if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):
         raise OptionError(f"chance must be a number on the metric's own scale, or 'majority', not {chance!r}")

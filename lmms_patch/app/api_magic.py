@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.stats.bounds import check_bootstrap
 
 if TYPE_CHECKING:
     from lmms_patch.compare.variants import MagicRuns
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from lmms_patch.magic.score.steps import Chain
     from lmms_patch.magic.score.stepsense import StepSenses
     from lmms_patch.magic.score.verdicts import Verdict
-
-FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
 
 
 def check(data: str | Path, *, split: str = "test", tell: Callable[[int], None] | None = None) -> Checked:
@@ -237,17 +236,3 @@ def stepsense(
         else ()
     )
     return StepSenses(scores, between, dict(labelled.unlabelled), bool(labelled.groups), (*labelled.notes, *crowd))
-
-
-def check_bootstrap(draws: int | None, level: float | None, seed: int | None) -> None:
-    """Refuse settings of a bootstrap that are out of range; None is not looked at.
-
-    Raises:
-        OptionError: a setting out of range.
-    """
-    if draws is not None and not FEWEST_DRAWS <= draws <= MOST_DRAWS:
-        raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
-    if level is not None and not 0.5 <= level < 1:
-        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
-    if seed is not None and seed < 0:
-        raise OptionError(f"seed must be a whole number of at least 0, not {seed}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -120,9 +119,8 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         judged = gate(fip.value, chance, se=se, se_fip=fip.se, delta=DELTA * scale)
         point = index(fip.value, mpp.value, signed=bool((full[known] < 0).any() or (cells[known] < 0).any()))
         reason = judged.reason if judged.valid is False else point.reason
-        none = dataclasses.replace(fip, value=None, se=None, low=None, high=None)
-        value = none if reason else estimate(lambda s: 1 - s[..., 1] / s[..., 0])
-        gap = none if judged.valid is False else estimate(lambda s: (s[..., 0] - s[..., 1]) / s[..., 2])
+        value = fip.without() if reason else estimate(lambda s: 1 - s[..., 1] / s[..., 0])
+        gap = fip.without() if judged.valid is False else estimate(lambda s: (s[..., 0] - s[..., 1]) / s[..., 2])
         shares = (
             cell_shares(cells[known], labels, shape=kind.shape(n), seed=seed)
             if known.any() and cells[known].min() >= 0

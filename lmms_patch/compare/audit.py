@@ -794,10 +794,7 @@ class _Log:
     @cached_property
     def _is_whole(self) -> bool:
         """Whether each doc was asked and answered."""
-        return not any(
-            (record.asked is not None and min(record.asked.p) < 1) or failures.unanswered(record)
-            for record in self.run.records
-        )
+        return not any(record.estimated or failures.unanswered(record) for record in self.run.records)
 
     def _worst(self, table: Table, n: int) -> Chosen:
         """Return for each doc the item of the most harmful hidden cell; for an excluded doc, None."""
@@ -811,7 +808,7 @@ class _Log:
     def _check_other(self, name: str, table: Table, chosen: Chosen, own: float | None, declared: str | None) -> None:
         if own is None:
             return
-        known = np.array([item is not None for item in chosen.items], bool)
+        known = chosen.known
         picked = table.picked(chosen).where(known)
         value = own
         # A drop is FIP less M with a cell hidden, both over the same docs.
@@ -910,7 +907,7 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     Docs that could not be scored: then the run has no such number.
     """
     best = table.best(key)
-    used = np.array([item is not None for item in best.items], bool)
+    used = best.known
     if not used.any() or any(view.error is not None for record in table.records for view in record.views):
         return []
     analysis, name = run.result.analysis, f"{table.metric}_mpp{end(key)}"
@@ -951,18 +948,16 @@ def _check_magic(result: Result, where: str) -> Audit:
     unchecked |= _check_bounds(about, magic.bounds(records, about.variant, **options) if judged else {}, where)
     fresh = magic.numbers(records, about.variant, judged, **options)
     current = outcome.since("magic") <= result.version
-    for name, one in about.numbers.items():
-        again = fresh[name]
-        fields = ("value", "low", "high", "n", "se", "level")
-        apart = next((key for key in fields if not same(getattr(one, key), getattr(again, key))), None)
-        if apart is not None and (current or apart == "value"):
-            raise _refuse(where, f"{name} ({apart})", getattr(one, apart), getattr(again, apart))
-        unchecked |= {} if apart is None else {f"intervals ({OLD})": None}
-    given = {"records", "n_failed", *_flat_of_magic(result)}
+    again = {name: fresh[name] for name in about.numbers}
+    for place, own, given in differences(about.numbers, again, "magic.numbers", result.version):
+        if current or place.endswith(".value"):
+            raise _refuse(where, place, own, given)
+        unchecked |= {f"intervals ({OLD})": None}
+    known = {"records", "n_failed", *_flat_of_magic(result)}
     unchecked |= {
         f"{name}: the log does not give it": None
         for name, value in result.metrics.items()
-        if value is not None and name not in given
+        if value is not None and name not in known
     }
     aside = ["intervals by type of question"] if about.by_type else []
     # Only the values are compared, so few draws do.

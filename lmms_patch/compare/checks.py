@@ -13,7 +13,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
 from lmms_patch.runs.record import Record, View
 from lmms_patch.runs.run import Result
-from lmms_patch.runs.tables import Table
+from lmms_patch.runs.tables import Table, drawn_with
 
 _DIGESTS = (
     "docs",
@@ -60,12 +60,7 @@ def tst_score(record: Record) -> float:
 
 def sources(table: Table) -> list[Hashable] | None:
     """Return what each doc of a text-only cross-validation is drawn with (as ``tst.results``)."""
-    labels = [record.tested_with for record in table.records]
-    return (
-        None
-        if all(label is None for label in labels)
-        else [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
-    )
+    return drawn_with([record.tested_with for record in table.records])
 
 
 def view_sets(record: Record) -> dict[str, list[View]]:

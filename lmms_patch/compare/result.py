@@ -234,7 +234,7 @@ def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> 
     scored = set(common)
     for side in sides:
         firsts = side.first_views(side.table)
-        known = np.array([item is not None for item in firsts.items]) if _of_items(form) else np.isfinite(firsts.scores)
+        known = firsts.known if _of_items(form) else np.isfinite(firsts.scores)
         scored &= {
             record.doc_id for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known
         }
@@ -429,7 +429,7 @@ class Pair:
     def _grid(self, form: Form, n: int, options: Mapping[str, Any]) -> dict[str, Difference]:
         """Return MPP, index and gap of a grid, over the docs with all cells scored in both runs."""
         one, two = (table.best(n) for table in self.tables)
-        used = np.array([a is not None and b is not None for a, b in zip(one.items, two.items, strict=True)], bool)
+        used = one.known & two.known
         records = zip(*(table.records for table in self.tables), strict=True)
         broken = used & np.array([any(failed(record, n) for record in pair) for pair in records], bool)
         # Under an aggregation of whole clusters a lost doc takes its partners along.
@@ -685,7 +685,7 @@ def _index(full: Any, best: Any) -> Any:
 
 def _without(change: Difference, keep: Sequence[bool], reason: str) -> Difference:
     """Return a difference without a value, with a reason, and only with the readable sides."""
-    nothing = dataclasses.replace(change.estimate, value=None, se=None, low=None, high=None, draws=0, reason=reason)
+    nothing = change.estimate.without(reason)
     return Difference(
         change.first if keep[0] else None, change.second if keep[1] else None, nothing, None, change.differing
     )

@@ -22,9 +22,9 @@ from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.engine import Compared, matches, primary_of
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
-from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.errors import RecordError, nearest
 from lmms_patch.runs.run import Result, find, labels, newest
-from lmms_patch.stats.intervals import FEWEST_DRAWS, MOST_DRAWS
+from lmms_patch.stats.bounds import check_bootstrap
 from lmms_patch.stats.paired import Difference, detectable, least_p
 from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
@@ -62,7 +62,7 @@ def compare(
         RecordError: a file that cannot be read, no task in both, several models in one folder, or results that cannot
             be compared.
     """
-    _check(level, draws, seed)
+    check_bootstrap(draws or None, level, seed)
     sides = [_results(Path(path), task) for path in (first, second)]
     pairs = _pairs(*(results for results, _ in sides))
     if not pairs:
@@ -75,15 +75,6 @@ def compare(
     same = all(one.is_same(other) for one, other in pairs)
     tasks = _corrected(compared, level)
     return Comparison(first=one, second=other, same_run=same, level=level, seed=seed, tasks=tasks)
-
-
-def _check(level: float, draws: int, seed: int) -> None:
-    if not 0.5 <= level < 1:
-        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
-    if draws and not FEWEST_DRAWS <= draws <= MOST_DRAWS:
-        raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
-    if seed < 0:
-        raise OptionError(f"seed must be a whole number of at least 0, not {seed}")
 
 
 # --- which results --------------------------------------------------------------------------------

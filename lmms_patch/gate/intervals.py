@@ -82,7 +82,7 @@ def _leveled(one: Subject, name: str, level: float) -> Estimate:
     """Return a number with its interval at another level; without a value where the run lacks the number."""
     if name not in one.measures:
         docs = one.result.docs
-        return Estimate(None, None, None, None, docs, docs, 0, level, "the run does not have it")
+        return Estimate.nothing(docs, "the run does not have it", level)
     return at_level(one.measures[name], level, _scale(one, name))
 
 
@@ -209,7 +209,7 @@ def _over_pairs(stored: Estimate, value: float | None, shift: float, paired: Dif
     compute with. This interval is not shown, as its width comes from other docs.
     """
     if value is None:
-        nothing = dataclasses.replace(stored, value=None, se=None, low=None, high=None, reason=paired.estimate.reason)
+        nothing = stored.without(paired.estimate.reason)
         return nothing, nothing
     value -= shift
     if stored.value is not None and math.isclose(stored.value, value, rel_tol=1e-9, abs_tol=1e-9):

@@ -26,7 +26,7 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch import resources
-from lmms_patch.errors import CannotWrapError, HostError, PatchError
+from lmms_patch.errors import CannotWrapError, HostError, PatchError, message
 from lmms_patch.harness import compat, task_files
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
 from lmms_patch.text import log
@@ -676,9 +676,8 @@ def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, sa
         if own:
             write(own)
     except Exception as error:
-        told = str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
         log().warning(
-            f"{task_name}: the samples are not written as Parquet; every reader takes the sample log instead: {told}"
+            f"{task_name}: the samples are not written as Parquet; every reader takes the sample log instead: {message(error)}"
         )
 
 

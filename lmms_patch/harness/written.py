@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import PatchError
+from lmms_patch.errors import message
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs import reading
 from lmms_patch.runs.columns import MOST, last, tracked, with_ends, with_errors
@@ -80,7 +80,7 @@ def save(
             digest = of_file({**filed, **added}, handle_non_serializable)
             filed["lmms_patch"] = {**about, "digest": digest}
         except Exception as error:
-            log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {_said(error)}")
+            log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {message(error)}")
     original(filed)
     # the host keeps the keys that it has added to its results
     results.update({key: value for key, value in filed.items() if key not in ("results", "lmms_patch")})
@@ -216,10 +216,6 @@ def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
             result.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written
             out.setdefault(result.task, []).append(result)
     except Exception as error:
-        log().warning(f"the results are left as lmms-eval makes them: {_said(error)}")
+        log().warning(f"the results are left as lmms-eval makes them: {message(error)}")
         return {}
     return out
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"

@@ -358,7 +358,7 @@ def outline(box: Rect, size: tuple[int, int], width: int) -> Outline:
     >>> outline((0, 10, 20, 30), (100, 100), 2)
     Outline(outer=(0, 8, 22, 32), inner=(2, 10, 20, 30), halo=(0, 7, 23, 33))
     """
-    outer = _clip((box[0] - width, box[1] - width, box[2] + width, box[3] + width), size)
+    outer = clip((box[0] - width, box[1] - width, box[2] + width, box[3] + width), size)
     inner = (
         min(outer[0] + width, box[2]),
         min(outer[1] + width, box[3]),
@@ -366,10 +366,11 @@ def outline(box: Rect, size: tuple[int, int], width: int) -> Outline:
         max(outer[3] - width, box[1]),
     )
     hair = max(1, width // 4)
-    return Outline(outer, inner, _clip((outer[0] - hair, outer[1] - hair, outer[2] + hair, outer[3] + hair), size))
+    return Outline(outer, inner, clip((outer[0] - hair, outer[1] - hair, outer[2] + hair, outer[3] + hair), size))
 
 
-def _clip(rect: Rect, size: tuple[int, int]) -> Rect:
+def clip(rect: Rect, size: tuple[int, int]) -> Rect:
+    """Return the part of a box inside an image of this size (width, height)."""
     return (max(0, rect[0]), max(0, rect[1]), min(size[0], rect[2]), min(size[1], rect[3]))
 
 
@@ -457,7 +458,7 @@ def _candidates(size: tuple[int, int], frame: Outline, plate: tuple[int, int]) -
     inside += [(middle[0], near[1]), (middle[0], far[1]), (near[0], middle[1]), (far[0], middle[1])]
     inside = [(min(max(x, 0), max(0, size[0] - width)), min(max(y, 0), max(0, size[1] - height))) for x, y in inside]
     corners = list(dict.fromkeys(beside)) + list(dict.fromkeys(inside))
-    rects = [_clip((x, y, x + width, y + height), size) for x, y in corners]
+    rects = [clip((x, y, x + width, y + height), size) for x, y in corners]
     return _rects(rects), np.arange(len(rects)) >= len(dict.fromkeys(beside))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 from importlib import resources
 from typing import Any
 
@@ -15,6 +17,11 @@ def css() -> str:
     return palette.css() + resources.files("lmms_patch.present").joinpath("look.css").read_text(
         encoding="utf-8"
     ).replace("\r\n", "\n")
+
+
+def hashed(text: str) -> str:
+    """Return the hash of a style sheet or script in the form of a Content-Security-Policy."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def on_white(image: Any, longest: int) -> Any:

@@ -273,7 +273,7 @@ def mean_index(indices: Sequence[Estimate]) -> Estimate:
     known = [as_shown(one) for one in indices if one.value is not None]
     count, level = len(known), min((one.level for one in known), default=LEVEL)
     if not count:
-        return Estimate(None, None, None, None, 0, 0, 0, level, "no benchmark that all of them have")
+        return Estimate.nothing(0, "no benchmark that all of them have", level)
     value = math.fsum(one.value or 0.0 for one in known) / count
     errors = [error for one in known if (error := standard_error(one)) is not None]
     if len(errors) < count:

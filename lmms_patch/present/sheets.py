@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -91,6 +92,11 @@ class Sheet:
         columns = [{"key": c.key, "title": c.title, "help": c.help} for c in self.columns]
         rows = [{c.key: to_json(row.get(c.key)) for c in self.columns} for row in self.rows]
         return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
+
+    def written(self, form: str) -> str:
+        """Return the table as the text of a file; ``form`` is one of ``FORMS``."""
+        made = getattr(self, FORMS[form])()
+        return made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
     def to_csv(self) -> str:
         """Return the table with a head.
@@ -268,6 +274,11 @@ def number(value: float | int | None, signed: bool = False, digits: int = 3, tho
     said = f"{value:{form}.{digits}f}"
     # A rounded -0.0001 must not read as -0.000.
     return said if any(c in "123456789" for c in said) else said.lstrip("+-")
+
+
+def ends_in_percent(share: Estimate) -> str:
+    """Return the interval of a share in whole percent, with a space before; empty without an interval."""
+    return "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
 def levels(cells: Iterable[Cell]) -> str:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.details import Settings
+from lmms_patch.runs.numbers import none_used
+from lmms_patch.runs.record import Record
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.intervals import (
@@ -59,6 +61,28 @@ class Native(Protocol):
 
     def aggregate(self, items: list[Any]) -> float | None:
         """Return M of any items, without side effects; None where not possible."""
+
+
+def of_cells(
+    table: Table, key: Key, form: Form | None, records: Sequence[Record]
+) -> tuple[float | None, float | None, str]:
+    """Return FIP and MPP over the docs of a set of views as the form gives them, and the reason where these are missing.
+
+    Args:
+        table: the docs.
+        key: the set.
+        form: of the aggregation; None: without a reason both are missing.
+        records: those of which each view must have been scored.
+    """
+    best = table.best(key)
+    used = best.known
+    if not used.any():
+        return None, None, table.no_best or none_used(key)
+    if any(view.error is not None for record in records for view in record.views):
+        return None, None, "some docs could not be scored"
+    if form is None:
+        return None, None, ""
+    return table.value(form, table.full, used), table.value(form, best, used), ""
 
 
 class Draws:

@@ -137,15 +137,15 @@ def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
 
 def _raw(analyzed: Analyzed, n: int) -> Estimate:
     grid = _grid(analyzed, n)
-    return _unread("its aggregation must be called") if grid is None else grid.index
+    return Estimate.nothing(0, "its aggregation must be called") if grid is None else grid.index
 
 
 def _corrected(analyzed: Analyzed, n: int) -> Estimate:
     grid = _grid(analyzed, n)
     if grid is None or grid.adj is None:
-        return _unread("luck was not estimated")
+        return Estimate.nothing(0, "luck was not estimated")
     if grid.adj.null != reading.MEASURED:
-        return _unread(reading.ASSUMED)
+        return Estimate.nothing(0, reading.ASSUMED)
     found = grid.adj.estimate
     if not grid.adj.misleads or found.low is None or found.high is None:
         return found
@@ -154,10 +154,6 @@ def _corrected(analyzed: Analyzed, n: int) -> Estimate:
 
 def _grid(analyzed: Analyzed, n: int) -> Grid | None:
     return None if analyzed.analysis is None else analyzed.analysis.grids.get(n)
-
-
-def _unread(reason: str) -> Estimate:
-    return Estimate(None, None, None, None, 0, 0, 0, reason=reason)
 
 
 def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> OverModels:
@@ -172,7 +168,7 @@ def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> Ove
     known = [one for one in of.values() if one.value is not None]
     values = np.array([one.value for one in known], float)
     if not known:
-        return OverModels(of, _unread("no model has an index that can be read"), None, None, None)
+        return OverModels(of, Estimate.nothing(0, "no model has an index that can be read"), None, None, None)
     if mean is None:
         ends = np.array([[np.nan if end is None else end for end in (one.low, one.high)] for one in known], float).mean(
             axis=0

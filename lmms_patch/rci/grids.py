@@ -68,7 +68,7 @@ class Grids:
         )
         warnings = self._warnings_of(n, judged)
         count, sets = int(used.sum()), (f"full{n}", f"best{n}")
-        nothing = Estimate(None, None, None, None, count, count, 0, self._work.settings.level, reason)
+        nothing = Estimate.nothing(count, reason, self._work.settings.level)
         value, gap, adj = nothing, nothing, None
         # The gap needs no division by FIP, so it is given even where the index is not defined.
         if judged.valid is not False and point.gap is not None and not self._work.too_many[n]:

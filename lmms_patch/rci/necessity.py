@@ -75,7 +75,7 @@ def _map(
         if table.sampled or refused or not of.any() or found.graded[of].any()
         else _without_luck(table, n, of, form, how)
     )
-    nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, settings.level, refused)
+    nothing = Estimate.nothing(int(of.sum()), refused, settings.level)
     counted = (
         dict.fromkeys(map(str, NEEDS), nothing) if refused else without_luck or shares(found, of, table.clusters, how)
     )
@@ -131,7 +131,7 @@ def shares(
     clusters = None if labels is None else np.asarray(labels)[of]
     image, text = found.by_image[of], found.text[of]
     if not found.sources or not (text != UNKNOWN).any():
-        nothing = Estimate(None, None, None, None, int(of.sum()), int(of.sum()), 0, how["level"], NOT_ASKED)
+        nothing = Estimate.nothing(int(of.sum()), NOT_ASKED, how["level"])
         return {str(NEEDS[TEXT]): nothing} | {
             NEEDS[c]: intervals.mean((image == c).astype(float), clusters, **how) for c in _IMAGE
         }

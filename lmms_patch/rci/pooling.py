@@ -89,13 +89,13 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
                 if analysis is None or form is None or not form.plain
                 else f"{member.run.name}: its chance is unknown"
             )
-            nothing = Estimate(None, None, None, None, 0, 0, 0, reason=why)
+            nothing = Estimate.nothing(0, why)
             return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None), kind)
         settings, _, table = table_of(member.run, changes)
         if not lost and (why := too_many(table.asked_records, n)):
             lost = f"{member.run.name}: {why}"
         best = table.best(n)
-        used = np.array([item is not None for item in best.items], bool)
+        used = best.known
         tables.append((table, used))
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
         rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))

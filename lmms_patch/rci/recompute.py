@@ -20,9 +20,10 @@ from lmms_patch.ask.kinds import Key, Kind, end
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import of_cells
 from lmms_patch.runs import catalogue, failures, samples
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, none_used, to_json
+from lmms_patch.runs.numbers import Analysis, to_json
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, read
@@ -197,22 +198,16 @@ class Logged:
         return None if self._form is None else self._table.value(self._form, self._table.full)
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        stored = self._stored(key)
-        best = self._table.best(key)
-        used = np.array([item is not None for item in best.items], bool)
+        stored, best = self._stored(key), self._table.best(key)
         if stored is not None:
-            if used.any():
+            if (used := best.known).any():
                 self._check(f"{self._table.metric} over the docs of grid {key}", self._table.full, stored[0], used)
                 self._check(f"{self._table.metric}_mpp{end(key)}", best, stored[1], used)
             return stored
-        if not used.any():
-            return None, None, self._table.no_best or none_used(key)
-        if any(view.error is not None for record in self._table.records for view in record.views):
-            return None, None, "some docs could not be scored"
-        if self._form is None:
-            return None, self._run.result.metrics.get(f"{self._table.metric}_mpp{end(key)}"), ""
-        full, cells = (self._table.value(self._form, chosen, used) for chosen in (self._table.full, best))
-        return full, cells, ""
+        full, cells, why = of_cells(self._table, key, self._form, self._table.records)
+        if self._form is None and not why:
+            cells = self._run.result.metrics.get(f"{self._table.metric}_mpp{end(key)}")
+        return full, cells, why
 
     def _stored(self, key: Key) -> tuple[float | None, float | None, str] | None:
         """Return what the run computed for a set; None unless docs and metric are the same."""
@@ -440,8 +435,7 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
     checks = [(table.picked(table.full), fip_of(run.result, table))]
     for key in sets:
         best = table.best(key)
-        used = np.array([item is not None for item in best.items], bool)
-        checks.append((table.picked(best).where(used), run.result.metrics.get(f"{table.metric}_mpp{end(key)}")))
+        checks.append((table.picked(best).where(best.known), run.result.metrics.get(f"{table.metric}_mpp{end(key)}")))
     return forms.recognise([check for check in checks if check[1] is not None], settings.form)[0]
 
 

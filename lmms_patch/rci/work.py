@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -45,7 +44,7 @@ class Work:
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.best(n) for n in sets}
         self.pointing = self.table.pointing
-        self.used = {n: np.array([item is not None for item in self.best[n].items], bool) for n in sets}
+        self.used = {n: self.best[n].known for n in sets}
         form, warnings = self._form()
         self.form = None if form is None else forms.on(form, table.merged)
         self.failed = failures.count(table.logged)
@@ -67,16 +66,12 @@ class Work:
 
     def nothing(self, why: str) -> Estimate:
         """Return a number without a value, with the reason."""
-        return Estimate(None, None, None, None, 0, 0, 0, self.settings.level, why)
+        return Estimate.nothing(0, why, self.settings.level)
 
     def estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
         """Return M of a set with an interval; empty where M returned nothing (a doc could not be scored)."""
         estimate = self.draws.estimate(name, value, used)
-        return (
-            estimate
-            if value is not None
-            else dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0)
-        )
+        return estimate if value is not None else estimate.without()
 
     def mean(self, values: Array) -> Estimate:
         """Return the mean of a value of each doc, shape (docs,); docs with nan are left out."""

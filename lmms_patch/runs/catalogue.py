@@ -126,37 +126,26 @@ class Number:
         return self.name.format(index=kind.prefix, kind=kind.name, key="" if key is None else end(key))
 
 
-def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,)
-
-
 def _once(flag: str) -> Of:
     """Return a function for ``Number.of``: a single number for kinds with a flag (``full``, ``regions``, ...), nothing for the rest."""
     return lambda kind, keys: (None,) if getattr(kind, flag) else ()
 
 
-def _sets(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.sets if kind.prefix else ()
+def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return (None,)
 
 
-def _shifted(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.sets if kind.shifted else ()
+def _keys(of: str, flag: str) -> Of:
+    """Return a function for ``Number.of``: the task's ``sets``, ``points`` or ``places`` for kinds with a flag, nothing for the rest."""
+    return lambda kind, keys: getattr(keys, of) if getattr(kind, flag) else ()
 
 
-def _boxes(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.sets if kind.regions else ()
+_sets, _shifted, _boxes = (_keys("sets", flag) for flag in ("prefix", "shifted", "regions"))
+_drops, _places = _keys("points", "full"), _keys("places", "turns")
 
 
 def _points(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.points
-
-
-def _drops(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.points if kind.full else ()
-
-
-def _places(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.places if kind.turns else ()
 
 
 def _wrong(analysis: Analysis, what: str) -> Value:
@@ -170,11 +159,7 @@ def _corrected(grid: Grid) -> Value:
     """Return the corrected index of a set; of a grid without an index the reason why there is none."""
     if grid.adj is not None:
         return grid.adj.estimate
-    return (
-        None
-        if grid.n in REGIONS
-        else dataclasses.replace(grid.index, value=None, se=None, low=None, high=None, draws=0)
-    )
+    return None if grid.n in REGIONS else grid.index.without()
 
 
 def _chance(analysis: Analysis) -> Estimate:
@@ -234,6 +219,7 @@ def _p(analysis: Analysis, key: Key) -> Value | Absent:
 NO_INTERVAL = "the harness's own number: no interval"
 _BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
+_Count = functools.partial(Number, scale="count")
 NUMBERS = (
     Number(
         "score",
@@ -264,34 +250,30 @@ NUMBERS = (
         label="Chance",
     ),
     Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True, label="Ceiling"),
-    Number(
+    _Count(
         "gate",
         "1: the index may be read; 0: it may not, the reason says why; null: unknown",
         _once("has_index"),
         lambda a, k: a.gate.number,
-        scale="count",
         listed=True,
     ),
-    Number(
+    _Count(
         "n_docs",
         "docs with the primary metric and an answer to their first view",
         _always,
         lambda a, k: a.n_docs,
-        scale="count",
     ),
-    Number(
+    _Count(
         "n_failed",
         "docs with a failed call, of all that were asked",
         _always,
         lambda a, k: a.failed.docs if a.failed else 0,
-        scale="count",
     ),
-    Number(
+    _Count(
         "n_null",
         "docs that were also asked on another doc's image",
         _once("has_index"),
         lambda a, k: _wrong(a, "docs"),
-        scale="count",
     ),
     Number(
         "fip0",
@@ -367,12 +349,11 @@ NUMBERS = (
         title="on lines {key}",
         label="Of what no cell answers, on a line, {key}",
     ),
-    Number(
+    _Count(
         "n_excluded{key}",
         "docs that the other numbers of this `<n>` leave out",
         _sets,
         lambda a, k: a.sets[k].excluded,
-        scale="count",
     ),
     _Shown(
         "mean{key}",
@@ -406,7 +387,7 @@ NUMBERS = (
         scale="difference",
         label="One box drawn at random, relevant less adversarial",
     ),
-    Number("n_both", "docs with usable boxes of both sets", _once("regions"), _part("regions", "both"), scale="count"),
+    _Count("n_both", "docs with usable boxes of both sets", _once("regions"), _part("regions", "both")),
     _Shown(
         "rotate_every",
         "the circular score: the metric over each doc's worst order of its options",
@@ -463,12 +444,11 @@ NUMBERS = (
         scale="p",
         listed=True,
     ),
-    Number(
+    _Count(
         "n_rotated",
         "docs that are asked in every order, each with a score",
         _once("turns"),
         _part("turned", "docs"),
-        scale="count",
         listed=True,
     ),
     _Shown(
@@ -479,7 +459,7 @@ NUMBERS = (
         better=True,
         label="Score, {key}",
     ),
-    Number("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out, scale="count"),
+    _Count("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out),
     _Shown(
         "drop{key}",
         "how far the full image is above that, over the same docs",
@@ -498,7 +478,7 @@ NUMBERS = (
         better=True,
         label="Drop of the relevant boxes less that of the adversarial ones",
     ),
-    Number("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both"), scale="count"),
+    _Count("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both")),
     *(
         _Shown(own.name, own.help, _of_kind(name), _own(own.name), scale=own.scale, title=own.title)
         for name, kind in KINDS.items()

@@ -12,8 +12,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from lmms_patch.ask.answers import is_missing
 from lmms_patch.ask.kinds import BESIDE, Key, Kind
 from lmms_patch.runs.record import TURNS, Record, View, in_set
 from lmms_patch.stats.bounds import Count, Some
@@ -119,15 +120,10 @@ def has_failed(view: View) -> bool:
     return view.failed is not None
 
 
-def is_no_value(item: Any) -> bool:
-    """Return whether a native item is no value of its metric: None or NaN."""
-    return item is None or (isinstance(item, float) and math.isnan(item))
-
-
 def unscored(record: Record, metric: str) -> bool:
     """Return whether a doc's first view was answered, but got no value of the metric from the scorer."""
     first = record.views[0]
-    return record.is_asked and not has_failed(first) and first.error is None and is_no_value(first.items.get(metric))
+    return record.is_asked and not has_failed(first) and first.error is None and is_missing(first.items.get(metric))
 
 
 def states(record: Record, metric: str) -> Counter[str]:
@@ -144,7 +140,7 @@ def states(record: Record, metric: str) -> Counter[str]:
         "failed"
         if has_failed(view)
         else "unscored"
-        if is_no_value(view.items.get(metric))
+        if is_missing(view.items.get(metric))
         else "unfinished"
         if view.unfinished
         else ""

@@ -322,6 +322,11 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     asked: Asked | None = None
 
     @property
+    def estimated(self) -> bool:
+        """Whether some of its scores stand for docs that were left out."""
+        return self.asked is not None and min(self.asked.p) < 1
+
+    @property
     def task_kind(self) -> Kind:
         """The kind of task, as a row of the table of kinds."""
         return KINDS[self.kind]

@@ -44,6 +44,11 @@ class Chosen:
     items: list[Any]
     scores: Array
 
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which docs have an item, shape (docs,)."""
+        return np.array([item is not None for item in self.items], bool)
+
     def where(self, mask: NDArray[np.bool_]) -> Chosen:
         """Return the items and scores of some docs; None and nan for the rest, which then count for nothing."""
         return Chosen(
@@ -110,7 +115,7 @@ class Table:
         ]
         self.place = {record.doc_id: i for i, record in enumerate(self.records)}
         self._best: dict[Key, Chosen] = {}
-        self.sampled = any(record.asked is not None and min(record.asked.p) < 1 for record in self.records)
+        self.sampled = any(record.estimated for record in self.records)
         """Whether docs were left out, so that a doc's scores on the full image and its best cell are estimates (``stats.asking``)."""
         # cells were left out by the scores of a single metric; the best cell by another metric may be among them
         other = next(
@@ -161,13 +166,8 @@ class Table:
         """
         if self.cluster is None:
             return None
-        labels = [record.fields.get(self.cluster) for record in self.records]
-        known = any(label is not None for label in labels)
-        return (
-            cluster_numbers([f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)])
-            if known
-            else None
-        )
+        labels = drawn_with([record.fields.get(self.cluster) for record in self.records])
+        return None if labels is None else cluster_numbers(labels)
 
     @cached_property
     def categories(self) -> list[Hashable] | None:
@@ -437,13 +437,15 @@ class Table:
             if used[doc]:
                 found = record.best.get(name) if place < 0 else place
                 out[doc] = found if found is not None and kept[views.starts[doc] + found] else None
-        # a missing best view leaves out the whole cluster, which the aggregation needs complete
-        if self.whole and self.clusters is not None:
-            halved = {cluster for cluster, place in zip(self.clusters.tolist(), out, strict=True) if place is None}
-            out = [
-                None if cluster in halved else place for cluster, place in zip(self.clusters.tolist(), out, strict=True)
-            ]
-        return out
+        return self._of_whole_clusters(out)
+
+    def _of_whole_clusters(self, places: list[int | None]) -> list[int | None]:
+        """Return places of docs, without those of clusters with a missing place where the aggregation needs clusters complete."""
+        if not self.whole or self.clusters is None:
+            return places
+        of_docs = list(zip(self.clusters.tolist(), places, strict=True))
+        halved = {cluster for cluster, place in of_docs if place is None}
+        return [None if cluster in halved else place for cluster, place in of_docs]
 
     # --- on wrong images --------------------------------------------------------------------------
 
@@ -465,14 +467,7 @@ class Table:
         # a set with an unscored view has no best view: the unscored view might have been the best
         scored = views.per_doc(inside & np.isnan(views.scores(self.metric))) == 0
         best = np.where(scored, views.best(self.metric, inside, self.higher), -1)
-        places: list[int | None] = [None if place < 0 else place for place in best.tolist()]
-        if self.whole and self.clusters is not None:
-            halved = {cluster for cluster, place in zip(self.clusters.tolist(), places, strict=True) if place is None}
-            places = [
-                None if cluster in halved else place
-                for cluster, place in zip(self.clusters.tolist(), places, strict=True)
-            ]
-        return self._of_wrong(places)
+        return self._of_wrong(self._of_whole_clusters([None if place < 0 else place for place in best.tolist()]))
 
     def _of_wrong(self, places: Sequence[int | None]) -> Chosen:
         found = self.wrong_views.chosen(self.metric, places)
@@ -679,6 +674,13 @@ def _label(record: Record, cluster: str | None) -> str:
     """Return the label of a doc's cluster; a doc without a label is labelled by its number."""
     label = record.fields.get(cluster or "")
     return f"doc {record.doc_id}" if label is None else repr(label)
+
+
+def drawn_with(labels: Sequence[Any]) -> list[Hashable] | None:
+    """Return what each doc is drawn with; a doc without a label is alone. None where no doc has a label."""
+    if all(label is None for label in labels):
+        return None
+    return [f"doc {i}" if label is None else repr(label) for i, label in enumerate(labels)]
 
 
 def _nan(score: float | None) -> float:

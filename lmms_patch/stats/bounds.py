@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from lmms_patch.errors import OptionError
+
 LARGEST = 1e15
 """No score, count or size is larger; sums and squares of what is smaller stay finite."""
 MOST = 10**9
@@ -21,6 +23,10 @@ Some = Annotated[int, Meta(ge=1, le=MOST)]
 """A count of at least one."""
 GridSize = Annotated[int, Meta(ge=2, le=9)]
 """Cells in a row of a grid, or segments of a clip."""
+FEWEST_DRAWS = 200
+"""With fewer draws, less than 5 draws decide each end of a 95 % interval."""
+MOST_DRAWS = 100_000
+"""More draws change no digit that is shown, but cost time and memory."""
 Parts = Annotated[int, Meta(ge=1, le=64)]
 """The number after a kind of task: a grid size, a number of segments or frames, or a reduction."""
 
@@ -45,3 +51,17 @@ def one_of(names: Iterable[str]) -> Meta:
     """
     known = sorted(names)
     return Meta(pattern=f"^({'|'.join(known)})$", extra_json_schema={"enum": known})
+
+
+def check_bootstrap(draws: int | None, level: float | None, seed: int | None) -> None:
+    """Refuse settings of a bootstrap that are out of range; None is not looked at.
+
+    Raises:
+        OptionError: a setting out of range.
+    """
+    if draws is not None and not FEWEST_DRAWS <= draws <= MOST_DRAWS:
+        raise OptionError(f"draws must be a whole number from {FEWEST_DRAWS} to {MOST_DRAWS}, not {draws}")
+    if level is not None and not 0.5 <= level < 1:
+        raise OptionError(f"level must be a fraction from 0.5 to below 1, such as 0.95, not {level:g}")
+    if seed is not None and seed < 0:
+        raise OptionError(f"seed must be a whole number of at least 0, not {seed}")

@@ -44,7 +44,7 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
     0.9944
     """
     a, b = _columns(x, y)
-    nothing = Estimate(None, None, None, None, len(a), len(a), 0, level)
+    nothing = Estimate.nothing(len(a), level=level)
     if len(a) < FEWEST:
         return dataclasses.replace(nothing, reason=f"{len(a)} pairs: a correlation needs {FEWEST}")
     if (a == a[0]).all() or (b == b[0]).all():

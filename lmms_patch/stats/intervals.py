@@ -26,13 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lmms_patch.stats.bounds import FEWEST_DRAWS
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, weighted_sums
 
 FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
-FEWEST_DRAWS = 200
-"""With fewer draws, less than 5 draws decide each end of a 95 % interval."""
-MOST_DRAWS = 100_000
-"""More draws change no digit that is shown, but cost time and memory."""
 UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
 """How many unseen docs are added. One unseen doc makes the interval of a share exact. An index or a gap is made of two numbers of the same
 docs, and the worst doc is worst for both at once: half a doc is enough (docs/statistics-appendix.md)."""
@@ -329,7 +326,7 @@ class Sample:
             value: the number itself, where it is known; default: the statistic of the sums.
         """
         if not self.n:
-            return Estimate(None, None, None, None, 0, 0, 0, self.level, "no docs")
+            return Estimate.nothing(0, "no docs", self.level)
         with np.errstate(divide="ignore", invalid="ignore"):
             point = float(statistic(self.sums)) if value is None else value
         low, high = (
@@ -382,7 +379,7 @@ def estimate(
     """
     array = np.asarray(rows, float)
     if not len(array):
-        return Estimate(None, None, None, None, 0, 0, 0, level, "no docs")
+        return Estimate.nothing(0, "no docs", level)
     sample = Sample(array, clusters, draws=draws, level=level, seed=seed)
     return sample.estimate(statistic, None if extremes is None else np.asarray(extremes, float), unseen=unseen)
 
@@ -407,7 +404,7 @@ def ratio(
     rows = np.column_stack([np.asarray(above, float), np.asarray(below, float)])
     kept = rows[:, 1] > 0
     if len(rows) and not kept.any():
-        return Estimate(None, None, None, None, 0, 0, 0, options.get("level", LEVEL), "not defined on these docs")
+        return Estimate.nothing(0, "not defined on these docs", options.get("level", LEVEL))
     weight = float(rows[kept, 1].mean()) if len(rows) else 1.0
     labels = None if clusters is None else np.asarray(clusters)[kept]
     extremes = [[end * weight, weight] for end in ends]

@@ -514,7 +514,7 @@ def on_lines(
     )
     if whole.low is None or whole.low <= 0:
         why = whole.reason or "it is not certain that any doc needs more than a cell"
-        return rise, dataclasses.replace(rise, value=None, se=None, low=None, high=None, draws=0, reason=why)
+        return rise, rise.without(why)
     with np.errstate(divide="ignore", invalid="ignore"):
         value, drawn = float(raw[2] / raw[1]), spread[:, 2] / spread[:, 1]
     kept = min(max(value, 0.0), 1.0)

@@ -10,6 +10,7 @@ Sources: Rubin, The Bayesian Bootstrap (1981), for random weights; Efron & Tibsh
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -57,6 +58,16 @@ class Estimate:
     level: Level = LEVEL
     reason: str = ""
     effective: Annotated[float, Meta(ge=0, le=LARGEST)] | None = None
+
+    @classmethod
+    def nothing(cls, docs: int, reason: str = "", level: float = LEVEL) -> Estimate:
+        """Return a number of so many docs that is not defined."""
+        return cls(None, None, None, None, docs, docs, 0, level, reason)
+
+    def without(self, reason: str | None = None) -> Estimate:
+        """Return the number without value and interval, with its own reason or another."""
+        kept = self.reason if reason is None else reason
+        return dataclasses.replace(self, value=None, se=None, low=None, high=None, draws=0, reason=kept)
 
 
 def generator(seed: Seed) -> np.random.Generator:

@@ -66,6 +66,12 @@ class Diagnosis:
         return self.chance if self.uninformed is None else self.uninformed
 
     @property
+    def means(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Scores and baselines as means over seeds, and which items have both and a floor; each of shape (n,)."""
+        scores, baseline = self.scores.mean(axis=0), self.baseline.mean(axis=0)
+        return scores, baseline, np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(self.floor)
+
+    @property
     def accuracy(self) -> float:
         """TsT accuracy: mean over items and seeds (fraction); nan where nothing is scored."""
         return float(np.nanmean(self.scores)) if np.isfinite(self.scores).any() else float("nan")

@@ -564,9 +564,7 @@ def _shared(a: Sequence[str], b: Sequence[str]) -> float:
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], Places]:
-    names = list(dict.fromkeys(texts))
-    number = {name: i for i, name in enumerate(names)}
-    return names, np.array([number[text] for text in texts], np.intp)
+    return list(dict.fromkeys(texts)), numbered(texts)
 
 
 class NumberTable:
@@ -582,9 +580,7 @@ class NumberTable:
         self.category = numbered(item.category for item in items)
         golds = [as_number(item.golds[0]) if item.golds else None for item in items]
         self.golds = np.array([np.nan if gold is None else gold for gold in golds])
-        self.questions = Texts.of(
-            [f"{item.context}\n{item.question}" if item.context else item.question for item in items]
-        )
+        self.questions = Texts.of(list(map(asked_of, items)))
 
     @cached_property
     def _space(self) -> TextSpace:

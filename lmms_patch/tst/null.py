@@ -50,8 +50,7 @@ def p_beyond_kinds(found: Diagnosis, clusters: Places | None, many: bool, null: 
         many: whether categories are many (``has_many_categories``).
         null: cross-validates on shuffled golds; called only where they decide.
     """
-    scores, baseline = found.scores.mean(axis=0), found.baseline.mean(axis=0)
-    known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.floor)
+    scores, baseline, known = found.means
     if not known.any():
         return None
     own = None if clusters is None else clusters[known]

@@ -388,8 +388,7 @@ def against_baseline(found: Diagnosis, clusters: Places | None) -> tuple[float |
     knows the test set a little. With golds that mean nothing it lies above chance, and honest answers lie below it. So
     "below" means below the lower of baseline and chance, as means over the items.
     """
-    scores, baseline = found.scores.mean(axis=0), found.baseline.mean(axis=0)
-    known = np.isfinite(scores) & np.isfinite(baseline) & np.isfinite(found.floor)
+    scores, baseline, known = found.means
     if not known.any():
         return None, None, None
     own = None if clusters is None else clusters[known]

@@ -237,19 +237,19 @@ class Selector:
         for place in reversed(highest):
             waiting[int(self.golds[place])].append(place)
         rank = {place: at for at, place in enumerate(highest)}
-        heap = [
-            (-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold)
-            for gold, places in waiting.items()
-        ]
+
+        def turn(gold: int) -> tuple[float, int, int]:
+            places = waiting[gold]
+            return -len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold
+
+        heap = list(map(turn, waiting))
         heapq.heapify(heap)
         out = []
         while heap:
             _, _, gold = heapq.heappop(heap)
             out.append(waiting[gold].pop())
-            if places := waiting[gold]:
-                heapq.heappush(
-                    heap, (-len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold)
-                )
+            if waiting[gold]:
+                heapq.heappush(heap, turn(gold))
         return out
 
 

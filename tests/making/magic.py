@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def write_magic_run(
             "metric": results.primary(variant, judge is not None),
             "seed": 0,
             "judge": judge,
-            "numbers": {name: results.to_json(one) for name, one in found.items()},
+            "numbers": {name: dataclasses.asdict(one) for name, one in found.items()},
             "by_type": {},
             "counts": counts,
             "warnings": results.warnings(counts, judge is not None),

@@ -568,7 +568,7 @@ def write_magic(
         bounds = magic.bounds(typed, variant, DRAWS) if judged else {}
         about = {
             "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
-            "numbers": {key: magic.to_json(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
+            "numbers": {key: dataclasses.asdict(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
             "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged, bounds),
             "bounds": {key: dataclasses.asdict(one) for key, one in bounds.items()},
         }  # fmt: skip

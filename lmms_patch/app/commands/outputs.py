@@ -58,16 +58,12 @@ def write(
         RecordError: a file cannot be written.
     """
     from lmms_patch.files import write_all
-    from lmms_patch.present.sheets import FORMS
     from lmms_patch.text import harmless
 
     files: dict[Path, str] = {}
     if json_file is not None:
         files[json_file] = json.dumps(harmless(everything()), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     if sheet_file is not None and sheet is not None:
-        made = getattr(sheet(), FORMS[sheet_file.suffix.removeprefix(".").lower()])()
-        files[sheet_file] = (
-            made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        )
+        files[sheet_file] = sheet().written(sheet_file.suffix.removeprefix(".").lower())
     write_all(files)
     return [f"written: {path}" for path in files]

@@ -335,7 +335,7 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
                 **told,
                 "judge": min(models) if models else None,
                 **({"judged_by": judge.described()} if judge is not None else {}),
-                "numbers": {name: results.to_json(one) for name, one in numbers.items()},
+                "numbers": {name: dataclasses.asdict(one) for name, one in numbers.items()},
                 "bounds": {name: dataclasses.asdict(one) for name, one in bounds.items()},
                 "by_type": results.by_type(records, variant, judged, seed=SEED),
                 "counts": counts,

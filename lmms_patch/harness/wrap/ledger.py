@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from lmms_patch.ask.answers import is_missing
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
@@ -156,9 +157,7 @@ class Ledger:
     @property
     def sampled(self) -> bool:
         """Whether docs were left out, which makes metrics estimates."""
-        return self._spec.leaves_out and any(
-            record.asked is not None and min(record.asked.p) < 1 for record in self.records
-        )
+        return self._spec.leaves_out and any(record.estimated for record in self.records)
 
     def _estimated(self, metric: str, n: Key | None = None) -> tuple[float | None, float | None]:
         """Return estimates of the metric over full images and over the best cells of a set (None: of no set).
@@ -228,7 +227,7 @@ class Ledger:
         answered = [
             item
             for item in self.items
-            if not failures.is_no_value(item.whole.get(metric)) and not failures.unanswered(item.record)
+            if not is_missing(item.whole.get(metric)) and not failures.unanswered(item.record)
         ]
         return self._whole_clusters(metric, answered, failed)
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.references import Plan, shown
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import of_cells
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import NUMBERS, Stress, none_used, sentences, to_json
+from lmms_patch.runs.numbers import NUMBERS, Stress, sentences, to_json
 from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import Form, is_whole
@@ -88,7 +88,7 @@ class Estimates:
 
     def __init__(self, table: Table, form: Form, records: Sequence[Record]) -> None:
         self._table, self._form, self.form = table, form, form.name
-        self._broken = any(view.error is not None for record in records for view in record.views)
+        self._records = records
         self._unscored = any(record.views[0].error is not None for record in records)
 
     def whole(self) -> float | None:
@@ -97,14 +97,7 @@ class Estimates:
         return self._table.value(self._form, self._table.full) if len(self._table) else None
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        best = self._table.best(key)
-        used = np.array([item is not None for item in best.items], bool)
-        if not used.any():
-            return None, None, self._table.no_best or none_used(key)
-        if self._broken:
-            return None, None, "some docs could not be scored"
-        full, cells = (self._table.value(self._form, chosen, used) for chosen in (self._table.full, best))
-        return full, cells, ""
+        return of_cells(self._table, key, self._form, self._records)
 
     def aggregate(self, items: list[Any]) -> float | None:
         return None

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch.errors import PatchError
-from lmms_patch.magic.build.saliency import Rect, area, clip
+from lmms_patch.magic.build.saliency import Rect, area
+from lmms_patch.magic.draw import clip
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.rows import is_id, is_writable, noting_repeats
 

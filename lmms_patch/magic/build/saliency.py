@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from lmms_patch.errors import OptionError
+from lmms_patch.magic.draw import clip
 from lmms_patch.magic.sources import open_image
 
 Rect = tuple[int, int, int, int]
@@ -100,11 +101,6 @@ def coverage(first: Rect, second: Rect) -> float:
 def overlaps(first: Rect, second: Rect, most_iou: float, most_coverage: float) -> bool:
     """Return whether two boxes overlap more than allowed."""
     return iou(first, second) > most_iou or coverage(first, second) > most_coverage
-
-
-def clip(rect: Rect, size: tuple[int, int]) -> Rect:
-    """Return the part of a box inside an image of this size (width, height)."""
-    return (max(0, rect[0]), max(0, rect[1]), min(size[0], rect[2]), min(size[1], rect[3]))
 
 
 # saliency

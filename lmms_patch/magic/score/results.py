@@ -267,7 +267,7 @@ def by_type(
         return {}
     of_type = {name: [record for record in records if record.type == name] for name in wanted}
     return {
-        name: {m: to_json(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()}
+        name: {m: dataclasses.asdict(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()}
         for name, some in of_type.items()
     }
 
@@ -329,8 +329,3 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
             "no judge: acc_exact and acc_synonym go by words and are not the paper's accuracy, and Self-Heal has no number (set MAGIC_JUDGE)"
         )
     return out
-
-
-def to_json(one: Estimate) -> dict[str, Any]:
-    """Return an estimate in plain JSON types."""
-    return {field.name: getattr(one, field.name) for field in dataclasses.fields(Estimate)}

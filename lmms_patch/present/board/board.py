@@ -72,7 +72,7 @@ class Entry:
         whole = names.get(name, name)
         estimate = self.result.numbers.get(whole)
         if estimate is None:
-            return Estimate(None, None, None, None, self.result.docs, self.result.docs, 0, reason="nothing was scored")
+            return Estimate.nothing(self.result.docs, "nothing was scored")
         return self.result.noted(n).get(whole, estimate) if name in ("index", "adj") else estimate
 
     @property
@@ -277,11 +277,7 @@ def _latest(
             place = pipelines[result.task]
             pipelines[result.task] += 1
             whole = digest(sorted(result.fingerprint.items()))
-            shared = (
-                whole
-                if not ignore
-                else digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
-            )
+            shared = digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
             for grid in result.grids or (0,):
                 key = (kind_of(result), result.base, grid, shared, run.identity)
                 count[key] += 1
@@ -291,7 +287,7 @@ def _latest(
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
     for key, (run, result, whole, place) in newest.items():
         entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256, place)
-        out.setdefault((key[0], key[1], key[2], key[3]), []).append(entry)
+        out.setdefault(key[:4], []).append(entry)
     return out
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lmms_patch.compare import audit
-from lmms_patch.errors import PatchError, RecordError
+from lmms_patch.errors import RecordError, message
 from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
 from lmms_patch.rci import necessity
 from lmms_patch.runs import reading, rows, samples
@@ -172,7 +172,7 @@ class Task:
                 self._note(side.audited())
                 side.whole = True
         except Exception as error:  # the docs are read in a thread of their own, where nobody would hear of it
-            self.fault = line(f"{self.name}: its docs cannot be read: {_why(error)}")
+            self.fault = line(f"{self.name}: its docs cannot be read: {message(error)}")
 
     def _note(self, said: str) -> None:
         """Add a text to the task's note, unless the note has the text already."""
@@ -185,13 +185,8 @@ class Task:
         try:
             side.blind_docs = Docs(samples.table(side.blind, columns_of(side.blind)))
         except Exception as error:  # as above
-            self._note(f"{side.blind.task} is not used, its docs cannot be read: {_why(error)}")
+            self._note(f"{side.blind.task} is not used, its docs cannot be read: {message(error)}")
             side.blind = None
-
-
-def _why(error: Exception) -> str:
-    """Return an error's message; for an error not meant for people, its type too."""
-    return str(error) if isinstance(error, PatchError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass

@@ -5,8 +5,6 @@ It opens from disk, without a server and without a network.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.present import look
 from lmms_patch.present.explore.explorer import Explorer
 from lmms_patch.present.explore.page import file
 from lmms_patch.present.explore.pictures import Pictures
@@ -117,7 +116,8 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
     if "</style" in css.lower() or "</script" in js.lower():
         raise ValueError("a style sheet or script that closes its own element")
     # Hashes and not 'unsafe-inline': only these very texts may run.
-    policy = f"default-src 'none'; img-src 'self' file:; style-src '{_hash(css)}'; script-src '{_hash(js)}'; base-uri 'none'; form-action 'none'"
+    own = f"style-src '{look.hashed(css)}'; script-src '{look.hashed(js)}'"
+    policy = f"default-src 'none'; img-src 'self' file:; {own}; base-uri 'none'; form-action 'none'"
     made = file("index.html").replace(
         _VIEWPORT, f'{_VIEWPORT}<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     )
@@ -126,11 +126,6 @@ def page(explorer: Explorer, images: list[list[dict[str, str]]]) -> str:
     inline = json.dumps(data, allow_nan=False, ensure_ascii=True).replace("<", "\\u003c")
     scripts = f'<script type="application/json" id="data">{inline}</script>\n<script>{js}</script>\n'
     return made.replace("</body>", f"{scripts}</body>")
-
-
-def _hash(text: str) -> str:
-    """Return the hash of a style sheet or script in the form of a Content-Security-Policy."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _images(explorer: Explorer, pictures: Pictures, number: int, folder: Path, tell: Tell) -> list[dict[str, str]]:

@@ -185,13 +185,8 @@ def _tables(folder: Path, report: Report) -> None:
     (folder / "tables").mkdir()
     for sheets in report.sheets.values():
         for sheet in sheets:
-            for ending, method in FORMS.items():
-                made = getattr(sheet, method)()
-                text = (
-                    made
-                    if isinstance(made, str)
-                    else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-                )
+            for ending in FORMS:
+                text = sheet.written(ending)
                 (folder / "tables" / f"{sheet.name}.{ending}").write_text(text, encoding="utf-8", errors="replace")
     (folder / MARK).write_text(
         json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False) + "\n",

@@ -17,7 +17,7 @@ from lmms_patch.present.report.data import Entry, Indexed, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of, without_looking
 from lmms_patch.present.report.wording import in_words, words
-from lmms_patch.present.sheets import Sheet
+from lmms_patch.present.sheets import Sheet, ends_in_percent
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL
 from lmms_patch.runs.failures import states_in_words
@@ -415,7 +415,6 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
         docs = found.counts[name] if exact else round(share.value * found.docs)
         count = f"{'' if exact else 'about '}{docs:,}"
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value
-        ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
         room = (
             "long"
             if share.value >= _LONG
@@ -426,7 +425,7 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
             else ""
         )
         called = entry.words.say(name)
-        says = f"{called}: {percent}{ends}, {count} of {found.docs:,} docs"
+        says = f"{called}: {percent}{ends_in_percent(share)}, {count} of {found.docs:,} docs"
         parts.append(
             Need(
                 called,

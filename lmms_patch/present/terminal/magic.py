@@ -11,6 +11,7 @@ from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cells, Column, Row, Sheet, or_na, signed
 from lmms_patch.runs import reading
+from lmms_patch.runs.numbers import to_json as as_json
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.unjudged import stored_bounds
 
@@ -145,7 +146,7 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "judge": task.about.get("judge"),
                 "docs": task.result.docs,
                 "results": str(task.result.run.path),
-                "numbers": {name: results.to_json(one) for name, one in task.numbers.items()},
+                "numbers": as_json(task.numbers),
                 **(
                     {"bounds": {name: dataclasses.asdict(one) for name, one in found.items()}}
                     if (found := stored_bounds(task.about))
@@ -170,7 +171,7 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                     name: {
                         "first": d.first,
                         "second": d.second,
-                        "difference": results.to_json(d.estimate),
+                        "difference": as_json(d.estimate),
                         "p": d.p,
                         "differing": d.differing,
                     }

@@ -63,5 +63,4 @@ def percent(share: Estimate, unit: str = "") -> str:
     """
     if share.value is None:
         return NOT_DEFINED
-    ends = "" if share.low is None or share.high is None else f" [{100 * share.low:.0f}, {100 * share.high:.0f}]"
-    return f"{100 * share.value:.0f}{unit}{ends}"
+    return f"{100 * share.value:.0f}{unit}{sheets.ends_in_percent(share)}"

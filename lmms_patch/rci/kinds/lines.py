@@ -71,7 +71,7 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
         why = luck.measured(scores[1], forms.MEAN.value, clusters, scale=scale, **how).estimate.reason
     if why or len(scores) < 4:
         docs = int(used.sum())
-        nothing = Estimate(None, None, None, None, docs, docs, 0, mpp.level, why or NO_WRONG)
+        nothing = Estimate.nothing(docs, why or NO_WRONG, mpp.level)
         return Lines(mpp, nothing, nothing)
     cells, both, *with_full = scores
     return Lines(mpp, *luck.on_lines(cells, both, (with_full[0], with_full[1]), clusters, **how))

@@ -124,7 +124,7 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
     def estimate(statistic: Callable[..., Any], *names: str, of: Any = used) -> Estimate:
         found = draws.estimate_of(statistic, names, None, of)
         if refused:
-            return dataclasses.replace(found, value=None, se=None, low=None, high=None, draws=0, reason=refused)
+            return found.without(refused)
         if draws.form is None and not found.reason:
             return dataclasses.replace(
                 found, reason=f"orders cannot be averaged: the aggregation of {table.metric} has no known form"

@@ -89,7 +89,7 @@ def _of_boxes(
     """
     estimate = work.draws.estimate_of(statistic, names, None, used)
     if why:
-        return dataclasses.replace(estimate, value=None, se=None, low=None, high=None, draws=0, reason=why)
+        return estimate.without(why)
     if estimate.value is None and not estimate.reason:
         return dataclasses.replace(
             estimate, reason=f"boxes cannot be averaged: the aggregation of {work.table.metric} has no known form"
