@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -199,3 +200,41 @@ def test_a_method_that_cannot_be_used_is_left_out_and_said(tmp_path, source, val
     (line,) = done.stderr.splitlines()
     assert f"the method turned ({value}) is left out: " in line
     assert said in line
+
+
+OF_NO_METHOD = [
+    *(f"compare/{name}.py" for name in ("audit", "checks", "engine", "result", "tasks")),
+    *(f"present/{name}.py" for name in ("findings", "report/gather", "report/across", "report/run_sheets")),
+    *(f"{folder}/*.py" for folder in ("gate", "present/board", "runs")),
+]
+
+
+@pytest.mark.parametrize("pattern", OF_NO_METHOD)
+def test_what_reads_every_result_imports_no_method_by_name(pattern):
+    """But ``rci``, which makes the analysis of every wrapped task, whatever its method."""
+    for path in (ROOT / "lmms_patch").glob(pattern):
+        found = re.findall(r"^ *(?:from|import) lmms_patch\.(?:tst|magic)\b.*", path.read_text(encoding="utf-8"), re.M)
+        assert found == [], path
+
+
+def test_a_gate_on_runs_without_magic_loads_none_of_it():
+    code = "import sys, lmms_patch.gate.judge\nprint([one for one in sys.modules if one.startswith(('lmms_patch.magic', 'lmms_patch.tst'))])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        text=True,
+        capture_output=True,
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_each_kind_of_ours_has_its_method():
+    from lmms_patch.ask.kinds import KINDS
+    from lmms_patch.magic.score.results import LOWER_IS_BETTER
+
+    assert {name: kind.home for name, kind in KINDS.items() if kind.home != "rci"} == {"tst": "tst", "magic": "magic"}
+    assert KINDS["rci"].method.recompute([], seed=0) is None
+    assert [KINDS["magic"].method.better(types.SimpleNamespace(magic=None), name) for name in LOWER_IS_BETTER] == [
+        False
+    ] * 3

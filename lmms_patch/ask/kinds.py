@@ -9,6 +9,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Literal, TypeVar
 
 from lmms_patch.ask.methods import Method, Own, others
@@ -192,8 +193,9 @@ class Kind:
         adds: a line after each prompt; "" where the prompt is the base's own.
         shows: what a doc's first view shows, as a label: ``Score, grey image``.
         where: the same in a sentence: "A is better on grey images".
-        method: what another package adds for the kind; None for a kind of ours.
-        own: the method's numbers.
+        home: our package that has its ``method``.
+        brought: the method of another package that has the kind; None for a kind of ours.
+        own: the numbers of ``brought``.
     """
 
     name: str
@@ -223,12 +225,19 @@ class Kind:
     adds: str = ""
     shows: str = "full image"
     where: str = "on the full image"
-    method: Method | None = None
+    home: str = "rci"
+    brought: Method | None = None
     own: tuple[Own, ...] = ()
 
     def __hash__(self) -> int:
         """Return the hash of the name, by which a kind is known: its words hold a mapping, which has none."""
         return hash(self.name)
+
+    @property
+    def method(self) -> Method:
+        """The method by which results of this kind are computed and judged."""
+        # loaded here, since a gate on runs without MAGIC needs none of its word lists
+        return self.brought or import_module(f"lmms_patch.{self.home}.method").METHOD
 
     @property
     def keeps_best(self) -> bool:
@@ -333,6 +342,7 @@ TST = Kind(
     heading="Answerable without looking: text-only cross-validation",
     shows="text only",
     where="from the text alone",
+    home="tst",
 )
 LOWRES = Kind(
     "lowres",
@@ -537,6 +547,7 @@ KINDS: dict[str, Kind] = {
             view="full",
             suffix=False,
             heading="Region focus, answers and self-correction (MAGIC)",
+            home="magic",
         ),
     )
 }

@@ -1,15 +1,15 @@
-"""The methods that other packages bring: each an object behind an entry point of the group ``lmms_patch.methods``.
+"""What a method is asked: an object of ours, or of another package behind an entry point of the group ``lmms_patch.methods``.
 
-Such an object is loaded with ``ask.kinds``, before most of lmms-patch is. So the head of its module may import this
+An object of another package is loaded with ``ask.kinds``, before most of lmms-patch is. So the head of its module may import this
 module alone, and its functions import what they need (CONTRIBUTING.md shows a method).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmms_patch.text import line, log
 
@@ -41,14 +41,59 @@ class Own:
     scale: Any = "metric"
 
 
-class Method:
-    """A method of evaluation that another package brings: its kinds of views, their pixels, numbers, a sentence and tables.
+class Again(NamedTuple):
+    """The numbers of a result, computed again from its sample log.
 
     Attributes:
-        sentence: what findings say of tasks of its kinds, with a place for the tasks and their numbers.
+        lines: of the log.
+        hashes: of the records, in their order.
+        kept: what the results file has, by place.
+        fresh: the same from the log.
+        numbers: the estimates of ``kept``, by name.
+        unchecked: numbers that cannot be compared, in words.
+        aside: numbers that no rule goes by, so that they are not computed again, in words.
+    """
+
+    lines: Sequence[Any]
+    hashes: Iterable[bytes]
+    kept: dict[str, Any]
+    fresh: dict[str, Any]
+    numbers: Mapping[str, Any]
+    unchecked: list[str]
+    aside: list[str]
+
+
+class Method:
+    """A method of evaluation: what it computes beside the analysis, and what another package brings.
+
+    ``METHOD`` in the modules ``rci.method``, ``tst.method`` and ``magic.method`` are ours. Audit, comparison, gate, report and
+    the run ask a kind for its method, so that none of them imports one by name.
+
+    Attributes:
+        sentence: what findings say of tasks of kinds that another package brings, with a place for the tasks and their numbers.
+        rows: the columns beside the catalogue's that are rows of the harness's table.
+        held: what holds the numbers of ``flat``, in an error.
     """
 
     sentence = "shown otherwise: {}"
+    rows: tuple[str, ...] = ()
+    held = ""
+
+    def recompute(self, records: Sequence[Any], *, seed: int) -> Any:
+        """Return the numbers that stand beside the analysis, from the records; None: there are none."""
+        return None
+
+    def flat(self, found: Any) -> Mapping[str, float | None]:
+        """Return the columns of these numbers by name; None gives none."""
+        return {}
+
+    def better(self, result: Any, metric: str) -> bool:
+        """Return whether a native metric of a result (``runs.run.Result``) is better when higher."""
+        return bool(result.better(metric))
+
+    def again(self, result: Any) -> Again:
+        """Compute all numbers of a result again, for kinds whose results hold no analysis (``Kind.suffix`` False)."""
+        raise NotImplementedError("a method whose results hold no analysis must have again()")
 
     def kinds(self) -> Iterable[Kind]:
         """Return its kinds; a kind that brings a view of its own calls it by the kind's name (``Kind.view``)."""
@@ -81,7 +126,7 @@ def others(known: Container[str]) -> dict[str, Kind]:
             for kind in method.kinds():
                 if not kind.name.isalpha() or kind.name in known:
                     raise ValueError(f"the kind {kind.name} is taken, or not of letters alone")
-                out[kind.name] = dataclasses.replace(kind, method=method, own=tuple(method.numbers()))
+                out[kind.name] = dataclasses.replace(kind, brought=method, own=tuple(method.numbers()))
         except Exception as error:
             log().warning(
                 f"the method {entry.name} ({entry.value}) is left out: {type(error).__name__}: {line(str(error))}"

@@ -34,7 +34,7 @@ PIXELS_RESAMPLED = 2
 """The same for views that are resampled (``pixels``). In version 1 what is transparent became black in them."""
 
 
-_BROUGHT = {kind.view: kind.method for kind in KINDS.values()}
+_BROUGHT = {kind.view: kind.brought for kind in KINDS.values()}
 """The method that cuts a kind of view; None of our kinds."""
 
 

@@ -31,9 +31,7 @@ from lmms_patch.ask.references import shown
 from lmms_patch.ask.spec import WrapSpec, parse
 from lmms_patch.ask.views import between
 from lmms_patch.compare.checks import tst_score
-from lmms_patch.compare.magic import read as read_magic
 from lmms_patch.errors import PatchError, RecordError
-from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import (
     Changes,
@@ -48,7 +46,6 @@ from lmms_patch.rci.recompute import (
 )
 from lmms_patch.runs import catalogue, columns, failures, samples
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.digests import of_line
 from lmms_patch.runs.logs import read_lines
 from lmms_patch.runs.numbers import Analysis, Grid
@@ -58,7 +55,6 @@ from lmms_patch.runs.record import (
     Record,
     View,
     circular,
-    hashed,
     hashed_text,
     in_set,
     in_worst_order,
@@ -69,14 +65,11 @@ from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
 from lmms_patch.runs.tables import Chosen, Table
 from lmms_patch.runs.trees import TOLERANCE, differences, estimates, parts, same, written_by
-from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Array, Estimate
 from lmms_patch.text import clean
 from lmms_patch.text import line as one_line
-from lmms_patch.tst.results import flat as flat_of_tst
-from lmms_patch.tst.results import stress
 
 CHANGED = "the file was changed, or the log is of another run"
 NO_LOG = "no sample log beside the results file (--log_samples writes one): its numbers stand unchecked"
@@ -145,8 +138,8 @@ def _numbers(result: Result, stored: bool) -> Audit:
         if result.log is None:
             _check_range(result, where)
             return Audit((NO_LOG, *lacking))
-        if result.kind.name == "magic":
-            found = _check_magic(result, where)
+        if not result.kind.suffix:
+            found = _check_own(result, where)
             return dataclasses.replace(found, unchecked=(*lacking, *found.unchecked), unproven=_unproven(result))
         log = _Log(result, where, stored)
         unchecked = (*lacking, *log.check())
@@ -229,11 +222,11 @@ def _check_file(result: Result, where: str) -> list[str]:
     for path, one in estimates(stored):
         _check_estimate(path, one, where)
     lacking = _check_size(result, where)
-    if result.kind.name == "magic":
-        _check_columns(result, _flat_of_magic(result), where, "its entry under magic.numbers")
+    method = result.kind.method
+    _check_columns(result, method.flat(result.magic or result.tst), where, method.held)
+    if not result.kind.suffix:
         return lacking
     _check_settings(result, where)
-    _check_columns(result, flat_of_tst(result.tst), where, "tst_details in the same file")
     if analysis is None:
         return lacking
     _check_grids(result, analysis, where)
@@ -364,13 +357,6 @@ def _flat(result: Result, analysis: Analysis) -> dict[str, Any]:
     return {
         name: value for name, value in out.items() if not any(name in names for there, names in unknown if not there)
     }
-
-
-def _flat_of_magic(result: Result) -> dict[str, float | None]:
-    """Return the columns of a MAGIC task's numbers."""
-    numbers = result.magic.numbers if result.magic else {}
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    return {f"{name}{end}": getattr(one, field) for name, one in numbers.items() for end, field in ends.items()}
 
 
 def _check_index(grid: Grid, where: str) -> None:
@@ -696,11 +682,11 @@ class _Log:
             told = circular(self.run.records, metric)
             _match(self.where, f"{metric}{CIRCULAR}", result.metrics.get(f"{metric}{CIRCULAR}"), told)
             flat[f"{metric}{CIRCULAR}"] = told
-        tested = stress(self.run.records, seed=settings.seed) if self.kind.folds else None
+        tested = self.kind.method.recompute(self.run.records, seed=settings.seed)
         if tested is not None:
             self._compare(tst, tested, "tst_details")
             self.aside += [f"tst_details.{key}" for key in _OF_DIAGNOSTIC if getattr(tst, key, None)]
-        given = {"records", *self.given, *flat, *flat_of_tst(tst)}
+        given = {"records", *self.given, *flat, *self.kind.method.flat(tst)}
         odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
         # An unknown number may come from anybody, so it is named and not refused.
         self.unchecked += [f"{name}: the log does not give it" for name in odd if analysis]
@@ -923,76 +909,28 @@ def _check_best(run: TaskRun, table: Table, form: Form, key: Key, where: str) ->
     return warnings.get(name, [])  # of FIP it is said already
 
 
-# --- MAGIC tasks ----------------------------------------------------------------------------------
+# --- methods with a log of their own --------------------------------------------------------------
 
 
-def _check_magic(result: Result, where: str) -> Audit:
-    """Check the numbers of a MAGIC task by recomputing each from the records."""
-    lines = read_magic(result).values()
-    hashes = (hashed(line.magic) for line in lines)
-    unchecked: dict[str, None] = dict.fromkeys(_check_digest(result, result.log, hashes))
-    unsealed = _unsealed(result, (of_line(line.doc_id, line.input, line.filtered_resps, line.target) for line in lines))
-    every = [line.record for line in lines]
-    about = result.magic
-    assert about is not None  # else its log could not be read
-    records, judged = magic.answered(every), any(record.judge for record in every)
-    failed = len(every) - len(records)
-    counts = {**magic.counts(records, about.variant, judged), "failed": failed}
-    for name, count in about.counts.items():
-        if name in counts and counts[name] != count:
-            raise _refuse(where, f"counts.{name}", count, counts[name])
-    if result.stored.n_failed is not None:
-        _match(where, "n_failed", result.stored.n_failed, failed)
-    settings = result.stored.settings
-    options: Any = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-    unchecked |= _check_bounds(about, magic.bounds(records, about.variant, **options) if judged else {}, where)
-    fresh = magic.numbers(records, about.variant, judged, **options)
-    current = outcome.since("magic") <= result.version
-    again = {name: fresh[name] for name in about.numbers}
-    for place, own, given in differences(about.numbers, again, "magic.numbers", result.version):
-        if current or place.endswith(".value"):
-            raise _refuse(where, place, own, given)
-        unchecked |= {f"intervals ({OLD})": None}
-    known = {"records", "n_failed", *_flat_of_magic(result)}
-    unchecked |= {
-        f"{name}: the log does not give it": None
-        for name, value in result.metrics.items()
-        if value is not None and name not in known
-    }
-    aside = ["intervals by type of question"] if about.by_type else []
-    # Only the values are compared, so few draws do.
-    if current:
-        _check_types(about.by_type or {}, magic.by_type(records, about.variant, judged, draws=2), where)
+def _check_own(result: Result, where: str) -> Audit:
+    """Check the numbers of a task whose method reads its own log, by recomputing each."""
+    method = result.kind.method
+    again = method.again(result)
+    unchecked = [*_check_digest(result, result.log, again.hashes), *again.unchecked]
+    unsealed = _unsealed(
+        result, (of_line(line.doc_id, line.input, line.filtered_resps, line.target) for line in again.lines)
+    )
+    for place, own, fresh in differences(again.kept, again.fresh, result.kind.name, result.version):
+        if outcome.since(place) <= result.version:
+            raise _refuse(where, place, own, fresh)
+        unchecked.append(f"intervals ({OLD})")
+    given = {"records", "n_failed", *method.flat(result.magic)}
+    odd = [name for name, value in result.metrics.items() if value is not None and name not in given]
+    unchecked += [f"{name}: the log does not give it" for name in odd]
     errors = columns.errors(result)
-    aside += [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
+    aside = again.aside + [f"*_stderr{sort}" for sort in dict.fromkeys(sort for _, sort in errors if sort)]
     for (name, sort), told in errors.items():
         if not sort:
-            _match(
-                where,
-                f"{name}_stderr",
-                told,
-                about.numbers[name].se if name in about.numbers else None,
-                "its entry under magic.numbers",
-            )
-    return Audit(tuple(unchecked), tuple(aside), unsealed=unsealed)
-
-
-def _check_types(stored: Mapping[str, Mapping[str, Estimate]], fresh: Mapping[str, Any], where: str) -> None:
-    """Check the values by type of question; intervals are not drawn again, as no rule goes by them."""
-    for kind, numbers in stored.items():
-        for name, one in numbers.items():
-            again = fresh.get(kind, {}).get(name, {}).get("value")
-            if not same(one.value, again):
-                raise _refuse(where, f"{name} of {kind}", one.value, again)
-
-
-def _check_bounds(about: MagicNumbers, fresh: Mapping[str, Bounds], where: str) -> dict[str, None]:
-    """Check the bounds of the numbers by a judge, since a gate may decide by them.
-
-    Return what cannot be checked; files of earlier versions have none.
-    """
-    if about.bounds is UNSET:
-        return {f"bounds of {name} (the file lacks them)": None for name in fresh}
-    for path, own, again in differences(about.bounds, fresh, "bounds", 0):
-        raise _refuse(where, path, own, again)
-    return {}
+            one = again.numbers.get(name)
+            _match(where, f"{name}_stderr", told, one and one.se, method.held)
+    return Audit(tuple(dict.fromkeys(unchecked)), tuple(aside), unsealed=unsealed)

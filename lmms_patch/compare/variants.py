@@ -12,6 +12,7 @@ from typing import Any
 from lmms_patch.compare import magic
 from lmms_patch.compare.contrast import CONTRASTS, Contrast, contrast
 from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.magic.method import read
 from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.runs import run as runs
@@ -225,7 +226,7 @@ def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Li
     """
     key = task.result.run.path, task.task, task.result.place
     if key not in logs_read:
-        logs_read[key] = list(magic.read(task.result).values())
+        logs_read[key] = list(read(task.result).values())
     return logs_read[key]
 
 

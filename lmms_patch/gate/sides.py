@@ -17,7 +17,6 @@ from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, matches
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
-from lmms_patch.magic.score.results import higher_is_better
 from lmms_patch.runs import catalogue
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
@@ -109,11 +108,8 @@ class Subject(runs.Labelled):
         return self.better(self.result.metric)
 
     def better(self, metric: str) -> bool:
-        """Return whether a native metric is better when higher; metrics of MAGIC tasks are known by name."""
-        # lmms-eval's configs say nothing of MAGIC's metrics.
-        if self.kind == "magic":
-            return higher_is_better(metric, str((self.result.details.get("magic") or {}).get("variant")))
-        return self.result.better(metric)
+        """Return whether a native metric is better when higher, as its method says."""
+        return self.result.kind.method.better(self.result, metric)
 
     @property
     def kind(self) -> str:

@@ -238,7 +238,7 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
         by_words: dict[str, list[Case]] = {}
         for one in ordered:
-            words = one.kind.method.sentence if name == "other" and one.kind.method else rule.words
+            words = one.kind.brought.sentence if name == "other" and one.kind.brought else rule.words
             by_words.setdefault(teller.words(one).say(words), []).append(one)
         for words, among in by_words.items():
             clauses.setdefault(rule.about, []).append(
@@ -328,7 +328,7 @@ def _rules_of(case: Case) -> list[str]:
         return ["unread"]
     if case.metric == "bypass":  # the host's mark of --predict_only
         return ["unread"]
-    if kind.method:
+    if kind.brought:
         return ["other"]
     if kind.regions:
         ends = case.measures.get("regions_mean")

@@ -216,7 +216,7 @@ def of_methods(shown: Iterable[Labelled]) -> list[Sheet]:
     """Return the tables of methods of other packages (``ask.methods``)."""
     by_method: dict[Method, list[Labelled]] = {}
     for one in shown:
-        if method := one.result.kind.method:
+        if method := one.result.kind.brought:
             by_method.setdefault(method, []).append(one)
     return [sheet for method, some in by_method.items() for sheet in method.sheets(some)]
 

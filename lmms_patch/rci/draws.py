@@ -274,9 +274,7 @@ class Draws:
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)
-            self._samples[key] = Sample(
-                rows, self.table.clusters, used=used, whole=form.whole, draws=s.draws, level=s.level, seed=s.seed
-            )
+            self._samples[key] = Sample(rows, self.table.clusters, used=used, whole=form.whole, **s.how)
         return self._samples[key]
 
 

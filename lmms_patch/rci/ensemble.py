@@ -128,8 +128,7 @@ def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
     whole = joint(readable, n, changes, split=False) if len(readable) > 1 else None
     other = joint(readable, n, changes, split=True) if len(readable) > 1 else None
     tables = alike([table_of(a.run, changes)[2] for a in of.values()])
-    how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-    found = one_cell(tables, n, how)
+    found = one_cell(tables, n, settings.how)
     return Ensemble(
         result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(adjs), other, found
     )
@@ -226,4 +225,4 @@ def _right(
 
 
 def _share(of: ArrayLike, used: NDArray[np.bool_], table: Table, how: Mapping[str, Any]) -> Estimate:
-    return intervals.mean(np.asarray(of, float), None if table.clusters is None else table.clusters[used], **how)
+    return intervals.mean(np.asarray(of, float), table.clusters_of(used), **how)

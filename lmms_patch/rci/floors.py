@@ -61,7 +61,7 @@ def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) ->
     scale = work.settings.scale or work.ceiling or 1.0
     typical = max(sorted(set(golds)), key=golds.count)
     clusters, s = work.table.clusters if len(golds) == len(work.table) else None, work.settings
-    se = intervals.mean([gold == typical for gold in golds], clusters, draws=s.draws, level=s.level, seed=s.seed).se
+    se = intervals.mean([gold == typical for gold in golds], clusters, **s.how).se
     share = majority_share(Counter(golds))
     even = all(doc.format == "yesno" for doc in work.table.asked)
     value = max(share, 0.5) if even else share

@@ -20,7 +20,7 @@ from lmms_patch.runs.numbers import Grid
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, span
-from lmms_patch.stats.resample import Estimate, cluster_numbers
+from lmms_patch.stats.resample import Estimate
 
 ASSUMED = (
     "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
@@ -180,10 +180,8 @@ class Grids:
         scores = luck_rows.measured(self._work.table, n, form, used)
         if scores is None:
             return None
-        clusters = (
-            None if self._work.table.clusters is None else cluster_numbers(self._work.table.clusters[used].tolist())
-        )
-        return luck.measured(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
+        clusters = self._work.table.clusters_of(used, renumbered=True)
+        return luck.measured(scores, form.value, clusters, scale=scale, **s.how)
 
     def _measured_by_calls(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
         """Return the index corrected by a measured null where M must be called: over all docs together, without answer classes."""
@@ -219,9 +217,9 @@ class Grids:
         scores = luck_rows.from_donors(self._work.table, n, form, used)
         if scores is None:
             return None
-        clusters = None if self._work.table.clusters is None else self._work.table.clusters[used]
+        clusters = self._work.table.clusters_of(used)
         s = self._work.settings
-        return luck.adjusted(scores, form.value, clusters, scale=scale, draws=s.draws, level=s.level, seed=s.seed)
+        return luck.adjusted(scores, form.value, clusters, scale=scale, **s.how)
 
     def _luck_ceiling(self, n: Key) -> float | None:
         options = np.array([doc.options for doc in self._work.table.asked if doc.options], float)
@@ -241,7 +239,7 @@ class Grids:
         # Shares of a score are meaningless with negative parts, or where lower is better.
         if not keep.any() or cells[keep].min() < 0 or not self._work.table.higher:
             return None
-        clusters = None if self._work.table.clusters is None else self._work.table.clusters[keep]
+        clusters = self._work.table.clusters_of(keep)
         return spatial.cell_shares(
             cells[keep], clusters, shape=self._work.table.kind.shape(n), seed=self._work.settings.seed
         )

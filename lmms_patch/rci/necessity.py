@@ -25,7 +25,7 @@ from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import intervals, luck
 from lmms_patch.stats.forms import MEAN, Form
-from lmms_patch.stats.resample import Array, Estimate, cluster_numbers
+from lmms_patch.stats.resample import Array, Estimate
 
 NOT_ASKED = "no doc was asked without its image, on a wrong one or blind: docs that need none are among the others"
 _IMAGE = range(ONE_CELL, UNSOLVED + 1)
@@ -67,7 +67,7 @@ def _map(
     found = find(table, n, blind)
     of = found.planned & (found.by_image != UNKNOWN)
     checked = of & (found.text != UNKNOWN)
-    how = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    how = settings.how
     known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
     # Luck is counted on right and wrong answers of all docs: not on graded scores, not on a sample.
     without_luck = (
@@ -113,7 +113,7 @@ def _without_luck(
     cells, either = (luck_rows.measured(table, n, MEAN, of, with_full=with_full) for with_full in (False, True))
     if cells is None or either is None:
         return None
-    clusters = None if table.clusters is None else cluster_numbers(table.clusters[of].tolist())
+    clusters = table.clusters_of(of, renumbered=True)
     return dict(zip(map(str, NEEDS), luck.needs(cells, either, clusters, **how), strict=True))
 
 
@@ -191,6 +191,4 @@ def _luck(table: Table, n: int, of: Any, how: Mapping[str, Any]) -> Estimate | N
     tried = of & (wrong < half) & np.isfinite(cells)
     if not tried.any():
         return None
-    return intervals.mean(
-        (cells >= half)[tried].astype(float), None if table.clusters is None else table.clusters[tried], **how
-    )
+    return intervals.mean((cells >= half)[tried].astype(float), table.clusters_of(tried), **how)

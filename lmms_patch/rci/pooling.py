@@ -108,7 +108,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         variance += (used.sum() * (analysis.chance.se or 0.0) / scale) ** 2
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
-    how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    how = settings.how
     low, high = (
         choose(side)
         for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True)
@@ -283,7 +283,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
 
     # A doc that no run drew is alike in all runs.
     unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))
-    how: dict[str, Any] = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
+    how = settings.how
     sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)
 

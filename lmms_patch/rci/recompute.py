@@ -140,7 +140,7 @@ class Analyzed:
 
 def is_analyzed(kind: Kind) -> bool:
     """Return whether the numbers of a kind are recomputed: those with an index, of every order of the options, of a curve, or of hidden boxes."""
-    return kind.has_index or kind.turns or kind.has_points
+    return bool(kind.has_index or kind.turns or kind.has_points or kind.own)
 
 
 def one_run(path: Path) -> Taken:

@@ -75,11 +75,11 @@ class Work:
 
     def mean(self, values: Array) -> Estimate:
         """Return the mean of a value of each doc, shape (docs,); docs with nan are left out."""
-        known, clusters, s = np.isfinite(values), self.table.clusters, self.settings
+        known = np.isfinite(values)
         if self.table.sampled or not known.any():
             return self.nothing("views were left out" if self.table.sampled else "no doc has a value")
-        kept, labels = np.asarray(values, float)[known], None if clusters is None else clusters[known]
-        return intervals.mean(kept, labels, ends=intervals.ends_of(kept), draws=s.draws, level=s.level, seed=s.seed)
+        kept, clusters = np.asarray(values, float)[known], self.table.clusters_of(known)
+        return intervals.mean(kept, clusters, ends=intervals.ends_of(kept), **self.settings.how)
 
     def value(self, chosen: Chosen) -> float | None:
         """Return M of some items; None where M is not defined."""

@@ -122,6 +122,11 @@ class Settings:
     read: str = ""
     asking: str = ""
 
+    @property
+    def how(self) -> dict[str, Any]:
+        """How intervals are drawn: ``draws``, ``level`` and ``seed``, as the functions of ``stats`` take them."""
+        return {"draws": self.draws, "level": self.level, "seed": self.seed}
+
 
 class Made(Struct):
     """By what versions, and of which docs.
@@ -399,6 +404,11 @@ class Objects(Struct, kw_only=True):
 # --- is it as we write it? ------------------------------------------------------------------------
 
 
+_TYPES: Mapping[str, tuple[type[Described], type[Details] | type[MagicDetails]]] = {"magic": (Described, MagicDetails)}
+"""By kind, what describes a task, and the object of its numbers."""
+_OF_OTHERS = TaskConfig, Details
+
+
 def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     """Say what of a task is not as we write it; empty where all is.
 
@@ -406,8 +416,8 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
         described: ``configs.<task>.lmms_patch``.
         details: the value of the metric ``patch``, or ``magic`` of a MAGIC task; may be empty.
     """
-    kind = MagicDetails if described.get("kind") == "magic" else Details
-    said = fault(described, Described if described.get("kind") == "magic" else TaskConfig)
+    asked, kind = _TYPES.get(str(described.get("kind")), _OF_OTHERS)
+    said = fault(described, asked)
     if not said and (odd := sizes_at_odds(described["kind"], described["grids"])):
         said = f"grids {odd}"
     if said or not details:
@@ -419,14 +429,9 @@ def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
     return said or _at_odds(KINDS[described["kind"]], parts) or _unordered(parts)
 
 
-def read(details: Mapping[str, Any]) -> Details:
-    """Return a task's numbers from an object checked by ``wrong``."""
-    return convert(_filled(details), Details)
-
-
-def read_magic(details: Mapping[str, Any]) -> MagicDetails:
-    """Return the object of a MAGIC task's numbers likewise."""
-    return convert(_filled(details), MagicDetails)
+def read(details: Mapping[str, Any], kind: str) -> Details | MagicDetails:
+    """Return a task's numbers from an object checked by ``wrong``, in the type of its kind."""
+    return convert(_filled(details), _TYPES.get(kind, _OF_OTHERS)[1])
 
 
 def _filled(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ _ALIKE = (
     *(f"analysis.{sets}.*.{name}" for sets in ("grids", "regions.sets") for name in ("fip", "excluded", "mpp.value")),
     *(f"analysis.failed.{name}" for name in ("docs", "of", "calls", "asked", "first")),
     "tst_details.by_grouping.*.accuracy.value",
+    *(f"magic.{name}" for name in ("counts.*", "n_failed", "numbers.*.value", "bounds.*")),
 )
 """Paths of what every version computed alike."""
 

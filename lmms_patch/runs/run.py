@@ -24,7 +24,7 @@ from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.runs import catalogue, gone, reading
-from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, TstDetails, read_magic, wrong
+from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, TstDetails, wrong
 from lmms_patch.runs.details import read as read_details
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
@@ -286,7 +286,7 @@ class Result:
     @cached_property
     def stored(self) -> Details | MagicDetails:
         """Every number of the task, as its file has them."""
-        return read_magic(self.details) if self.kind.name == "magic" else read_details(self.details)
+        return read_details(self.details, self.kind.name)
 
     @property
     def made(self) -> Made:

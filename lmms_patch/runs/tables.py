@@ -169,6 +169,12 @@ class Table:
         labels = drawn_with([record.fields.get(self.cluster) for record in self.records])
         return None if labels is None else cluster_numbers(labels)
 
+    def clusters_of(self, docs: Any, *, renumbered: bool = False) -> Ints | None:
+        """Return the cluster numbers of some docs, as they are or from 0 on; None where docs are independent."""
+        if self.clusters is None:
+            return None
+        return cluster_numbers(self.clusters[docs].tolist()) if renumbered else self.clusters[docs]
+
     @cached_property
     def categories(self) -> list[Hashable] | None:
         """Category of each doc, as text."""

@@ -170,7 +170,7 @@ class OptionTable:
         flat = np.array([h for parts in cut for h in parts], np.uint64)
         at = np.cumsum(lengths) - lengths
         row = np.repeat(np.arange(self.rows), lengths[self.text])
-        within = np.arange(len(row)) - (np.cumsum(lengths[self.text]) - lengths[self.text])[row]
+        within = _within(lengths[self.text], row)
         return row, within, flat[at[self.text][row] + within]
 
     @cached_property
@@ -315,13 +315,7 @@ class OptionTable:
         lengths = np.bincount(texts.owner, minlength=len(self.names))
         word_row = np.repeat(every, lengths[self.text])
         first = np.cumsum(lengths) - lengths
-        word = texts.hashes[
-            texts.words[
-                first[self.text][word_row]
-                + np.arange(len(word_row))
-                - (np.cumsum(lengths[self.text]) - lengths[self.text])[word_row]
-            ]
-        ]
+        word = texts.hashes[texts.words[first[self.text][word_row] + _within(lengths[self.text], word_row)]]
         out.append(Family("word of the option", word_row, mix(8, category[word_row], word)))
         out.append(Family("word of the option, any category", word_row, mix(9, word)))
         out.append(self._words_and_options("word of the question and option", 10, self.questions, self.hashes))
@@ -561,6 +555,11 @@ def _alike(
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> float:
     return sum(x == y for x, y in zip(a, b, strict=False)) / max(len(a), len(b))
+
+
+def _within(lengths: Places, row: Places) -> Places:
+    """Return the place of each entry among those of its row, from how many each row has and the row of each entry."""
+    return np.arange(len(row)) - (np.cumsum(lengths) - lengths)[row]
 
 
 def _distinct(texts: Sequence[str]) -> tuple[list[str], Places]:

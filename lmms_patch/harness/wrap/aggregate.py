@@ -35,7 +35,6 @@ from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import listed
 from lmms_patch.text import log
-from lmms_patch.tst.results import ROWS
 
 
 class Aggregations:
@@ -91,7 +90,7 @@ class Aggregations:
                 out[self.over_cells(m, key)] = self._of_records(
                     self._mpp if self._kind.keeps_best else self._drop, m, key
                 )
-        names = listed(self._kind, self.spec.grids) + (list(ROWS) if self._kind.folds else [])
+        names = [*listed(self._kind, self.spec.grids), *self._kind.method.rows]
         out |= {name: self._of_records(self._detail, name) for name in names}
         return out | {m: self._native_function(m) for m in self.native}
 

@@ -22,8 +22,6 @@ from lmms_patch.runs.record import Record, hashed, log_digest
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import Form, is_whole
 from lmms_patch.text import log
-from lmms_patch.tst.results import flat as flat_of_tst
-from lmms_patch.tst.results import stress
 
 
 class Details(dict):  # type: ignore[type-arg]
@@ -202,9 +200,9 @@ def details(
     if metric == compat.OUTPUT_ONLY:
         told, mind = [], [failed.sentence] if (failed := failures.count(records)) else []
     # None for every task but a text-only cross-validation
-    tested = stress(records, seed=settings.seed)
+    tested = spec.kind.method.recompute(records, seed=settings.seed)
     if tested is not None:
-        out |= {**flat_of_tst(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}
+        out |= {**spec.kind.method.flat(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}
         mind += _mind_tst(tested, records, found.fip.value)
     for line in told:
         log().info(f"{spec.name}: {line}")

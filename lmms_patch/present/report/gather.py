@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.compare import audit
-from lmms_patch.compare import magic as magic_pairs
 from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report import magic, magic_examples
@@ -157,7 +156,7 @@ def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked
     """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
     result, kind = one.result, one.result.kind
     unchecked = audit.check(result, stored=True).whole
-    if kind.name == "magic":
+    if not kind.suffix:
         return _read_magic(one, examples, categories, unchecked)
     analysis = result.analysis
     whole = Part(result.docs, result.measures, analysis.gate.number if analysis and kind.has_index else None, analysis)
@@ -189,14 +188,14 @@ def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
 def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) -> tuple[Entry, Picked]:
     """Return a MAGIC task with the run's numbers, and its picked docs."""
     result = one.result
-    told = [str(line) for line in magic_pairs.stored(result).warnings]
-    if unlogged := result.log is None:
+    told = magic_examples.warnings(result)
+    if result.log is None:
         told.append("no sample log (run with --log_samples): no examples, no contrasts")
     whole, parts = (
         Part(result.docs, result.measures, None),
         magic.parts(result.magic) if result.magic and categories else {},
     )
-    picked = {} if unlogged else magic_examples.pick(magic_pairs.read(result).values(), examples)
+    picked = magic_examples.picked(result, examples)
     return Entry(
         result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, [*told, unchecked])))
     ), picked

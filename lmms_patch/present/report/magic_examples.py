@@ -6,10 +6,12 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from lmms_patch.magic.method import read, stored
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report.data import BoxUse, RegionExample
 from lmms_patch.present.report.examples import ANSWER, QUESTION, Picker
+from lmms_patch.runs.run import Result
 from lmms_patch.text import cut
 
 RULES = {
@@ -58,6 +60,16 @@ def rule_of(record: Record) -> str | None:
     if used - relevant:
         return "distracted, right" if is_right else "distracted"
     return "looked at a part"
+
+
+def warnings(result: Result) -> list[str]:
+    """Return what a run warned of when it computed a result."""
+    return [str(line) for line in stored(result).warnings]
+
+
+def picked(result: Result, count: int) -> dict[str, list[Line]]:
+    """Return a few docs of each rule (``pick``); none without a sample log."""
+    return pick(read(result).values(), count) if result.log else {}
 
 
 def pick(lines: Iterable[Line], count: int) -> dict[str, list[Line]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from lmms_patch.runs import luck_rows
 from lmms_patch.runs.numbers import Analysis, Grid, Lines
 from lmms_patch.runs.tables import Chosen
 from lmms_patch.stats import forms, luck
-from lmms_patch.stats.resample import Estimate, cluster_numbers
+from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
@@ -63,8 +63,8 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
         for key in ((n, windows(n)) if not why else ())
     ]
     scores = [one for one in found if one is not None]
-    clusters = None if table.clusters is None else cluster_numbers(table.clusters[used].tolist())
-    how: dict[str, Any] = {"draws": s.draws, "level": s.level, "seed": s.seed}
+    clusters = table.clusters_of(used, renumbered=True)
+    how = s.how
     # Windows add tries, so luck alone may explain the score: then there is nothing to measure.
     if len(scores) == 4:
         scale = s.scale or float(np.max(table.marks[used]))

@@ -176,7 +176,7 @@ def evenness(table: Table, count: int, seed: Seed) -> float | None:
     )
     if scores.min() < 0 or not table.higher:
         return None
-    clusters = None if table.clusters is None else table.clusters[docs]
+    clusters = table.clusters_of(docs)
     return spatial.cell_shares(scores, clusters, shape=(1, count), seed=seed).p
 
 
