@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lmms_patch.compare import audit
+from lmms_patch.compare.audit_records import missing_rank
 from lmms_patch.errors import OptionError
 from lmms_patch.gate import rules
 from tests.gate.running import DROP, VALID, copied, refused
@@ -165,16 +165,16 @@ def test_what_the_new_keys_take(key, value):
 def test_the_docs_of_a_rank_that_are_missing_are_told(ranks, kept):
     """Ranks take docs by stride."""
     ids = [doc for doc in range(40) if doc % ranks in kept]
-    assert audit.missing_rank(ids)
+    assert missing_rank(ids)
 
 
 def test_docs_that_are_missing_otherwise_are_no_rank():
-    assert not audit.missing_rank(list(range(40)))
-    assert not audit.missing_rank(list(range(7, 40)))
+    assert not missing_rank(list(range(40)))
+    assert not missing_rank(list(range(7, 40)))
     stream = np.random.default_rng(0)
     for _ in range(200):
         ids = np.flatnonzero(stream.random(200) < 0.9).tolist()
-        assert not audit.missing_rank(ids)
+        assert not missing_rank(ids)
 
 
 def test_a_run_without_a_ranks_docs_is_refused_though_it_counts_itself_so(asked, tmp_path):

@@ -11,7 +11,8 @@ import shutil
 
 import pytest
 
-from lmms_patch.compare import audit
+from lmms_patch.compare import audit_records
+from lmms_patch.compare.audit_file import UNPROVEN
 from lmms_patch.errors import PatchError, RecordError
 from lmms_patch.gate.judge import gate
 from lmms_patch.gate.outputs import to_json
@@ -431,7 +432,7 @@ def test_every_value_of_the_results_file_matters_or_is_not_judged(made, tmp_path
     shutil.copytree(made / "now", folder)
     (path,) = folder.glob("*_results.json")
     lines = list(read_lines(next(folder.glob("*.jsonl")), lean=True))
-    monkeypatch.setattr(audit, "read_lines", lambda path, lean: lines)
+    monkeypatch.setattr(audit_records, "read_lines", lambda path, lean: lines)
     data, before = json.loads(path.read_text()), said(gate(folder, rules))
     places = leaves(data["results"], ("results",)) + leaves(data["configs"], ("configs",))
     assert len(places) > 250
@@ -739,7 +740,7 @@ def test_an_older_run_tells_how_many_docs_there_are_by_the_images_that_were_exch
     shutil.copytree(made / "before", tmp_path / "run")
 
     def notes():
-        return [note for note in gate(tmp_path / "run", of_rules(RULES[0])).notes if note.endswith(audit.UNPROVEN)]
+        return [note for note in gate(tmp_path / "run", of_rules(RULES[0])).notes if note.endswith(UNPROVEN)]
 
     assert not notes()
 
@@ -758,7 +759,7 @@ def test_an_older_run_tells_how_many_docs_there_are_by_the_images_that_were_exch
             del line["patch"]["wrong_image"]
 
     edited(tmp_path / "run", log=on_no_other_image)
-    assert notes() == [f"{TASK} of hf: {audit.UNPROVEN}"]
+    assert notes() == [f"{TASK} of hf: {UNPROVEN}"]
 
 
 def test_a_task_under_the_name_of_another_is_refused(tmp_path):

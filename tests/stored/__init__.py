@@ -51,7 +51,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lmms_patch.compare.audit import NO_COUNT, UNPROVEN
+from lmms_patch.compare.audit_file import NO_COUNT, UNPROVEN
 from tests.places import ROOT
 
 HERE = Path(__file__).parent
