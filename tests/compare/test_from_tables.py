@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lmms_patch.app import api
-from lmms_patch.compare import audit
+from lmms_patch.compare import audit, audit_records
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import samples
 from lmms_patch.runs.run import read
@@ -41,7 +41,9 @@ def test_board_and_report_are_those_of_the_logs(runs, tmp_path, monkeypatch):
     """Every file of both, byte for byte; and from Parquet no line of a log is read by the audit."""
     lines = []
     monkeypatch.setattr(
-        audit, "read_lines", lambda *given, ask=audit.read_lines, **more: lines.append(given) or ask(*given, **more)
+        audit_records,
+        "read_lines",
+        lambda *given, ask=audit_records.read_lines, **more: lines.append(given) or ask(*given, **more),
     )
     api.leaderboard([runs], tmp_path / "board_tables")
     assert not lines
