@@ -50,6 +50,7 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
     if (a == a[0]).all() or (b == b[0]).all():
         return dataclasses.replace(nothing, reason="a column that does not vary has no correlation")
     r = _r(a, b)
+    # columns on a line give an r of 1 only up to float error, and atanh(1) is infinite
     if 1 - abs(r) < 1e-12:
         return dataclasses.replace(
             nothing, value=math.copysign(1.0, r), reason="the columns lie on a line: no interval"

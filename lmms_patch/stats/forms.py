@@ -282,6 +282,8 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
         form: the form.
         checks: sets of items, each with M's own number; None (M gave none) fits nothing.
     """
+    # M may round its number, and 0.50 is written as 0.5: the
+    # longest of its numbers says how many decimals it keeps
     decimals = max((_decimals(native) for _, native in checks if native is not None), default=0)
     return bool(checks) and all(
         native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks
@@ -311,6 +313,7 @@ def _decimals(native: float) -> int:
 def same(value: float, native: float, decimals: int | None = None) -> bool:
     """Return whether two numbers are equal but for float error, or but for the rounding of M (to 2 decimals or more)."""
     decimals = _decimals(native) if decimals is None else decimals
+    # with one decimal a wrong form would fit too often; more than six decimals are no rounding
     rounded = 2 <= decimals <= 6 and math.isfinite(value) and abs(value - native) <= 0.51 * 10.0**-decimals
     return math.isclose(value, native, rel_tol=1e-9, abs_tol=1e-9) or rounded
 

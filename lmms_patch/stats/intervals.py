@@ -60,6 +60,7 @@ def normal_quantile(p: float) -> float:
     >>> round(normal_quantile(0.975), 3)
     1.96
     """
+    # SciPy is imported where it is used: that costs a quarter of a second, also where no interval is wanted
     from scipy.special import ndtri
 
     return float(ndtri(p))
@@ -195,9 +196,8 @@ def of_right_or_wrong(
         return None
     width = right - wrong
     low, high = clopper_pearson(hits, n, level)
-    se = max(
-        math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1)
-    )  # of the beta distributions of both ends
+    # the larger standard deviation of the two beta distributions whose quantiles the ends are
+    se = max(math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1))
     return Estimate(
         wrong + width * hits / n,
         width * se,
@@ -259,6 +259,8 @@ class Sample:
         self.sums = self.rows.sum(axis=0)
         self.factor = few_clusters(self.effective, level)
         stream = generator(seed)
+        # shares made of gamma weights of shape k vary as 1 / (k G +
+        # 1) among G clusters; this k makes that factor² / G
         shape = 1.0 if self.factor == 1 else 1 / self.factor**2 - 1 / self.effective
         enough = self.n > 0 and self.effective >= TOO_FEW_CLUSTERS
         self.drawn = (
@@ -266,6 +268,7 @@ class Sample:
             if enough
             else np.empty((0, self.rows.shape[1]))
         )
+        # drawn once, since all numbers of a sample are compared on the same draws
         self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
 
     def take(self, columns: NDArray[np.intp]) -> Sample:
@@ -286,6 +289,7 @@ class Sample:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = None if extremes is None else np.asarray(statistic(self.sums + self.unit * extremes), float)
+            # where every imagined doc leaves the number undefined, none of them is the worst
             if extremes is None or moved is None or np.isnan(moved).all():
                 drawn = np.asarray(statistic(self.drawn), float)
                 return drawn, drawn
@@ -481,7 +485,11 @@ def summarise(
     if out.value is None or out.low is None or out.high is None:
         return out
     return dataclasses.replace(
-        out, low=max(min(within[0], out.value), out.low), high=min(max(within[1], out.value), out.high)
+        # a value that lies outside its range itself (the native
+        # number of the run's own code) stays in its interval
+        out,
+        low=max(min(within[0], out.value), out.low),
+        high=min(max(within[1], out.value), out.high),
     )
 
 
@@ -511,6 +519,8 @@ def _summary(
         return dataclasses.replace(nothing, reason=f"{counted} are too few for an interval{would_do(n, effective)}")
     known = [drawn[np.isfinite(drawn)] for drawn in (low_draws, high_draws)]
     made, defined = len(low_draws), min(map(len, known))
+    # draws without a value are no random part of all draws (say, FIP
+    # is 0 there), so without them the interval is too narrow
     if defined < 0.9 * made or defined < min(asked, FEWEST_DRAWS):
         how = "defined on" if made == asked else "time for"
         return dataclasses.replace(nothing, draws=defined, reason=f"{how} only {defined} of {asked} draws")
@@ -521,6 +531,8 @@ def _summary(
     if factor > 1:
         low, high = (low, high) if widened else (value - (value - low) * factor, value + (high - value) * factor)
         reasons.append(f"{counted} are few: the interval is widened by {factor:.2f}")
+    # lopsided draws can lie on one side of the value, and every
+    # reader takes for granted that the interval holds it
     low, high = min(low, value), max(high, value)
     if high - low <= _TOLERANCE * max(1.0, abs(value)):
         return dataclasses.replace(nothing, se=0.0, draws=defined, reason="; ".join([*reasons, NO_SPREAD]))
@@ -609,7 +621,9 @@ def _worth(stored: Estimate, scale: tuple[float, float]) -> float:
         (1 - share, (scale[1] - stored.low) / width) if share > 0.5 else (share, (stored.high - scale[0]) / width)
     )
     least, most = 1.0, float(max(stored.n, 1))
-    for _ in range(50):  # bisection: the interval narrows as docs are added
+    # bisection, in logarithms since a benchmark may have ten docs
+    # or a million; the interval narrows as docs are added
+    for _ in range(50):
         middle = math.sqrt(least * most)
         least, most = (
             (middle, most) if clopper_pearson(miss * middle, middle, stored.level)[1] > far else (least, middle)
@@ -696,8 +710,7 @@ def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list
     out = []
     for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
         down, up = max(second.low, a + low), min(second.high, a + high)
-        if (
-            first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE
-        ):  # a corner is where ends meet, up to rounding
+        # a corner is where ends meet, up to rounding
+        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:
             out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
     return out

@@ -354,7 +354,9 @@ def adjusted(
     if effective < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few{would_do(n, effective)}", without)
     blocks = [
-        _of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))
+        # ``_Sums.at`` spreads the weights of a block over the docs, so docs and not clusters bound its memory
+        _of_pairs(sums.at(block), value, sums)
+        for block in unit_weights(groups, draws, seed, columns=-(-n // groups))
     ]
     drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
     return dataclasses.replace(
@@ -406,6 +408,7 @@ def measured(
     stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
     per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
     drawn, given = weighted_sums(per_cluster, draws, stream), per_cluster.sum(axis=0)[None]
+    # a copy, since imagined docs are added in place, and the tests need the sums without them
     with_prior = _with_prior(drawn[:, :width].copy(), plain, scores.corners, d, stream, scores.stands_for)
     beside = None
     if weights is not None:
@@ -467,6 +470,7 @@ def needs(
         return np.stack([(found.docs * one).sum(axis=1) for one in each], axis=1)
 
     raw, spread = shares(sample.given)[0], shares(sample.drawn)
+    # with few docs luck can make all four shares negative: then all are 0, not nan
     point = np.clip(raw, 0, 1) / max(float(np.clip(raw, 0, 1).sum()), 1e-300)
     # a share that luck makes less than 0 is moved to 0 with all its draws, so that its interval stays as wide
     return [sample.share(float(point[i]), spread[:, i] + point[i] - raw[i], level) for i in range(4)]
@@ -789,7 +793,9 @@ class _Named:
         self._all = _put(columns, every)
         self._kinds = []
         for i in (1, 3):
+            # sorted, since only how often options are named counts, not which: so there are few different rows
             others = -np.sort(-np.where(gold, 0, counts[i]), axis=1)[:, : options - 1]
+            # with fewer answers than options, no doc of this sort can have said every option
             kinds, masks = _kinds(others, sides[i] & (losses[i] > 0) & (others.sum(axis=1) >= options))
             self._kinds.append((kinds, _put(columns, [np.where(mask, losses[i], 0) for mask in masks])))
         varied = sides[3] & ((counts[3] > 0).sum(axis=1) > 1)
@@ -825,6 +831,7 @@ class _Named:
         if by_full:
             for i, side in enumerate((1, 3)):
                 whole = out[side - 1]
+                # near 1 the few docs that are left would be multiplied to stand for nearly all docs
                 missing = _share(mine[:, self._all.start + i], whole)
                 out[side] = np.where(missing < ALL, out[side] / np.where(missing < ALL, 1 - missing, 1), math.nan)
             return out
@@ -948,6 +955,8 @@ class _Sums:
 
         Inside, draws lie along the last axis: the weights of a donor are then contiguous in memory.
         """
+        # draws need no more digits than float32 has, at half the
+        # memory; the value on the data is made with all digits
         observed, null = self.single if weights.dtype == np.float32 else (self.observed, self.null)
         weights = np.ascontiguousarray(weights.T)
         of_docs = weights[self.places]
@@ -974,9 +983,8 @@ class Numbers:
 
     def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
         """Yield κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
-        known = (
-            np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used
-        )  # a draw leaves out the classes of which it has no pair
+        # a draw leaves out the classes of which it has no pair
+        known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used
         docs = np.where(known, self.docs, 0)
         share = docs / docs.sum(axis=1, keepdims=True)
         for x, null in ((self.fip, self.fip0), (self.mpp, self.mpp0)):
@@ -1033,6 +1041,7 @@ def judge(
     nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
+    # an index of less than half of the docs would be of another benchmark
     if 2 * docs[used].sum() < n or not docs[used].sum():
         left = {
             state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state)
@@ -1045,6 +1054,7 @@ def judge(
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
         luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
+        # RCI_adj divides by κ_FIP, which may be 0 without a signal
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
             return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
         if beside is not None:
@@ -1145,4 +1155,5 @@ def _state(point: Numbers, c: int, least: float, scale: float) -> str:
         return "no donors"
     if ceiling - fip0 < NO_VARIETY * scale:
         return "no variety"
+    # "not >=" and not "<": the standard error may be nan, and then nothing shows that luck leaves room
     return "saturated" if not ceiling - mpp0 >= max(NO_VARIETY * scale, least) else "used"

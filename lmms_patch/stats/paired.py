@@ -163,6 +163,7 @@ def differences(
 
 def _changed(first: Array, second: Array, clusters: ArrayLike | None) -> NDArray[np.bool_]:
     """Tell of each cluster whether its sums differ between the runs."""
+    # the same scores summed in another order may differ in the last digits
     return np.asarray(
         np.any(~np.isclose(totals(first, clusters), totals(second, clusters), rtol=0, atol=1e-12), axis=1)
     )
@@ -190,6 +191,7 @@ def p_value(value: float, low: Array, high: Array, groups: float, level: float =
     """
     ends = [drawn[np.isfinite(drawn)] for drawn in (low, high)]
     tolerance = 1e-12 * max(1.0, abs(value))
+    # The data count as one of the draws, or p could be 0. Draws of 0 count on both sides, up to float error.
     shares = [(1 + int(beyond.sum())) / (1 + len(beyond)) for beyond in (ends[0] <= tolerance, ends[1] >= -tolerance)]
     p = min(1.0, 2 * min(shares))
     if not is_few(groups):
@@ -223,6 +225,7 @@ def unpaired(first: Estimate, second: Estimate, *, level: float = LEVEL) -> Diff
     if change.value is None or change.low is None or change.high is None:
         return Difference(first.value, second.value, change, None)
     clusters = change.clusters if change.effective is None else change.effective
+    # the two halves of the interval may differ in length; the half that faces 0 decides
     toward = change.value - change.low if change.value > 0 else change.high - change.value
     beyond = quantile((1 + level) / 2, clusters) * abs(change.value) / toward if change.value else 0.0
     return Difference(first.value, second.value, change, tails(beyond, clusters))

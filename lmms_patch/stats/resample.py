@@ -135,7 +135,8 @@ def _distinct(array: Array) -> tuple[Array, NDArray[np.intp]] | None:
     for column in array.T:
         values, place = np.unique(column, return_inverse=True)
         code, kinds = code * len(values) + place, kinds * len(values)
-        if kinds > 4 * len(array):  # renumber the combinations that occur
+        # renumber the combinations that occur: with many columns, products of their numbers would overflow
+        if kinds > 4 * len(array):
             used, code = np.unique(code, return_inverse=True)
             kinds = len(used)
         if len(values) > most or (kinds > most and len(np.unique(code)) > most):

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from lmms_patch.stats.bounds import Count, Number, Share
 from lmms_patch.stats.resample import Array, Seed, generator, totals
 
+# with the data themselves these are 1,000, so p is a multiple of 0.001
 PERMUTATIONS = 999
 _BLOCK = 4_000_000
 """How many numbers are drawn at a time; bounds the memory, whatever the number of docs."""
@@ -88,6 +89,8 @@ def cell_shares(
     even = total / array.shape[1]
     tolerance = 1e-9 * total
     spread = ((sums - even) ** 2).sum()
+    # a rotation that gives the same shares must count as one
+    # that is as far from even, whatever float error says
     more = (((drawn - even) ** 2).sum(axis=1) >= spread - 1e-12 * total * total).sum()
     further = (np.abs(drawn - even) >= np.abs(sums - even) - tolerance).sum(axis=0)
     share = sums / total
@@ -129,9 +132,8 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
     step = max(1, _BLOCK // max(1, cells * len(rows) if len(rows) <= docs // 4 else cells * docs))
     for start in range(0, permutations, step):
         stop = min(permutations, start + step)
-        turned = _turns(
-            rows, counts, varied, stop - start, stream
-        )  # (block, turns, cells): sum of the rows that are turned so
+        # (block, turns, cells): sum of the rows that are turned so
+        turned = _turns(rows, counts, varied, stop - start, stream)
         for turn in range(cells):
             out[start:stop] += np.roll(turned[:, turn], turn, axis=1)
     return out
