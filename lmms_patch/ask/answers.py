@@ -240,6 +240,7 @@ def as_number(text: str) -> float | None:
         value = float(text.replace(",", "").strip("%$ "))
     except ValueError:
         return None
+    # float() reads the words "nan" and "infinity", too
     return value if math.isfinite(value) else None
 
 

@@ -117,7 +117,8 @@ def _letters(text: str) -> set[str]:
     """Return the letters that an option's text may name others by, in upper case: those of a text of letters, or behind "option", or "both"."""
     if match := _PAIR.search(text):
         return {match[1], match[2]}
-    words = [] if re.search(r"[-–→<>=~:|]", text) else _WORDS.findall(text)  # "A > B" orders what the picture names
+    # "A > B" orders what the picture names
+    words = [] if re.search(r"[-–→<>=~:|]", text) else _WORDS.findall(text)
     letters = ""
     framed, upper = bool(re.search(r"\([A-Za-z]\)", text)), any(word.isascii() and word.isupper() for word in words)
     for place, word in enumerate(words):
@@ -128,6 +129,8 @@ def _letters(text: str) -> set[str]:
             framed = True
             continue
         word = word.translate(_CYRILLIC)
+        # capitals in the order of the alphabet ("ACD") are several
+        # options; other words of capitals ("NASA") are content
         if not (word.isascii() and word.isalpha()) or (
             len(word) > 1 and (not word.isupper() or list(word) != sorted(set(word)))
         ):

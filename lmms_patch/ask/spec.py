@@ -282,9 +282,8 @@ class WrapSpec:
         if kind.folds:
             return name if self.name == f"{self.base}_{name}" else f"{name}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
-        if (
-            len(kind.default_grids) == 1
-        ):  # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
+        # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
+        if len(kind.default_grids) == 1:
             bare = self.name.removesuffix(f"_{QUICK}") == f"{self.base}_{name}"
         suffix = name if bare else name + "_".join(str(n) for n in self.grids)
         return f"{suffix}_{QUICK}" if self.options.quick else suffix
@@ -436,6 +435,7 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     kind = KINDS[asked]
     if kind.folds:
         folds = config.pop("folds", kind.default_grids[0])
+        # to Python, ``folds: true`` is the whole number 1
         if not isinstance(folds, int) or isinstance(folds, bool):
             raise OptionError(f"{where}: folds must be a whole number, such as 'folds: 5', not {folds!r}")
         return WrapSpec(

@@ -25,6 +25,8 @@ _VIDEO = (
 )
 _THE_VIDEO = rf"(?:(?:the|this|that)\s+)?(?:(?!the\b|this\b)[\w-]+\s+){{0,2}}{_VIDEO}"
 _OF_VIDEO = rf"\s+(?:of|in|from|during|into)\s+{_THE_VIDEO}"
+# repeats have an upper bound, as in ``{1,9}``: without one, a
+# prompt of 8 kB of digits took two seconds to read
 _NUMBER = (
     r"(?:\d{1,3}(?:\.\d{1,9})?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
     r"fifteen|half a|a few|few|several|couple of|a couple of)"
