@@ -211,6 +211,7 @@ class Draws:
         if any(name not in self.point for name in names):
             return none
         with np.errstate(divide="ignore", invalid="ignore"):
+            # a division by 0 gives NumPy's floats inf or nan, where Python's would raise
             point = float(statistic(*(np.float64(self.point[name]) for name in names))) if value is None else value
             if self.reason or not docs:
                 return dataclasses.replace(none, value=point if math.isfinite(point) else None)

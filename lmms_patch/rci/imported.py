@@ -457,7 +457,8 @@ def _record(
         baselines,
     ).record()
     for seen in record.views:
-        seen.boxes = None  # sizes of images are not known
+        # sizes of images are not known
+        seen.boxes = None
     return record
 
 
