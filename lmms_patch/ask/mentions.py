@@ -78,6 +78,7 @@ _FRAME = frozenset(
     + ["и", "или", "оба", "только", "верны", "ни"]
 )
 """Words and marks that stand beside the letters of options where a text consists of nothing else."""
+# options of Russian docs are lettered А, Б, В, Г, Д, Е
 _CYRILLIC = str.maketrans("АБВГДЕабвгде", "ABCDEFabcdef")
 _BY_WORD = re.compile(
     r"\b(?:options?|choices?)\s*[\"'(]?([A-Z])\b(?!')(?:\W{0,3}(?:,|&|/|\b(?:and|or|to)\b)\W{0,3}([A-Z])\b)*",

@@ -61,6 +61,7 @@ class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
     LATE: ClassVar[tuple[str, ...]] = (*UNWRITTEN, "frames", "timeline", "merged", *DESCRIBING)
+    # strict, or pydantic would take the text "no" and the number 0 for false
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     metric: Name | None = None
@@ -229,6 +230,8 @@ class Options(BaseModel):
 
     def filled_by(self, profile: Options) -> Options:
         """Return these options where they were given, else those of a profile, which do not count as given."""
+        # not validated again: the first argument says which options
+        # count as given, and all values were checked before
         return Options.model_construct(set(self.given), **self.over(profile).model_dump())
 
     def described(self) -> dict[str, Any]:

@@ -507,6 +507,7 @@ def _summary(
     widened: bool = False,
 ) -> Estimate:
     """Return the estimate that draws give; ``widened`` says that the draws are already spread for few clusters."""
+    # sizes that differ this little are as good as equal
     counted = (
         f"{clusters} {what}"
         if effective > clusters - 0.5
