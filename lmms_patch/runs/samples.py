@@ -321,6 +321,7 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
     """
     whole = pa.memory_map(str(path)).read_buffer()
     _check_seal(memoryview(whole).cast("B"))
+    # read from the bytes that were checked: another process may replace the file meanwhile
     file = pq.ParquetFile(pa.BufferReader(whole))
     about = json.loads(file.metadata.metadata[_ABOUT])
     if about["schema"] != SCHEMA:
