@@ -138,6 +138,7 @@ class Remembering:
         asked = []
         for patches, grid in zip(hidden_states.split(grid_thw.prod(-1).tolist()), grid_thw, strict=True):
             digest = (
+                # some systems refuse SHA-1 unless they are told that no security rests on it
                 sha1(patches.contiguous().view(torch.uint8).numpy(), usedforsecurity=False).digest()
                 + repr(grid.tolist()).encode()
             )
