@@ -90,7 +90,8 @@ def contrast(
         metric: difference(metric, pairs, both=True, exact=False, draws=draws, level=level, seed=seed)
         for metric in metrics
     }
-    apart = [False] * len(pairs)  # the two variants ask for different responses
+    # the two variants ask for different responses
+    apart = [False] * len(pairs)
     ends = {
         metric: bounds(metric, pairs, apart, draws=draws, level=level, seed=seed)
         for metric in metrics
