@@ -36,6 +36,7 @@ class Candidates:
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
+        # no word begins with \0, so that a category is not taken for a word of the question
         read = [{*words(item.question), *words(item.context), f"\0{item.category}"} for item in items]
         self._category = [item.category for item in items]
         # in the order of the alphabet: held-out words must not decide in which order others are added up
@@ -82,6 +83,7 @@ class Candidates:
         for start in range(0, len(asked), _ROWS):
             rows = asked[start : start + _ROWS]
             scores = np.log(share) + (self._has[rows] @ speaks).toarray()
+            # rounded, so that float error decides no tie
             best = np.argsort(-scores.round(9), axis=1, kind="stable")[:, :CANDIDATES]
             for i, own in zip(rows.tolist(), best.tolist(), strict=True):
                 chosen = dict.fromkeys([*own[: CANDIDATES - FREQUENT], *frequent[self._category[i]], *own])

@@ -191,6 +191,7 @@ def judge(
     left = known.values("kept", 4, lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
 
     def after(name: str, c: int) -> float:
+        # far apart, so that no two seeds share a removal
         return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
 
     random = {

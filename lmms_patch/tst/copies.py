@@ -72,6 +72,7 @@ def normal(text: str) -> str:
 def _by_value(number: str) -> str:
     """Return a number normalised for comparing copies: no thousands commas, plus signs or trailing zeros."""
     value = Decimal(number.replace(",", "").replace("\N{MINUS SIGN}", "-")).normalize()
+    # + 0 turns -0 into 0
     return f"{value + 0:f}"
 
 
@@ -112,7 +113,8 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
             analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32
         ).fit_transform(q for q, _ in asked)
     # scikit-learn raises where no text has any n-gram: then nothing is a copy.
-    except ValueError:  # every text is empty
+    # every text is empty
+    except ValueError:
         return list(range(count))
     # Candidates by rare n-grams alone: frequent ones would make nearly every pair a candidate.
     rare = weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]

@@ -165,6 +165,7 @@ def _fitted(right: Array, guess: Array, as_one: float) -> tuple[Array, float]:
         able = guess + (1 - guess) * knows
         evidence = np.where(asked, np.log(np.where(is_right, able, 1 - able) / luck), 0.0).sum(axis=0) / as_one
         posterior = share / (share + (1 - share) * np.exp(-evidence))
+        # a share of 0 or 1 could never change again
         share = float(np.clip(posterior.mean(), 1e-6, 1 - 1e-6))
         if len(right) / as_one >= TWO:
             knew = posterior * np.where(is_right, knows / able, 0.0)

@@ -202,6 +202,7 @@ def _conditional_logit(terms: Terms, owner: Places, target: Array) -> Array:
     def loss(weights: Array) -> tuple[float, Array]:
         scores = terms @ weights
         top = np.maximum.reduceat(scores, starts)
+        # less the highest of the item, or exp() could overflow
         odds = np.exp(scores - top[item])
         total = np.add.reduceat(odds, starts)
         fit = ((np.log(total) + top) * known).sum() - share @ scores

@@ -115,5 +115,6 @@ def p_above(own: float, shuffled: Sequence[float]) -> float:
     """
     if len(shuffled) < 2 or max(shuffled) >= own - 1e-12:
         return (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + len(shuffled))
+    # the spread of one more accuracy about a mean that so many give; these may all be equal
     spread = max(float(np.std(shuffled, ddof=1)), 1e-9) * np.sqrt(1 + 1 / len(shuffled))
     return float(2 * student.sf((own - np.mean(shuffled)) / spread, len(shuffled) - 1))

@@ -150,6 +150,7 @@ def rewards_nearness(rewards: AnswerScores, places: Sequence[int]) -> bool:
     golds = {as_number(rewards.items[place].golds[0]) or 0.0: place for place in places}
     some = sorted(golds)[:: -(-len(golds) // _PROBES) or 1]
     for gold in some:
+        # golds may lie far apart, so numbers 1 % and 1 above are tried, too
         others = [rewards.items[golds[value]].golds[0] for value in some] + [f"{gold * 1.01:.6g}", f"{gold + 1:.6g}"]
         if any(rewards.of(golds[gold], text) > 0 for text in others if as_number(text) != gold):
             return True

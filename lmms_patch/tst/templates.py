@@ -47,6 +47,7 @@ def mix(*parts: Hashes | Places | int) -> Hashes:
 
     Overflow wraps silently.
     """
+    # digits of pi: any number but 0 would do
     out: Hashes = np.asarray(0x243F6A8885A308D3, np.uint64)
     with np.errstate(over="ignore"):
         for part in parts:

@@ -85,6 +85,7 @@ def _counted(texts: tuple[str, ...]) -> Any:
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import HashingVectorizer
 
+    # without signs, which would cancel counts of n-grams that share a place: TF-IDF takes their logarithm
     settings: dict[str, Any] = {"norm": None, "alternate_sign": False, "lowercase": True, "dtype": np.float32}
     by_word = HashingVectorizer(n_features=_WORDS, ngram_range=(1, 2), token_pattern=r"(?u)\w+", **settings)
     by_character = HashingVectorizer(n_features=_CHARACTERS, analyzer="char_wb", ngram_range=(3, 4), **settings)

@@ -300,6 +300,7 @@ def _kernel_weights(own: Array, value: Places, count: int) -> Density:
     centre = np.bincount(place, own, bins) / np.maximum(np.bincount(place, minlength=bins), 1)
 
     def of(values: NDArray[np.float32]) -> Array:
+        # a little of every gold, or an item far from all predictions would have none
         return np.asarray((np.exp(-(((values[:, :1].astype(float) - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
 
     return Density(of, np.ones(1))

@@ -13,6 +13,7 @@ from typing import Any
 
 from lmms_patch.errors import OptionError
 
+# a word that no chat template has, to find what a template puts behind an answer
 _MARK = "lmmspatchanswer"
 
 
@@ -99,6 +100,7 @@ class Encoder:
     def _templated(self, text: str, answer: str = "", **kwargs: Any) -> Any:
         given = {"system": self._system, "user": text, "assistant": answer}
         messages = [{"role": role, "content": content} for role, content in given.items() if content or role == "user"]
+        # newer versions of transformers return a mapping unless told otherwise
         return self.tokenizer.apply_chat_template(messages, return_dict=False, enable_thinking=False, **kwargs)
 
     def _end(self) -> list[int]:
