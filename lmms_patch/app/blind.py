@@ -87,6 +87,7 @@ def pruned(
         if one.base == arguments.task and not one.place and one.higher_is_better
     ]
     latest, earlier = newest(results)
+    # reversed, so that of a model's ways the first is written last, and stays
     asked = {one.run.identity: one for way in reversed(WAYS) for one in latest if one.kind.name == way}
     if len(asked) < 2:
         raise RecordError(
@@ -104,6 +105,7 @@ def pruned(
     guess = np.array([guess_rates(answers, rights, alike, options) for _, answers in read.values()])
     clusters = cluster_of(items)
     told = known(right, guess, clusters)
+    # ties by the stable id, so that the order of the docs changes nothing
     goes = sorted(map(int, np.flatnonzero(told.posterior > EVEN)), key=lambda i: (-told.posterior[i], items[i].key))
     removed = np.array(goes, np.intp)
     if len(goes) == len(items):
@@ -205,6 +207,7 @@ def _ranks(
         scores.append([np.nan if (score := by_doc.get(item.doc_id)) is None else score for item in items])
     values, everyone, clusters = np.array(scores, float), np.arange(len(items)), cluster_of(items)
     drawn = [
+        # far apart, so that no two seeds share a removal
         np.setdiff1d(everyone, controls.matched_random(groups, found.removed, seed * 7919 + draw))
         for draw in range(REMOVALS)
     ]

@@ -165,7 +165,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _run(given := _moved(given))
         if sys.stdout is not None:
-            sys.stdout.flush()  # here, so that a reader that is gone is noticed here
+            # here, so that a reader that is gone is noticed here
+            sys.stdout.flush()
     except PatchError as error:
         return _refused(str(error))
     except typer.TyperException as error:
@@ -214,7 +215,8 @@ def _run(argv: list[str]) -> int:
     # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
     group: Any = get_command(app)
     # typer answers a shell only in ``main``, which is not called here.
-    if os.environ.get(COMPLETE):  # a shell asks what may come next
+    # a shell asks what may come next
+    if os.environ.get(COMPLETE):
         group._main_shell_completion({}, "lmms-patch")
     try:
         with group.make_context("lmms-patch", argv) as context:
@@ -241,7 +243,8 @@ def _unexpected(error: Exception) -> str:
     Of files that cannot be read or written, what is wrong.
     """
     if isinstance(error, OSError) and error.strerror:
-        _hush()  # it may be stdout that cannot be written
+        # it may be stdout that cannot be written
+        _hush()
         return f"{error.filename or 'output'}: {error.strerror}"
     told = " ".join(str(error).split())
     where = error.__traceback__

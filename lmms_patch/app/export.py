@@ -81,6 +81,7 @@ def _is_export(path: Path) -> bool:
             return bool(pq.read_schema(path).names[:4] == first)
         if head.startswith(b'{"'):
             return list(files.parse_json(head))[:4] == first
+        # a log for Every Eval Ever is an indented object, whose first line is a bare brace
         if head.startswith(b"{"):
             return bool(files.parse_json(path.read_bytes())["source_metadata"]["source_name"] == SOURCE)
         if head.startswith(b"- "):
@@ -139,6 +140,7 @@ def _changed(
             known[value] = change(value)
         return known.get(value)
 
+    # each different text is changed once, since a prompt stands in a row for each view
     known: dict[str, str] = {}
     columns = {}
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
@@ -181,7 +183,8 @@ def publish(
     results = [result for result in run.results if task in (None, result.task)]
     if not results:
         raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(result.task for result in run.results)}")
-    for result in results:  # no number goes out that its own log contradicts
+    # no number goes out that its own log contradicts
+    for result in results:
         audit.check(result)
     path = output or Path(SITES[to])
     check_output(path, run, force=force)
