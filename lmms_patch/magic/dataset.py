@@ -34,8 +34,10 @@ from lmms_patch.magic.sources import (
 
 __all__ = ["Checked", "Dataset", "DatasetError", "inspect", "read", "write"]
 
-_HIDDEN = 0.1  # the share of a box that numbers and outlines may hide without a warning
-_NAMED = 3  # how many faults the one line of a run names
+# the share of a box that numbers and outlines may hide without a warning
+_HIDDEN = 0.1
+# how many faults the one line of a run names
+_NAMED = 3
 
 
 @dataclass(frozen=True)

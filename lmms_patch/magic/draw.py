@@ -35,22 +35,35 @@ PIXELS = 3
 RED = (230, 0, 0)
 WHITE = (255, 255, 255)
 
-_FONT = 0.032  # of the image's side: the size of a label
-_LINE = 0.0045  # of the image's side: the width of an outline
-_SMALLEST = 11  # pixels: smaller digits cannot be read
-_SMALLER = (1.0, 0.8, 0.65)  # factors of the size, tried until no plate meets another
-_TINY = 8  # pixels: the smallest size of a plate that otherwise would stand in another box
+# of the image's side: the size of a label
+_FONT = 0.032
+# of the image's side: the width of an outline
+_LINE = 0.0045
+# pixels: smaller digits cannot be read
+_SMALLEST = 11
+# factors of the size, tried until no plate meets another
+_SMALLER = (1.0, 0.8, 0.65)
+# pixels: the smallest size of a plate that otherwise would stand in another box
+_TINY = 8
 _PASSES = 6
-_NEIGHBOURS = 64  # how many rectangles around a box lend their edges as places for its plate: more take too long
-_OPTIONS = 64  # how many places of a plate are weighed against those of others
-_STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own box
-_MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
-_LITTLE = 0.1  # of a box: a plate may hide that much of it to stand a pixel off all other outlines
-_MUCH = 0.5  # of a box: a plate may hide that much of it to keep off other outlines
+# how many rectangles around a box lend their edges as places for its plate: more take too long
+_NEIGHBOURS = 64
+# how many places of a plate are weighed against those of others
+_OPTIONS = 64
+# cost of a plate in a box that does not hold the plate's own box
+_STRANGE = 1e6
+# cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
+_MEETING = 1e7
+# of a box: a plate may hide that much of it to stand a pixel off all other outlines
+_LITTLE = 0.1
+# of a box: a plate may hide that much of it to keep off other outlines
+_MUCH = 0.5
 # The kind of place that crosses another outline: kinds before it are free, kinds after it lie in other boxes.
 _CROSSING = 3
-_EXCHANGES = 8  # how many sets of plates are asked to make room for one
-_HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
+# how many sets of plates are asked to make room for one
+_EXCHANGES = 8
+# cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
+_HELD = 15.0
 
 
 class BoxError(PatchError):
@@ -126,6 +139,7 @@ def upright(image: Image.Image) -> Image.Image:
 def _to_8_bits(image: Image.Image) -> Image.Image:
     """Convert a grey image of 16 or 32 bits to 8 bits."""
     values = np.asarray(image).astype(np.float64)
+    # 65,535 is 257 times 255
     if image.mode.startswith("I;16"):
         values = values / 257
     elif image.mode == "I" and values.size and values.min() >= 0 and 255 < values.max() <= 65535:
@@ -377,6 +391,7 @@ def clip(rect: Rect, size: tuple[int, int]) -> Rect:
 def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int, int, int]) -> None:
     """Paint the area between ``inner`` and ``outer``."""
     for left, top, right, bottom in _strips(outer, inner):
+        # Pillow's rectangles hold their last row and column, ours do not
         pen.rectangle((left, top, right - 1, bottom - 1), fill=colour)
 
 
@@ -609,7 +624,8 @@ def _first_free(
         # A place that suits any try suits the last, so without a place there the other tries are spared.
     ]
     last = _free_places(scene, place, plate.text, *tries[-1]) if tries else []
-    if not last:  # no place of any kind and size
+    # no place of any kind and size
+    if not last:
         return None
     return next((free[0] for one in tries[:-1] if (free := _free_places(scene, place, plate.text, *one))), last[0])
 
@@ -741,6 +757,7 @@ def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool
     regions, frames = scene.regions, scene.frames
     hidden = _hidden(rects, regions)
     hidden[:, place] *= 1.5
+    # an outline is what its outer rectangle has around the box
     crossed = (_overlap(rects, frames) - _overlap(rects, regions)) / np.maximum(1, _area(rects))[:, None]
     crossed[:, place] = 0
     cost = 100 * hidden.sum(axis=1) + 3 * crossed.sum(axis=1) + 0.5 * inside + 0.005 * np.arange(len(rects))

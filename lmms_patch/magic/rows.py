@@ -31,7 +31,8 @@ ALL_BOXES = 99
 """The most boxes: ``R100`` is not recognised in all texts, and placing the labels of more boxes takes seconds an image."""
 ALL_STEPS = 200
 """The most steps: each wrong run is asked with all steps before it, so the cost grows with the square of the chain."""
-_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
+# control characters, halves of characters, ends of lines and paragraphs
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 
 
 KINDS: tuple[str, ...] = get_args(formats.FaultKind)

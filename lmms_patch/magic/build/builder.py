@@ -376,6 +376,7 @@ def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
 def _is_copy(target: Path, file: Path) -> bool:
     """Return whether the folder holds an image as an exact copy of the input."""
     try:
+        # by content, since a copy has another time than its original
         return filecmp.cmp(file, target, shallow=False) and not _is_old_link(target, file)
     except OSError:
         return False
@@ -411,6 +412,7 @@ def _place(file: Path, target: Path, placing: str) -> None:
     with files.replacing(target) as part:
         if placing == "link":
             try:
+                # resolved, since some systems would link to a link itself
                 os.link(file.resolve(), part)
             except OSError as error:
                 raise BuildError(

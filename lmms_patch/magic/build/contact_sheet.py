@@ -23,7 +23,8 @@ _GREEN, _ORANGE, _INK, _GREY, _PAPER = (0, 110, 40), (170, 80, 0), (20, 20, 20),
 _MARGIN = 14
 _LINE = 20
 _POINTS = 15
-_NAME = 160  # the most bytes of a file's name; file systems allow 255
+# the most bytes of a file's name; file systems allow 255
+_NAME = 160
 CONTACT, PREVIEWS = "contact.png", "previews"
 
 
@@ -122,6 +123,7 @@ def preview_of(name: str) -> str:
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
     if plain == name and name.strip(".") and len(name.encode()) <= _NAME:
         return f"{name}.png"
+    # the cut may fall within a character, whose rest is left out
     start = plain.strip(".").encode()[: _NAME // 2].decode(errors="ignore")
     return f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.png"
 

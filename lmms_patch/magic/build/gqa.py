@@ -22,10 +22,12 @@ from lmms_patch.magic.draw import clip
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.rows import is_id, is_writable, noting_repeats
 
-_LARGEST = 1e9  # the most pixels of a side or a coordinate
+# the most pixels of a side or a coordinate
+_LARGEST = 1e9
 MOST_OBJECTS = 1_000
 """The most objects of a scene: each is compared with each other."""
-_SHAPE = 0.01  # the most by which the aspect ratios of a scene and its image may differ (relative)
+# the most by which the aspect ratios of a scene and its image may differ (relative)
+_SHAPE = 0.01
 
 
 class BuildError(PatchError):
@@ -92,6 +94,7 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
     """
     twice: list[str] = []
     try:
+        # editors on Windows begin a file with a byte-order mark
         data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=noting_repeats(twice))
     except json.JSONDecodeError as error:
         raise BuildError(
@@ -253,6 +256,7 @@ def _scale(data: Mapping[str, Any], size: tuple[int, int]) -> tuple[float, float
     ):
         raise DropError("scene damaged", f"width {wide!r:.20} and height {high!r:.20} are no size")
     scale = (size[0] / wide, size[1] / high)
+    # of a small image one rounded pixel changes the shape by more, so sides may also differ by a pixel
     if abs(scale[0] / scale[1] - 1) > _SHAPE and (
         abs(scale[0] * high - size[1]) > 1.5 and abs(scale[1] * wide - size[0]) > 1.5
     ):
