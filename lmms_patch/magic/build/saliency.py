@@ -125,6 +125,7 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
     """
     with open_image(Path(path)) as opened:
         deep = opened.mode in ("I", "F") or opened.mode.startswith("I;16")
+        # Pillow would cut deep maps at 255 in making them grey
         grey = Image.fromarray(np.asarray(opened if deep else opened.convert("L")).astype(np.float32))
     top = 65535.0 if deep else 255.0
     values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
@@ -214,6 +215,7 @@ def right_size(rect: Rect, size: tuple[int, int], settings: RegionSettings) -> b
 
 def _limits(size: tuple[int, int], settings: RegionSettings) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the shortest and longest sides (width, height) of an adversarial box."""
+    # less a trace: a product such as 0.07 * 100 comes out above 7, and would ask for an eighth pixel
     low = tuple(max(settings.min_pixels, math.ceil(settings.min_size * side - 1e-9)) for side in size)
     high = tuple(math.floor(settings.max_size * side + 1e-9) for side in size)
     return (low[0], low[1]), (high[0], high[1])
@@ -240,6 +242,7 @@ def candidates(
 def sample(rects: Sequence[Rect], quota: int, random: int | np.random.Generator) -> list[int]:
     """Draw up to ``quota`` of the boxes without replacement, each equally likely; return places in the order drawn."""
     stream = np.random.default_rng(random)
+    # the start of one shuffle: a larger quota draws the same boxes first
     return [int(at) for at in stream.permutation(len(rects))[:quota]]
 
 

@@ -234,6 +234,7 @@ def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None)
     return (
         None
         if clusters is None
+        # a tuple of one never equals a tuple of two: no item without a cluster falls into another's
         else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
     )
 
@@ -255,6 +256,7 @@ def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]
         if label.annotator in step:
             raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
         step[label.annotator] = label.correct
+    # sorted: the order of files and lines must not change what the bootstrap draws
     return {item: by_item[item] for item in sorted(by_item)}
 
 
@@ -295,6 +297,7 @@ def kappa(tables: Array) -> Array:
     """
     cells = np.asarray(tables, float).reshape(*np.shape(tables)[:-1], -1, 4)
     n = cells.sum(-1)
+    # a draw may hold no step of some pair, which then weighs nothing
     safe = np.where(n > 0, n, 1.0)
     first, second = (cells[..., 2] + cells[..., 3]) / safe, (cells[..., 1] + cells[..., 3]) / safe
     total = n.sum(-1)
@@ -302,4 +305,5 @@ def kappa(tables: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         observed = (cells[..., 0] + cells[..., 3]).sum(-1) / total
         expected = (n * (first * second + (1 - first) * (1 - second))).sum(-1) / total
+        # a sum that is 1 in truth may come out a trace below, and would divide by nearly 0
         return np.asarray(np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan), float)
