@@ -101,6 +101,7 @@ def pruned(
     alike = [(item.category, item.format, len(item.answers)) for item in items]
     right = np.array([marks for marks, _ in read.values()])
     rights = _rights(items, [answers for _, answers in read.values()], right)
+    # an open question counts as one with a choice of all different golds
     options = [len(item.answers) or len({item.golds[0] for item in items if item.golds}) for item in items]
     guess = np.array([guess_rates(answers, rights, alike, options) for _, answers in read.values()])
     clusters = cluster_of(items)
@@ -131,6 +132,7 @@ def pruned(
             model=names[who],
             task=one.task,
             right=_mean(marks),
+            # over the docs that this model was asked, like ``right``
             guess=_mean(np.where(np.isfinite(marks), rate, np.nan)),
             p=p,
             counts=counts,

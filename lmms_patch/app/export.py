@@ -24,6 +24,7 @@ from lmms_patch.text import block, csv_cell
 FORMS = ("parquet", "csv", "jsonl")
 SITES = {"every-eval-ever": "every_eval_ever.json", "eval-results": "eval_results.yaml"}
 """The forms of other sites, and how their files are called where nothing else is said."""
+# rows at a time: as Python objects they take many times the table's memory
 _ROWS = 10_000
 _LINE = 2**24
 """Bytes of a file's first line that are read to tell whose file it is."""

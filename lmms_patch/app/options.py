@@ -46,6 +46,7 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
                     name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
                 )
             )
+        # without the last, which is the function's own ``**options``
         function.__signature__ = inspect.Signature([*fields, *own[:-1]])  # type: ignore[attr-defined] # what typer reads in place of the real one
         return function
 
