@@ -116,4 +116,5 @@ def _r(a: Array, b: Array) -> float:
     # Scaled first: the squares of very small or large numbers would be 0 or inf.
     a, b = (column - column.mean() for column in (a, b))
     a, b = (column / np.abs(column).max() for column in (a, b))
+    # float error may put it a trace outside
     return float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1, 1))

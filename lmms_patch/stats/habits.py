@@ -107,6 +107,7 @@ def never(answers: Array, options: int, given: int) -> Array:
 
     a, m, left = GRID[:, None], np.asarray(answers, float), options - given
     return np.asarray(
+        # by logarithms, since the gamma function itself overflows from 172 on
         np.exp(gammaln(options * a) - gammaln(options * a + m) + gammaln(left * a + m) - gammaln(left * a))
     )
 
@@ -143,6 +144,7 @@ def _mixture(likelihood: Array, counts: Array) -> Array:
         counts: shape (B, kinds).
     """
     shares = np.full((len(counts), len(likelihood)), 1 / len(likelihood))
+    # a draw may leave all docs of a sort out: then 0 / 0 must be 0
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     for _ in range(STEPS if counts.any() else 0):
         shares *= (counts / np.maximum(shares @ likelihood, 1e-300)) @ likelihood.T / total

@@ -148,6 +148,7 @@ def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
     if clusters is None:
         return None
     labels, places = np.unique(np.asarray(clusters), return_inverse=True)
+    # clusters of one doc each are none: the exact ways for independent docs hold
     return None if len(labels) == len(places) else places
 
 
@@ -253,8 +254,10 @@ class Sample:
         self.n = int(mask.sum())
         self.places = places_of(clusters)
         sizes = np.ones(self.n) if self.places is None else np.bincount(self.places[mask]).astype(float)
+        # a form on whole clusters has one row for each, whatever its size
         sizes = np.minimum(sizes[sizes > 0], 1.0) if whole else sizes[sizes > 0]
         self.clusters, self.effective = len(sizes), effective_clusters(sizes)
+        # the size of the cluster of a random doc, on average
         self.unit = float((sizes**2).sum() / sizes.sum()) if self.n else 1.0
         self.sums = self.rows.sum(axis=0)
         self.factor = few_clusters(self.effective, level)
@@ -273,6 +276,7 @@ class Sample:
 
     def take(self, columns: NDArray[np.intp]) -> Sample:
         """Return the same sample and draws with some of the sums only."""
+        # shallow: the weights of imagined docs stay those of the whole sample
         part = copy.copy(self)
         part.rows, part.sums, part.drawn = self.rows[:, columns], self.sums[columns], self.drawn[:, columns]
         return part
@@ -446,6 +450,7 @@ def ends_of(scores: ArrayLike, marks: float | None = None) -> tuple[float, float
     known = np.asarray(scores, float)
     known = known[np.isfinite(known)]
     least, most = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    # a score below 0 on a scale up to 1 is one such as a correlation's, from -1
     low = 0.0 if least >= 0 else -1.0 if least >= -1 and most <= 1 else least
     return low, marks if marks is not None and marks >= max(most, 1.0) else 1.0 if most <= 1 else most
 
@@ -527,6 +532,7 @@ def _summary(
         return dataclasses.replace(nothing, draws=defined, reason=f"{how} only {defined} of {asked} draws")
     reasons = [] if made == asked else [f"time for only {defined} of {asked} draws"]
     factor = few_clusters(effective, level)
+    # the two ends have different imagined docs; the wider spread is the safe one
     se = max(float(drawn.std(ddof=1)) for drawn in known) / (factor if widened else 1)
     low, high = float(np.quantile(known[0], (1 - level) / 2)), float(np.quantile(known[1], (1 + level) / 2))
     if factor > 1:
@@ -639,6 +645,7 @@ def _joined_with_exact(stored: Estimate, scale: tuple[float, float], docs: float
     assert stored.high is not None
     width = scale[1] - scale[0]
     share = (stored.value - scale[0]) / width
+    # float error may put a share a trace outside its scale
     if not -_TOLERANCE <= share <= 1 + _TOLERANCE or docs * min(share, 1 - share) >= NEAR_END or docs < 1:
         return trimmed(stored, scale)
     ends = [scale[0] + width * end for end in clopper_pearson(docs * min(1.0, max(0.0, share)), docs, stored.level)]

@@ -261,7 +261,8 @@ class Tests:
             return f"{UNLIKE}, and the words alone point to the gold"
         if self.unlike and self.misread > MISREAD:
             return f"{UNLIKE}, and {self.misread:.0%} of right answers are not read as the gold, so wrong ones may be misread"
-        if self.unlike and self.two > FEW_OF_TWO:  # then there is no other form
+        # then there is no other form
+        if self.unlike and self.two > FEW_OF_TWO:
             return UNLIKE
         apart = math.nan if self.apart.value is None else abs(self.apart.value)
         return UNLIKE if self.unlike and not apart <= max(APART, 2 * (self.apart.se or 0)) else ""
@@ -574,6 +575,7 @@ class _Unknown:
             found = _of_sums(whole, lambda part: np.asarray(part[..., 0] / part[..., 1]), 2)
             with np.errstate(divide="ignore", invalid="ignore"):
                 unknown.append((1 - found.mpp / found.ceiling) / (1 - found.mpp0 / found.ceiling))
+            # the whole wrong image is the same for all sets of views
             if number == 0:
                 wrong = 1 - found.fip0 / found.ceiling
         return _Lost(found.docs / found.docs.sum(axis=1, keepdims=True), wrong, tuple(unknown))
@@ -657,6 +659,7 @@ class _Weighted:
                 average = np.where(
                     lost[:, null] > 0, weighted[2 + at % 2] / np.where(lost[:, null] > 0, lost[:, null], 1), 1
                 )
+                # imagined docs have no answers of their own: they weigh what the asked ones do on average
                 imagined = np.maximum(lost_with_prior[:, part] - lost[:, part], 0)
                 out[:, c * 11 + 2 * part] = marks[:, part] - weighted[at] - average * imagined
         return out
@@ -775,7 +778,8 @@ class _Named:
         share = np.bincount(said.gold[docs], minlength=options)[:options] / docs.sum()
         self.without_form = int(docs.sum()) if options == 2 or share.max() == 1 else 0
         """Docs that no weights can correct: what a doc says beside a gold that never varies has no other doc's gold among it."""
-        once = np.eye(options + 1, options, dtype=int)  # the last row is of no option
+        # the last row is of no option
+        once = np.eye(options + 1, options, dtype=int)
         gold = once[np.where(docs, said.gold, -1)] > 0
         full, null_full = (once[np.where(docs, which, -1)] for which in (said.full, said.null_full))
         counts = [full, said.cells[:, :options], null_full, said.null_cells[:, :options]]
@@ -872,6 +876,7 @@ def _kinds(counts: Ints, docs: Flags) -> tuple[Array, list[Flags]]:
     """Return the different rows of some docs, and which docs have each."""
     kinds, code = np.unique(counts[docs], axis=0, return_inverse=True)
     places = np.full(len(docs), -1)
+    # NumPy 2.0 gives these places a second axis
     places[docs] = code.ravel()
     return kinds.astype(float), [places == kind for kind in range(len(kinds))]
 
@@ -944,6 +949,7 @@ class _Sums:
             [np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))]
         )
         null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
+        # a missing donor, -1, is given the weights of the last cluster, so its rows must be 0
         null[np.asarray(donors.T < 0)] = 0
         self.null = np.ascontiguousarray(null.transpose(0, 2, 1))
         ends = np.searchsorted(scores.classes[order], np.arange(len(scores.labels) + 1))
@@ -964,6 +970,7 @@ class _Sums:
         lost = np.zeros((len(self.slices), 2 * self.d, weights.shape[1]))
         for p in range(len(null)):
             both = weights[self.donor_places[:, p]]
+            # in place: this is the largest array of a draw
             both *= of_docs
             for c, s in enumerate(self.slices):
                 lost[c] += null[p, :, s] @ both[s]
@@ -1047,7 +1054,8 @@ def judge(
             state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state)
             for state in ("saturated", "no variety", "no donors")
         }
-        left["no donors"] += n - docs.sum()  # of classes of which no doc was asked on a wrong image
+        # of classes of which no doc was asked on a wrong image
+        left["no donors"] += n - docs.sum()
         why = f"{_WHY[null][max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):

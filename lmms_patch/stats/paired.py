@@ -132,6 +132,7 @@ def differences(
     for name, number in numbers.items():
         part, count = sample.take(np.concatenate([places[one] for one in number.sets])), 2 * len(number.sets)
 
+        # bound by default arguments: a function made in a loop would see the last number only
         def both(sums: Array, number: Number = number, count: int = count) -> tuple[Any, Any]:
             values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(count)]
             return number.of(*values[::2]), number.of(*values[1::2])
@@ -152,6 +153,7 @@ def differences(
         drawn = part.ends(change, unseen) if math.isfinite(second - first) else (np.empty(0), np.empty(0))
         estimate = part.of_ends(second - first, *drawn)
         p = None if estimate.low is None else p_value(second - first, *drawn, sample.effective, level)
+        # McNemar's test takes docs for independent
         if p is not None and exact and name in exact and sample.places is None:
             p = exact[name].p
         differing = int(np.any([changed[one] for one in number.sets], axis=0).sum())
@@ -197,7 +199,8 @@ def p_value(value: float, low: Array, high: Array, groups: float, level: float =
     if not is_few(groups):
         return p
     z, spread = normal_quantile(1 - p / 2) if p < 1 else 0.0, max(float(drawn.std(ddof=1)) for drawn in ends)
-    if min(shares) <= 1 / (1 + len(ends[0])) and spread > 0:  # further out than draws can say
+    # further out than draws can say
+    if min(shares) <= 1 / (1 + len(ends[0])) and spread > 0:
         z = max(z, abs(value) / spread)
     return max(p, tails(z * few_clusters(groups, level) / shortfall(groups), groups))
 

@@ -77,6 +77,7 @@ def generator(seed: Seed) -> np.random.Generator:
 
 def cluster_numbers(labels: Sequence[Hashable] | None) -> NDArray[np.intp] | None:
     """Return cluster numbers from 0 for labels of any type, by their ``repr``; None stays None."""
+    # labels of several types cannot be sorted, their texts can
     return None if labels is None else np.unique([repr(label) for label in labels], return_inverse=True)[1]
 
 
@@ -95,6 +96,7 @@ def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
         return array
     _, place = np.unique(np.asarray(clusters), return_inverse=True)
     out = np.zeros((int(place.max()) + 1 if len(place) else 0, array.shape[1]))
+    # "+=" would add one row of each cluster alone
     np.add.at(out, place, array)
     return out
 

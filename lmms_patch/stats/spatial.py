@@ -94,7 +94,8 @@ def cell_shares(
     more = (((drawn - even) ** 2).sum(axis=1) >= spread - 1e-12 * total * total).sum()
     further = (np.abs(drawn - even) >= np.abs(sums - even) - tolerance).sum(axis=0)
     share = sums / total
-    p = (np.append(further, more) + 1) / (permutations + 1)  # the data are one permutation too (Phipson & Smyth 2010)
+    # the data are one permutation too (Phipson & Smyth 2010)
+    p = (np.append(further, more) + 1) / (permutations + 1)
     side = math.isqrt(len(share))
     grid = share.reshape(shape or ((side, side) if side * side == len(share) else (1, -1)))
     return CellShares(share, win_share(array), _centre(grid), float(p[-1]), holm(p[:-1]), len(array))
@@ -142,9 +143,11 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
 def _turns(rows: Array, counts: NDArray[np.intp], varied: Array, block: int, stream: np.random.Generator) -> Array:
     """Return the sum of the rows that are rotated by each number of places, for each permutation, shape (block, turns, cells)."""
     cells = varied.shape[1]
-    if len(rows) <= len(varied) // 4:  # equal rows are interchangeable: draw only how many of them take each rotation
+    # equal rows are interchangeable: draw only how many of them take each rotation
+    if len(rows) <= len(varied) // 4:
         taken = stream.multinomial(counts, np.full(cells, 1 / cells), size=(block, len(rows)))
         return np.asarray(np.einsum("brt,rc->btc", taken, rows, optimize=True), float)
+    # bytes, since this is the largest array, and no grid has more than 81 cells
     turns = stream.integers(0, cells, size=(block, len(varied)), dtype=np.uint8)
     return np.stack([(turns == t) @ varied for t in range(cells)], axis=1)
 
@@ -157,6 +160,7 @@ def holm(p_values: ArrayLike) -> Array:
     """
     p = np.asarray(p_values, float)
     order = np.argsort(p)
+    # no adjusted p is smaller than that of a smaller p
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     out = np.empty_like(p)
     out[order] = np.minimum(steps, 1.0)
