@@ -117,7 +117,7 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
 def object_ids(annotations: Any) -> tuple[str, ...]:
     """Return the object ids named in a question's annotations, sorted, without repeats.
 
-    None for annotations of unknown form.
+    Empty for annotations of unknown form.
 
     >>> object_ids({"question": {"2": "12", "4:6": "7"}, "answer": {}, "fullAnswer": {"1": "12,13"}})
     ('12', '13', '7')

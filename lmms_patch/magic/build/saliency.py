@@ -196,10 +196,7 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
 
 
 def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
-    """Return the places of hotspots with an IoU below ``threshold`` to every object.
-
-    Places, ascending.
-    """
+    """Return the places, ascending, of the hotspots with an IoU below ``threshold`` to every object."""
     return [at for at, spot in enumerate(spots) if all(iou(spot, one) < threshold for one in objects)]
 
 
