@@ -66,7 +66,7 @@ class Pooled:
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
     """Return the pooled index of a group's members, for each shared grid.
 
-    None of tasks without an index over cells.
+    Empty for tasks without an index over cells.
     """
     settings = settings or Changes()
     if not members or not members[0].run.result.kind.index:
