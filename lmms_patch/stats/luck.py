@@ -1097,7 +1097,10 @@ class _Beside:
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
         by_full: with weighted losses; docs that say every option are counted among those whose full image is answered
-        wrongly. tilt, silence, short, elsewhere, two, misread: of ``_Weighted``, and of ``Habits``.
+        wrongly.
+        tilt, silence, short, elsewhere: the tests of the same names in ``_Weighted``, on the data and on each draw.
+        two: ``_Weighted.two``.
+        misread: ``Habits.misread``.
     """
 
     by_habit: tuple[Numbers, ...]
