@@ -24,6 +24,7 @@ time."""
 SPEAKS = 3.84
 """The deviance from which on a word speaks for a gold: chi-squared with one degree of freedom, 5 %. In long questions all words together, those that
 say nothing too, drown the one that tells."""
+# one block of scores, rows times golds, takes 64 MB
 _ROWS, _MOST_GOLDS = 4096, 2000
 
 
@@ -73,6 +74,7 @@ class Candidates:
             return
         texts, share = [text for text, _ in often], np.array([count for _, count in often]) / len(known)
         number = {same_answer(text): place for place, text in enumerate(texts)}
+        # -1: too rare to be a candidate
         gold = np.array([number.get(same_answer(self._items[i].golds[0]), -1) for i in known])
         frequent: dict[str, list[int]] = {}
         for category in {self._category[i] for i in asked}:

@@ -223,8 +223,10 @@ def _shuffled_falls(
     world: World, groups: Sequence[Sequence[Hashable]], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]
 ) -> list[float]:
     """Return the fall under a shuffle of the golds against each kind of random removal."""
+    # far apart, so that two seeds share no world
     removed, judged_by = world(seed * 104_729 + shuffle)
     kept = judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
+    # 1000 on, so that these are not the random removals of the golds as they are
     random = [np.setdiff1d(everyone, matched_random(own, removed, seed * 7919 + 1000 + shuffle)) for own in groups]
     return [float(judged_by(places, seeds).accuracy - kept) for places in random]
 

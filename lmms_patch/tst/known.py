@@ -160,6 +160,7 @@ def _fitted(right: Array, guess: Array, as_one: float) -> tuple[Array, float]:
     """
     asked, is_right = np.isfinite(right), right == 1
     luck = np.where(is_right, guess, 1 - guess)
+    # not 1, where one wrong answer would give the logarithm of 0
     share, knows = 0.1, np.full((len(right), 1), 1 - 1e-6)
     for _ in range(ROUNDS):
         able = guess + (1 - guess) * knows

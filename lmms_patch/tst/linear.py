@@ -74,6 +74,7 @@ class Block:
     def of(self, rows: Places) -> Block:
         """Return the block of some rows, ascending, with their texts in the order in which they show them."""
         at = np.searchsorted(rows, self.row)
+        # a row behind all of these would point behind the end
         kept = np.flatnonzero(rows[np.minimum(at, len(rows) - 1)] == self.row) if len(rows) else rows
         texts, first, place = np.unique(self.text[kept], return_index=True, return_inverse=True)
         order = np.argsort(first)

@@ -103,6 +103,7 @@ def shuffled_null(
             ).accuracy
         )
         p = p_above(own, shuffled)
+        # equal accuracies may differ by float error
         if own <= shuffled[-1] + 1e-12 or (len(shuffled) >= FEWEST and p < CLEAR):
             break
     return Null(own, tuple(shuffled), p)

@@ -89,5 +89,6 @@ def memory_errors(doing: str, remedy: str) -> Iterator[None]:
 
 
 def _is_memory(error: Exception) -> bool:
+    # without a GPU torch has no class of its own for this: it raises RuntimeError with such a text
     signs = ("out of memory", "not enough memory", "can't allocate memory")
     return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in signs)

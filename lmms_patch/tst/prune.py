@@ -426,6 +426,7 @@ def load_state(path: Path, print_: str) -> list[Round]:
         PruneError: the file belongs to other items or settings, or cannot be read.
     """
     rounds = saved.rounds if (saved := load(path, History, print_, "other docs or settings")) else []
+    # a round that removed nothing is made again, since the file does not say why it stopped
     return rounds if not rounds or rounds[-1].removed else rounds[:-1]
 
 

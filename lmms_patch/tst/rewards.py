@@ -86,12 +86,14 @@ class Rewards:
     def vector(self, place: int, answers: tuple[str, ...]) -> Array:
         """Return the shared scores of several answers on the item at a place, shape (answers,)."""
         kind = self._kind(place)
+        # by identity: to hash hundreds of texts for every doc would be slow
         key = *kind, id(answers)
         kept = self._vectors.get(key)
         # ``id`` may be reused after a tuple is gone, so the kept tuple itself is compared.
         if kept is None or kept[0] is not answers:
             known = self._known[kind]
             kept = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
+            # open answers have a vector for each doc and fold, which would fill the memory
             if len(self._vectors) > 200_000:
                 self._vectors.clear()
         return kept[1]

@@ -39,6 +39,7 @@ def words(text: str) -> list[str]:
 
 def hash_of(text: str) -> int:
     """Return a 64-bit hash of a text, the same in every process."""
+    # half a character (a lone surrogate) has no bytes in UTF-8
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 

@@ -70,6 +70,7 @@ class TextSpace:
         shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
             return np.empty((0, len(self.place)), np.float32)
+        # rows are repeated in memory: a question that thousands share need not be there thousands of times
         weights = TfidfTransformer(sublinear_tf=True).fit(self._counts[np.repeat(shown, np.minimum(times, 20))])
         known = weights.transform(self._counts[shown])
         _, _, axes = randomized_svd(known, COMPONENTS, n_iter=2, random_state=seed)

@@ -119,6 +119,7 @@ class Right:
 def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float]) -> Array:
     """Return the logarithmic pool of two members within each item (Genest and Zidek 1986), with the trees' sum kept."""
     starts, item = items_of(owner)
+    # a probability of 0 would rule an option out whatever the other member says
     logs = pool[0] * np.log(np.maximum(trees, 1e-9)) + pool[1] * np.log(np.maximum(linear, 1e-9))
     return np.asarray(shares(logs, owner) * np.add.reduceat(trees, starts)[item])
 
@@ -157,6 +158,7 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
     judged = features.inner[rows] == _JUDGED
     if share is None or judged.all() or not judged.any():
         return Right(model, share, (1.0, 0.0), importance)
+    # to weigh the two members, half of the trees are enough
     half, _ = _fitted(
         features, target, rows[~judged], dataclasses.replace(settings, trees=max(1, settings.size // 2)), seed
     )
@@ -190,6 +192,7 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
     # Paired by item: the standard error of the difference of likelihoods, not of each.
     error = np.sqrt(((less - less.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     far = [abs(np.arctan2(beside, own) - np.arctan(_USUAL)) for own, beside in _POOLS]
+    # rounded, so that float error decides no tie
     return min((round(far[i], 9), -sums[i], pool) for i, pool in enumerate(_POOLS) if less[i].sum() <= error[i])[2]
 
 

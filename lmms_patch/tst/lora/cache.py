@@ -46,6 +46,7 @@ def fingerprint(
     parts = {
         "format": FORMAT,
         "settings": {key: value for key, value in settings.described().items() if key not in _ONLY_MACHINE},
+        # size and time in place of the content: to read gigabytes of weights takes minutes
         "model": [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in local],
         "dtype": dtype,
         # of several golds the first alone is trained on

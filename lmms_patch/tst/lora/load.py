@@ -84,6 +84,7 @@ def load_model(settings: LoraSettings, device: torch.device, dtype: torch.dtype,
     """
     from transformers import AutoModelForCausalLM, GenerationConfig
 
+    # no code from a model's repository is run
     how = {"revision": settings.revision, "trust_remote_code": False, "dtype": dtype, "device_map": {"": device}}
     with memory_errors("loading the model", "take a smaller model, or give dtype=bfloat16"), _named(settings).errors():
         net: Any = AutoModelForCausalLM.from_pretrained(_named(settings).source, **how)

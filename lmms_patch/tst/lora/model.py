@@ -110,6 +110,7 @@ def answer_logprobs(model: Loaded, rows: Sequence[Row]) -> Tensor:
         out = model.net(**batch, **{key: value for key, value in given.items() if key in model.accepts})
     said = labels != MASKED
     logprobs: Tensor = (
+        # as float32, since bfloat16 has hardly three digits; and ``gather`` takes no MASKED for a place
         out.logits[:, -keep:-1].float().log_softmax(-1).gather(-1, labels.where(said, 0)[..., None])[..., 0]
     )
     return logprobs.where(said, 0).sum(-1)
@@ -253,6 +254,7 @@ def _in_batches(
     Results in the order of the rows.
     """
     results: list[Any] = [None] * len(rows)
+    # longest first: where memory is too small, that shows at once
     order = sorted(range(len(rows)), key=lambda at: -len(rows[at]))
     lower = f"lower predict_batch (it is {settings.predict_batch}) or max_length ({settings.max_length})"
     with (

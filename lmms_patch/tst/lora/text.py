@@ -51,7 +51,9 @@ class Encoder:
         self.tokenizer = tokenizer
         self._max_length, self._system = max_length, system
         self.end = self._end()
+        # a model may stop by its template's end of a turn, or by its tokenizer's own end
         self.stops = sorted({self.end[-1], tokenizer.eos_token_id} - {None})
+        # Llama's tokenizers have no token for padding; it is masked, so that any will do
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.end[-1]
 
     def prompt(self, text: str) -> tuple[int, ...]:
@@ -86,6 +88,7 @@ class Encoder:
                 f"max_length={self._max_length} leaves no room for a prompt: the chat template takes {frame} tokens "
                 f"and the answer {room}; give max_length={frame + room + 64} or more"
             )
+        # only tokenizing counts tokens, so the place is searched by bisection
         dropped = bisect.bisect_left(range(len(text)), -limit, key=lambda start: -len(self.prompt(text[start:])))
         return self.prompt(text[dropped:]), True
 
