@@ -178,11 +178,13 @@ def _entries(value: Any, name: str) -> list[Any]:
         raise _BoxError(
             f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes"
         )
+    # four numbers are one box, not four
     return [listed] if len(listed) == 4 and all(_is_number(one) for one in listed) else listed
 
 
 def _listed(value: Any) -> list[Any] | None:
     """Return a list, tuple or array as a list; None for anything else."""
+    # rows of a Parquet file may have arrays in place of lists
     value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, (list, tuple)) else None
 

@@ -169,6 +169,7 @@ def _similarity(candidate: _Vector, reference: _Vector) -> float:
     for mine, theirs, norm, other in zip(
         candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True
     ):
+        # a caption of few words has no n-grams of four, and one of common words alone has no weights
         if norm and other:
             total += sum(
                 min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs

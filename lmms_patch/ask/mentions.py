@@ -94,6 +94,7 @@ def in_options(texts: Sequence[str]) -> str:
     very letter: in "A", "B", "AB", "O" the letters are blood groups, and in "A only", "B only", "A and B" they are the
     question's statements.
     """
+    # full-width letters, as Chinese texts have them, become plain
     plain = [unicodedata.normalize("NFKC", text) for text in texts]
     if any(_ABOVE.search(text) for text in plain):
         return PLACES

@@ -138,6 +138,7 @@ def _mentioned(text: str, texts: tuple[str, ...]) -> int | None:
 
     None where it holds none.
     """
+    # with blanks around, or "carpet" would hold "car"
     own = f" {plain(text)} "
     places = [place for place, option in enumerate(texts, 1) if plain(option) and f" {plain(option)} " in own]
     # "red car" holds "car": the longest option that holds all others is meant

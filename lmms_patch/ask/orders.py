@@ -106,6 +106,7 @@ def changed(row: Any, changes: Row) -> Any:
     """Return a row with some fields changed, of the same type as the row."""
     if not changes:
         return row
+    # shallow, since rows may hold images
     out = copy.copy(row)
     out.update(changes)
     return out
@@ -248,6 +249,7 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
             own is not None and all(holder.name != own for holder in holders)
         ):
             continue
+        # marks of letters and digits survive whatever a task does to texts: lower case, stripping, quoting
         marked = _together(
             holder.write([f"zqx{number}x{place}xqz" for place in range(count)]) for number, holder in enumerate(holders)
         )
@@ -261,6 +263,7 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
             pieces[::3],
             [(int(number), int(place)) for number, place in zip(pieces[1::3], pieces[2::3], strict=True)],
         )
+        # a prompt may list the options more than once
         in_order = [place for _, place in shown.places] == list(range(count)) * (len(shown.places) // count)
         if shown.places and in_order and shown.filled(range(count)) == prompt:
             return shown
@@ -324,6 +327,7 @@ def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iter
         for read, written in ((json.loads, json.dumps), (ast.literal_eval, str)):
             try:
                 inside = read(value)
+            # the last two for a text with brackets within brackets without end
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 continue
             if isinstance(inside, (list, dict)):

@@ -207,6 +207,7 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
     out: list[tuple[Hashable, ...]] = []
     for doc, answer in zip(docs, answers, strict=True):
         texts = tuple(sorted(answer.texts))
+        # a set of options that fewer docs share would be too small for a stratum
         own = " / ".join(texts) if sets.get(texts, 0) >= 20 else " / ".join(answer.options)
         last = str(doc.stratum) if doc.stratum is not None else first_words(doc.question)
         out.append((answer.format, len(answer.options), own, last))
@@ -223,6 +224,7 @@ def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[i
     out = []
     for i, answer in enumerate(answers):
         roles: dict[str, list[str]] = defaultdict(list)
+        # VQA's docs have ten golds, and each gold is one more call of the scorer
         for gold in answer.golds[:10]:
             roles[gold].append("gold")
         for option in answer.options:

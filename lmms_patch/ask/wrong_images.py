@@ -99,6 +99,7 @@ class Ring:
         label = self._found.labels[doc]
         for depth in range(len(label), -1, -1):
             ring = self._ring(label[:depth])
+            # -1, so that a doc at this very place is not passed over
             at = bisect.bisect_left(ring, (start, -1))
             for _, other in (*ring[at:], *ring[:at]):
                 if other not in seen and self._allowed(doc, other):
