@@ -136,6 +136,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     point = index(
         fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any())
     )
+    # the widest: an unseen doc may be of the task of which the fewest docs were asked
     each = max(table.stands_for(2, used) for table, used in tables)
     how |= {
         "extremes": [[each * whole, each * best, each] for whole in ends for best in ends],
