@@ -35,6 +35,7 @@ def from_donors(table: Table, key: Key, form: Form, used: NDArray[np.bool_]) -> 
     if not donors.shape[1]:
         return None
     keep = np.flatnonzero(used)
+    # one place more than there are docs: -1, no donor, leads to the last place, which stays -1
     new = np.full(len(table) + 1, -1)
     new[keep] = np.arange(len(keep))
     full[donors < 0], cells[donors < 0] = math.nan, math.nan
