@@ -45,6 +45,7 @@ _SMALLEST = 11
 _SMALLER = (1.0, 0.8, 0.65)
 # pixels: the smallest size of a plate that otherwise would stand in another box
 _TINY = 8
+# the most rounds: two plates may dodge each other without end
 _PASSES = 6
 # how many rectangles around a box lend their edges as places for its plate: more take too long
 _NEIGHBOURS = 64
@@ -122,6 +123,7 @@ def upright(image: Image.Image) -> Image.Image:
     if turned.mode in ("I", "F") or turned.mode.startswith("I;16"):
         turned = _to_8_bits(turned)
     if turned.mode == "LAB":
+        # Pillow turns LAB into RGB by colour profiles only
         srgb, lab = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
         turned = ImageCms.profileToProfile(turned, lab, srgb, outputMode="RGB") or turned
     # Without a white ground, converting to RGB would show whatever colour lies under transparent pixels.
@@ -150,7 +152,9 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
         if image.mode == "F" and low >= 0 and high <= 1:
             values = values * 255
         elif low < 0 or high > 255:
+            # an image of one value has no range
             values = (values - low) / max(high - low, 1e-12) * 255
+    # floats may be NaN, which no whole number stands for
     return Image.fromarray(np.nan_to_num(values).round().clip(0, 255).astype(np.uint8))
 
 
@@ -443,6 +447,7 @@ def _paint_plate(pen: ImageDraw.ImageDraw, plate: Plate) -> None:
     edge = max(1, plate.size // 14)
     pen.rectangle((left, top, right - 1, bottom - 1), fill=RED, outline=WHITE, width=edge)
     font = _font(plate.size)
+    # the ink of a text begins some pixels beyond the place it is drawn at
     text_left, _, text_right, _ = font.getbbox(plate.text)
     _, text_top, _, text_bottom = font.getbbox("R0123456789")
     x = left + (right - left - (text_right - text_left)) // 2 - text_left
@@ -542,6 +547,7 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
         options.append(rects)
         fixed.append(_fixed_cost(scene, place, rects, inside, strict))
         if strict:
+            # sorted back, since of places of one cost the first is taken
             best = np.sort(np.argsort(fixed[-1], kind="stable")[:_OPTIONS])
             options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
     # Plates with few good places choose first, since they cannot dodge later.
@@ -562,10 +568,12 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
         if chosen == before:
             break
     shared = _overlap(taken, taken)
+    # a plate shares all its pixels with itself
     np.fill_diagonal(shared, 0)
     plates = [
         Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)
     ]
+    # each pair is in the table twice
     return plates, float(shared.sum()) / 2
 
 

@@ -152,6 +152,7 @@ def _called(data: Path | bytes) -> str:
 
 
 def _first_line(error: BaseException) -> str:
+    # Pillow's own text names an object in memory
     if type(error).__name__ == "UnidentifiedImageError":
         return f"it is not an image in a format that can be read ({', '.join(FORMATS)})"
     return next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -262,6 +263,7 @@ def open_source(path: str | Path, split: str) -> Source:
 
 
 def _in_folder(folder: Path) -> Path:
+    # what a build writes, whatever lies beside it
     if (folder / "items.jsonl").is_file():
         return folder / "items.jsonl"
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
@@ -315,6 +317,7 @@ def _parquet(path: Path) -> Source:
         table = pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as error:
         raise DatasetError(f"{path} cannot be read as parquet: {_first_line(error)}") from None
+    # the row group of each row, by which an image is found without reading all before it
     groups: list[int] = []
     for group in range(table.num_row_groups):
         groups += [group] * table.metadata.row_group(group).num_rows

@@ -149,6 +149,7 @@ def _small(image: Image.Image, boxes: Sequence[Box], width: int) -> tuple[Image.
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     rects = []
     for box in boxes:
+        # at least a pixel, inside the thumbnail: rounding could make a thin box empty, which cannot be drawn
         left, top = min(round(box.left * scale), size[0] - 1), min(round(box.top * scale), size[1] - 1)
         right, bottom = (
             min(max(left + 1, round(box.right * scale)), size[0]),
@@ -200,6 +201,7 @@ def _wrapped(text: str, width: int, most: int) -> list[str]:
         if (words and len(lines) == most - 1) or font.getlength(line) > width:
             line += "..."
             while font.getlength(line) > width and len(line) > 4:
+                # the three dots and the letter before them
                 line = line[:-4] + "..."
         lines.append(line)
     return lines or [""]

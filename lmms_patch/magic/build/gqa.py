@@ -140,6 +140,7 @@ def _ids(value: Any) -> Iterator[str]:
 def image_id(data: Any) -> str | None:
     """Return the id of a question's image; None for a missing id, or an id unfit for a file name."""
     value = data.get("imageId") if isinstance(data, Mapping) else None
+    # some files have numbers for ids
     name = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
     return (
         name
@@ -233,6 +234,7 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
 def _extent(one: Any) -> tuple[float, float, float, float] | None:
     """Return left, top, width and height of an object; None where they are missing or invalid."""
     numbers = [one.get(name) for name in ("x", "y", "w", "h")] if isinstance(one, Mapping) else []
+    # NaN and infinity, which Python reads in JSON, are not below the limit either
     good = [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) < _LARGEST]
     return (good[0], good[1], good[2], good[3]) if len(good) == 4 and good[2] > 0 and good[3] > 0 else None
 

@@ -125,7 +125,8 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
     """
     with open_image(Path(path)) as opened:
         deep = opened.mode in ("I", "F") or opened.mode.startswith("I;16")
-        # Pillow would cut deep maps at 255 in making them grey
+        # Pillow would cut deep maps at 255 in making them grey.
+        # It resizes floats of 32 bits, and no wider ones.
         grey = Image.fromarray(np.asarray(opened if deep else opened.convert("L")).astype(np.float32))
     top = 65535.0 if deep else 255.0
     values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
@@ -293,6 +294,7 @@ def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
     for rect in taken:
         left, top, right, bottom = clip(rect, size)
         if left < right and top < bottom:
+            # set, not added: a pixel of two boxes is taken once
             held[top + 1 : bottom + 1, left + 1 : right + 1] = 1
     return held.cumsum(axis=0).cumsum(axis=1)
 

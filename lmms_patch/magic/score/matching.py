@@ -173,6 +173,7 @@ def _one(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     # Words in -ss, -us and -is are singular already.
+    # Most words of three letters that end in -s, such as has and yes, are no plurals.
     if _AS_THEY_ARE.fullmatch(word) or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:

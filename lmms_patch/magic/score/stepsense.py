@@ -272,11 +272,13 @@ def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> li
 def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
     """Return the agreement from 2×2 tables, a table per pair, each of shape (items, 4)."""
     together = np.hstack(tables)
+    # an item without a step that both labelled says nothing of how far they agree
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
     # The extreme unseen item has all its steps in a single cell of the table.
     unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
+    # the cells (0, 0) and (1, 1) of each pair's table
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)
     return Agreement(pair, estimate, agreed, int(together.sum()))
