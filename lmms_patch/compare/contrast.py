@@ -80,6 +80,7 @@ def contrast(
         if other := sorted({record.variant for record in records} - {wanted}):
             raise RecordError(f"the contrast {name!r} is of {' and '.join(CONTRASTS[name])}, not of {other[0]}")
     ours, theirs = ({record.item: record for record in results.answered(records)} for records in (first, second))
+    # sorted, since what the bootstrap draws must not depend on the order of a log's lines
     pairs = [(ours[item], theirs[item]) for item in sorted(ours.keys() & theirs.keys())]
     if not pairs:
         raise RecordError("the two variants have no item in common; both must be asked of the same data")

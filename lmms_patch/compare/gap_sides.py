@@ -392,6 +392,7 @@ def _of_text(path: Path) -> set[int]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        # ``int`` would take digits of other scripts, too
         if not re.fullmatch(r"\d{1,15}", line.strip(), re.ASCII):
             said = line.strip()[:40]
             raise RecordError(
