@@ -185,6 +185,7 @@ def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float
 
 
 def _same(first: float | None, second: float | None) -> bool:
+    # numbers are summed anew, and their last digits may differ
     return first == second or (
         first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
     )

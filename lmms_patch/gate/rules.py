@@ -365,6 +365,7 @@ class _GateLoader(YamlLoader):
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} is there twice", key.start_mark
                 )
+            # the base class refuses keys that are no plain values, so here they need only differ
             seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
         return super().construct_mapping(node, deep)
 
