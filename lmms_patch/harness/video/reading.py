@@ -140,6 +140,7 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
     with opened(source) as container:
         stream = _picture(container)
         packets = _packets(container, stream)
+        # some streams tell no rate; FFmpeg then takes 25, too
         rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
         base = stream.time_base or 1 / rate
         track = container.streams.audio[0].codec_context if container.streams.audio else None
