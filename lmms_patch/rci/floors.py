@@ -105,6 +105,7 @@ def gold_below(work: Work) -> tuple[int, str]:
     golds = work.table.ceiling
     if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in work.table.asked):
         return 0, ""
+    # full marks may come out a trace lower in some docs
     below = int((golds.scores < golds.scores.max() - 1e-9).sum())
     told = f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs"
     return below, told if below else ""
