@@ -234,6 +234,7 @@ def _hashed_once(path: Path, *state: int) -> tuple[str, NDArray[np.int64]]:
     # the hash and the ends of lines in a single pass over the file
     digest, ends, at = hashlib.sha256(), [np.zeros(0, np.int64)], 0
     with open(path, "rb") as file:
+        # a log may be larger than the memory
         while part := file.read(1 << 20):
             digest.update(part)
             ends.append(np.flatnonzero(np.frombuffer(part, np.uint8) == ord("\n")) + at)
