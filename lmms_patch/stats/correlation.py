@@ -77,6 +77,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
     if len(a) < FEWEST or (a == a[0]).all() or (b == b[0]).all():
         return None
     r = _r(ranks(a), ranks(b))
+    # columns in the same order, or in the opposite one, may come out a trace off
     return math.copysign(1.0, r) if 1 - abs(r) < 1e-12 else r
 
 

@@ -38,6 +38,7 @@ NEAR_END = 10
 NO_SPREAD = "no draw differs, so nothing says how sure this is"
 _STEP = 1e-4
 """The weight of a doc that is added to measure how far the number moves. It is small: a sample has at least ten docs of weight 1."""
+# relative: numbers that differ by less do so by float error alone
 _TOLERANCE = 1e-12
 
 Statistic = Callable[[Array], Any]
@@ -336,6 +337,7 @@ class Sample:
         if not self.n:
             return Estimate.nothing(0, "no docs", self.level)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # a number that is not defined is 0 / 0 here
             point = float(statistic(self.sums)) if value is None else value
         low, high = (
             self.ends(statistic, extremes, unseen)

@@ -521,6 +521,7 @@ def on_lines(
         why = whole.reason or "it is not certain that any doc needs more than a cell"
         return rise, rise.without(why)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # single draws may have nothing to divide by
         value, drawn = float(raw[2] / raw[1]), spread[:, 2] / spread[:, 1]
     kept = min(max(value, 0.0), 1.0)
     return rise, sample.share(kept, drawn + kept - value, level)
@@ -925,6 +926,7 @@ def _of_sums(sums: Array, value: Callable[[Array], Array], d: int) -> Numbers:
     """Return the metric of each class from sums of ``_by_class``, shape (b, kept · (5d + 1))."""
     by_class = sums.reshape(len(sums), -1, 5 * d + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # of a class that a draw leaves out the number is 0 / 0, which is nan
         full, best, ceiling, null_full, null_best = (value(by_class[..., i * d : (i + 1) * d]) for i in range(5))
     return Numbers(full, best, ceiling, null_full, null_best, by_class[..., -1])
 
@@ -1004,6 +1006,7 @@ def _of_pairs(sums: tuple[Array, Array], value: Callable[[Array], Array], made: 
     seen, lost = sums
     d = made.d
     with np.errstate(divide="ignore", invalid="ignore"):
+        # of a class that a draw leaves out the number is 0 / 0, which is nan
         full, best, ceiling = (value(seen[..., i * d : (i + 1) * d]) for i in range(3))
         fip0, mpp0 = value(lost[..., :d]), value(lost[..., d:])
     return Numbers(full, best, ceiling, fip0, mpp0, seen[..., -1])

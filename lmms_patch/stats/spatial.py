@@ -130,6 +130,7 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
     varied = scores[scores.min(axis=1) < scores.max(axis=1)]
     out = np.tile(scores.sum(axis=0) - varied.sum(axis=0), (permutations, 1))
     rows, counts = np.unique(varied, axis=0, return_counts=True) if len(varied) else (varied, np.zeros(0, int))
+    # so many permutations at a time that their table fits the memory
     step = max(1, _BLOCK // max(1, cells * len(rows) if len(rows) <= docs // 4 else cells * docs))
     for start in range(0, permutations, step):
         stop = min(permutations, start + step)
