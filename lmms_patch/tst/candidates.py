@@ -80,6 +80,7 @@ class Candidates:
         for category in {self._category[i] for i in asked}:
             own = gold[[self._category[i] == category for i in known]]
             counts = np.bincount(own[own >= 0], minlength=len(texts))
+            # stable, so that of golds of one count the same come first on every machine
             frequent[category] = [k for k in np.argsort(-counts, kind="stable")[:FREQUENT].tolist() if counts[k]]
         speaks = self._speaks(known, gold, share)
         for start in range(0, len(asked), _ROWS):

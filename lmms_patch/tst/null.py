@@ -114,6 +114,7 @@ def p_above(own: float, shuffled: Sequence[float]) -> float:
 
     Where one of these is as high, at least its rank says.
     """
+    # as many hits may come out a trace apart
     if len(shuffled) < 2 or max(shuffled) >= own - 1e-12:
         return (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + len(shuffled))
     # the spread of one more accuracy about a mean that so many give; these may all be equal

@@ -223,6 +223,7 @@ class _Pruning:
         return self._checked(stopped or "the budget is used up")
 
     def _seeds(self, number: int) -> list[int]:
+        # far apart, so that prunings of two seeds have no fold seed in common
         start = 1000 * (self.settings.seed + 1) + number * self.settings.fold_seeds
         return list(range(start, start + self.settings.fold_seeds))
 

@@ -153,6 +153,7 @@ def _slots(texts: Texts, filling: NDArray[np.bool_]) -> Slots:
     within = np.arange(len(filling)) - (start[run] if len(start) else 0)
     spelled = mix(texts.hashes[texts.words], within.astype(np.uint64))
     value = np.zeros(len(start), np.uint64)
+    # hashes wrap around on purpose
     with np.errstate(over="ignore"):
         np.add.at(value, run[filling], spelled[filling])
     owner = texts.owner[start]

@@ -126,6 +126,7 @@ def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float
 
 def _shared(probability: Array, owner: Places, whole: bool) -> Array:
     """Divide the probabilities of an item's rows by their sum: always, or only for sums above 1."""
+    # an item whose rows are all 0 has no sum to divide by
     probability = np.maximum(probability, 1e-9) if whole else probability
     starts, item = items_of(owner)
     total = np.add.reduceat(probability, starts)
@@ -183,6 +184,7 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
     starts, _ = items_of(owner)
     likely = np.array(
         [
+            # not the log of 0: one item would then rule a pool out
             np.add.reduceat(np.log(np.maximum(_pooled(trees, linear, owner, pool), 1e-6)) * target, starts)
             for pool in _POOLS
         ]
