@@ -23,6 +23,7 @@ from lmms_patch.app.commands.common import decorated, say
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.text import said
 
+# 130: 128 and the number of SIGINT, as shells tell an interruption
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 TRACEBACK = "LMMS_PATCH_TRACEBACK"
 """Environment variable that shows the traceback of an unexpected error."""
@@ -232,6 +233,7 @@ def _refused(message: str) -> int:
 
 def _tell(message: str) -> None:
     """Say a line on stderr, where there is one."""
+    # stderr may be closed, and then nobody is there to be told
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             print("lmms-patch:", message, file=sys.stderr, flush=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lmms_patch.tst.trees import ModelSettings
     from lmms_patch.tst.vectors import Embed
 
+# each round of a pruning fits the model anew, for which the usual 1000 trees take too long
 FOREST_TREES = 50
 
 Tell = Callable[[str], None]
