@@ -74,7 +74,6 @@ def _named(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
     return next((place for place in read if place is not None), 0)
 
 
-# short answers recur over docs and views
 _kept = functools.lru_cache(maxsize=200_000)(_named)
 
 
