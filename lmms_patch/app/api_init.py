@@ -143,14 +143,17 @@ def installed_from() -> str | None:
         about = json.loads(noted) if noted else {}
     except (metadata.PackageNotFoundError, ValueError):
         return None
+    # pip notes an address only of what came from no package index (PEP 610)
     if not noted:
         return f"lmms-patch=={lmms_patch.__version__}"
     if commit := about.get("vcs_info", {}).get("commit_id"):
         return _on_github(str(about.get("url", "")), str(commit))
+    # a file or folder of this machine, which no workflow can reach
     if not about.get("dir_info", {}).get("editable"):
         return None
     folder = Path(lmms_patch.__file__).parent.parent
     url, commit = _git(folder, "remote", "get-url", "origin"), _git(folder, "rev-parse", "HEAD")
+    # GitHub has a commit only once it was pushed
     return _on_github(url, commit) if _git(folder, "branch", "--remotes", "--contains", "HEAD") else None
 
 
@@ -279,6 +282,7 @@ def _scalar(text: str) -> str:
         raise OptionError(
             f"{text[:80]!r}: '{_EXPRESSION}' in the settings of a run cannot be written into a workflow; GitHub would replace it"
         )
+    # a string of JSON is one of YAML too, whatever it holds
     return json.dumps(text)
 
 
@@ -353,6 +357,7 @@ def task(
             raise UnknownNameError(f"{name}: not a wrapped name; {hint}")
         lookup.require_base(manager, spec)
         judged = any(facts.judge for facts in configs.leaves(manager, spec.base))
+        # the file to be written allows the judge, so a judge is no reason to refuse here
         spec = replace(spec, options=spec.options.model_copy(update={"allow_judge": judged}))
         configs.check(manager, spec)
         known = _given(manager, spec)
@@ -424,6 +429,7 @@ def _given(manager: Any, spec: WrapSpec) -> dict[str, Any]:
     from lmms_patch.harness.names import configs
 
     leaves = list(configs.leaves(manager, spec.base))
+    # the members of a group may differ in their options, and the file has one value for all
     if len(leaves) != 1:
         return {}
     options = configs.options_over(leaves[0].metadata, spec, leaves[0].name)
@@ -459,7 +465,8 @@ def _option_lines(spec: WrapSpec, known: Mapping[str, Any]) -> Iterator[str]:
     from lmms_patch.ask.spec import Options
 
     for name, field in Options.model_fields.items():
-        if name not in _takes(spec) or getattr(spec.options, name) is True:  # what is true stands above
+        # what is true stands above
+        if name not in _takes(spec) or getattr(spec.options, name) is True:
             continue
         said = " ".join((field.description or "").partition("\n\n")[0].replace("``", "").split())
         value = known.get(name, getattr(spec.options, name))

@@ -87,6 +87,7 @@ def pruned(
         if one.base == arguments.task and not one.place and one.higher_is_better
     ]
     latest, earlier = newest(results)
+    # reversed, so that of a model's ways the first is written last, and stays
     asked = {one.run.identity: one for way in reversed(WAYS) for one in latest if one.kind.name == way}
     if len(asked) < 2:
         raise RecordError(
@@ -100,10 +101,12 @@ def pruned(
     alike = [(item.category, item.format, len(item.answers)) for item in items]
     right = np.array([marks for marks, _ in read.values()])
     rights = _rights(items, [answers for _, answers in read.values()], right)
+    # an open question counts as one with a choice of all different golds
     options = [len(item.answers) or len({item.golds[0] for item in items if item.golds}) for item in items]
     guess = np.array([guess_rates(answers, rights, alike, options) for _, answers in read.values()])
     clusters = cluster_of(items)
     told = known(right, guess, clusters)
+    # ties by the stable id, so that the order of the docs changes nothing
     goes = sorted(map(int, np.flatnonzero(told.posterior > EVEN)), key=lambda i: (-told.posterior[i], items[i].key))
     removed = np.array(goes, np.intp)
     if len(goes) == len(items):
@@ -129,6 +132,7 @@ def pruned(
             model=names[who],
             task=one.task,
             right=_mean(marks),
+            # over the docs that this model was asked, like ``right``
             guess=_mean(np.where(np.isfinite(marks), rate, np.nan)),
             p=p,
             counts=counts,
@@ -205,6 +209,7 @@ def _ranks(
         scores.append([np.nan if (score := by_doc.get(item.doc_id)) is None else score for item in items])
     values, everyone, clusters = np.array(scores, float), np.arange(len(items)), cluster_of(items)
     drawn = [
+        # far apart, so that no two seeds share a removal
         np.setdiff1d(everyone, controls.matched_random(groups, found.removed, seed * 7919 + draw))
         for draw in range(REMOVALS)
     ]

@@ -23,6 +23,7 @@ from lmms_patch.app.commands.common import decorated, say
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.text import said
 
+# 130: 128 and the number of SIGINT, as shells tell an interruption
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 TRACEBACK = "LMMS_PATCH_TRACEBACK"
 """Environment variable that shows the traceback of an unexpected error."""
@@ -165,7 +166,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _run(given := _moved(given))
         if sys.stdout is not None:
-            sys.stdout.flush()  # here, so that a reader that is gone is noticed here
+            # here, so that a reader that is gone is noticed here
+            sys.stdout.flush()
     except PatchError as error:
         return _refused(str(error))
     except typer.TyperException as error:
@@ -214,7 +216,8 @@ def _run(argv: list[str]) -> int:
     # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
     group: Any = get_command(app)
     # typer answers a shell only in ``main``, which is not called here.
-    if os.environ.get(COMPLETE):  # a shell asks what may come next
+    # a shell asks what may come next
+    if os.environ.get(COMPLETE):
         group._main_shell_completion({}, "lmms-patch")
     try:
         with group.make_context("lmms-patch", argv) as context:
@@ -230,6 +233,7 @@ def _refused(message: str) -> int:
 
 def _tell(message: str) -> None:
     """Say a line on stderr, where there is one."""
+    # stderr may be closed, and then nobody is there to be told
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr is not None:
             print("lmms-patch:", message, file=sys.stderr, flush=True)
@@ -241,7 +245,8 @@ def _unexpected(error: Exception) -> str:
     Of files that cannot be read or written, what is wrong.
     """
     if isinstance(error, OSError) and error.strerror:
-        _hush()  # it may be stdout that cannot be written
+        # it may be stdout that cannot be written
+        _hush()
         return f"{error.filename or 'output'}: {error.strerror}"
     told = " ".join(str(error).split())
     where = error.__traceback__

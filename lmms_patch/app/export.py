@@ -24,6 +24,7 @@ from lmms_patch.text import block, csv_cell
 FORMS = ("parquet", "csv", "jsonl")
 SITES = {"every-eval-ever": "every_eval_ever.json", "eval-results": "eval_results.yaml"}
 """The forms of other sites, and how their files are called where nothing else is said."""
+# rows at a time: as Python objects they take many times the table's memory
 _ROWS = 10_000
 _LINE = 2**24
 """Bytes of a file's first line that are read to tell whose file it is."""
@@ -81,6 +82,7 @@ def _is_export(path: Path) -> bool:
             return bool(pq.read_schema(path).names[:4] == first)
         if head.startswith(b'{"'):
             return list(files.parse_json(head))[:4] == first
+        # a log for Every Eval Ever is an indented object, whose first line is a bare brace
         if head.startswith(b"{"):
             return bool(files.parse_json(path.read_bytes())["source_metadata"]["source_name"] == SOURCE)
         if head.startswith(b"- "):
@@ -139,6 +141,7 @@ def _changed(
             known[value] = change(value)
         return known.get(value)
 
+    # each different text is changed once, since a prompt stands in a row for each view
     known: dict[str, str] = {}
     columns = {}
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
@@ -181,7 +184,8 @@ def publish(
     results = [result for result in run.results if task in (None, result.task)]
     if not results:
         raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(result.task for result in run.results)}")
-    for result in results:  # no number goes out that its own log contradicts
+    # no number goes out that its own log contradicts
+    for result in results:
         audit.check(result)
     path = output or Path(SITES[to])
     check_output(path, run, force=force)

@@ -98,6 +98,7 @@ def push(folder: Path, repository: str, public: bool, message: str) -> Pushed:
         # Once more: the repository may have changed while the pruning ran.
         _check_existing(api, repository, public)
         api.create_repo(repository, repo_type="dataset", private=not public, exist_ok=True)
+        # files of an earlier push that the folder lacks must go, or loading would find docs of both
         done = api.upload_folder(
             repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message, delete_patterns="*"
         )

@@ -115,6 +115,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
             )
 
         fip, mpp = (estimate(lambda s, k=k: s[..., k] / s[..., 2], intervals.UNSEEN) for k in (0, 1))
+        # a share varies less the further it is above 1/2, so a lucky score would be held to too little
         se = None if fip.se is None else max(fip.se, se_at_chance(fip.se, fip.value, chance, scale))
         judged = gate(fip.value, chance, se=se, se_fip=fip.se, delta=DELTA * scale)
         point = index(fip.value, mpp.value, signed=bool((full[known] < 0).any() or (cells[known] < 0).any()))
@@ -123,6 +124,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         gap = fip.without() if judged.valid is False else estimate(lambda s: (s[..., 0] - s[..., 1]) / s[..., 2])
         shares = (
             cell_shares(cells[known], labels, shape=kind.shape(n), seed=seed)
+            # shares of a sum to which some cells add less than nothing mean nothing
             if known.any() and cells[known].min() >= 0
             else None
         )

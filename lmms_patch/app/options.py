@@ -29,7 +29,9 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
 
     def marked(function: F) -> F:
         own = [
-            one.replace(kind=one.KEYWORD_ONLY) for one in inspect.signature(function, eval_str=True).parameters.values()
+            # Python allows no positional parameter behind the fields, which are keywords
+            one.replace(kind=one.KEYWORD_ONLY)
+            for one in inspect.signature(function, eval_str=True).parameters.values()
         ]
         fields = []
         for name, field in model.model_fields.items():
@@ -44,6 +46,7 @@ def options_of(model: type[BaseModel]) -> Callable[[F], F]:
                     name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
                 )
             )
+        # without the last, which is the function's own ``**options``
         function.__signature__ = inspect.Signature([*fields, *own[:-1]])  # type: ignore[attr-defined] # what typer reads in place of the real one
         return function
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lmms_patch.tst.trees import ModelSettings
     from lmms_patch.tst.vectors import Embed
 
+# each round of a pruning fits the model anew, for which the usual 1000 trees take too long
 FOREST_TREES = 50
 
 Tell = Callable[[str], None]
@@ -300,8 +301,10 @@ def _judge(
     def world(seed: int) -> tuple[Places, Diagnose]:
         items = shuffle_golds(work.items, seed)
         rewards = task.rewards.regold(items)
+        # Golds that mean nothing would stop at once, and leave nothing to compare with. So all stops are off.
         alike = dataclasses.replace(settings, near_chance=False, over_pruned=False, tau=None, seed=seed)
         if isinstance(settings.allocation, str):
+            # as many as really went, since the pruning may have stopped before its budget
             alike = dataclasses.replace(alike, budget=float(len(found.removed)))
         select = work.diagnose(items, rewards, work.selects)
         # Given scores come from real golds, so under shuffled golds a round of our own stands in.

@@ -64,6 +64,7 @@ def check(arguments: PruneArguments) -> str:
     files.check_folder(folder, hub.MARK, "--to", "an earlier --to")
     from lmms_patch.harness.tst import published
 
+    # last of all: it loads lmms-eval, which takes long
     published.check(a.task, copy=a.copy_docs, include_path=a.include_path)
     return "" if a.push is None else hub.check(a.push, a.public)
 

@@ -73,7 +73,8 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
             # A file in place of the address, which other users could read in the browser's command line.
             opened = _leading_to(address, Path(folder)).as_uri()
             threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
-        with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end
+        # Ctrl-C is how it is meant to end
+        with contextlib.suppress(KeyboardInterrupt):
             served.run(sockets=[listening])
 
 

@@ -62,9 +62,11 @@ def lmms_eval(
         subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process,
     ):
         assert process.stdout is not None
+        # newlines stay as they are, since a carriage return tells the state of a bar from a line
         for line in _lines(io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="")):
             if bar := _BAR.match(line):
                 watch(bar["what"], int(bar["done"]), int(bar["of"]))
+            # tqdm moves the cursor up from bar to bar, which leaves lines of nothing but that
             elif line.endswith("\n") and not _DRAWN.search(line) and line.replace("\x1b[A", "").strip():
                 kept.write(line)
                 # Flushed line by line, so that the log of a killed run has its last words.
@@ -109,6 +111,7 @@ def _lines(stream: TextIO) -> Iterator[str]:
     are part of the line's end, so the character after them decides.
     """
     begun = ""
+    # a character at a time: a bar's state must be told before the next one comes
     while char := stream.read(1):
         if begun.endswith("\r") and char not in "\r\n":
             yield begun

@@ -212,6 +212,7 @@ def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
     given = [match[2] for own in golds if own and (match := _LETTER.match(own[0]))]
     if len(given) < 2 or len(given) < 0.9 * len(golds) or len(set(given)) < 2:
         return ""
+    # letters beyond J, such as T and F for true and false, are no letters of options
     last = max(given)
     return "".join(chr(c) for c in range(ord("A"), ord(last) + 1)) if last <= "J" else ""
 
@@ -240,6 +241,7 @@ def as_number(text: str) -> float | None:
         value = float(text.replace(",", "").strip("%$ "))
     except ValueError:
         return None
+    # float() reads the words "nan" and "infinity", too
     return value if math.isfinite(value) else None
 
 
@@ -250,6 +252,7 @@ def same_answer(text: str) -> str:
     True
     """
     value = as_number(text)
+    # so few digits that float error makes no new answer
     return f"{value:.12g}" if value is not None else text.strip().lower()
 
 
@@ -453,6 +456,7 @@ def _longest_run(marks: Sequence[re.Match[str]]) -> list[re.Match[str]]:
             runs.append([mark])
         elif runs[-1] and ord(mark[1]) == ord(runs[-1][-1][1]) + 1:
             runs[-1].append(mark)
+    # of equal runs the last, since a list in the question comes before the options
     return max(reversed(runs), key=len)
 
 

@@ -17,6 +17,7 @@ from lmms_patch.ask.kinds import REGIONS
 from lmms_patch.ask.views import Box, Hidden, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
+# 1 and 0 are the same keys as True and False, so numbers are understood, too
 _FLAGS: dict[Any, bool] = {True: True, False: False, "relevant": True, "adversarial": False}
 ALL = "all"
 """The value of the option ``relevant`` that makes every box relevant, whatever the doc says."""
@@ -66,6 +67,7 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
         corners = [_corners(entry, place, form) for place, entry in enumerate(entries, 1)]
         if (
             corners
+            # with whole numbers alone it may be the single pixel [0, 0, 1, 1]
             and all(abs(x) <= 1 for one in corners for x in one)
             and any(x != int(x) for one in corners for x in one)
         ):
@@ -137,7 +139,8 @@ def disjoint(boxes: Sequence[Box], without: Sequence[Box] = ()) -> tuple[Box, ..
             if not (_within(left, inside) and not _within(left, outside)):
                 continue
             above = out[-1] if out else (0, 0, 0, 0)
-            if (above[1], above[3], above[2]) == (top, bottom, left):  # goes on to the right
+            # the rectangle before ends here: it grows to the right, so that there are fewer of them
+            if (above[1], above[3], above[2]) == (top, bottom, left):
                 out[-1] = (above[0], top, right, bottom)
             else:
                 out.append((left, top, right, bottom))
@@ -161,7 +164,8 @@ def _entries(value: Any, name: str) -> list[Any]:
             raise _BoxError(f"boxes that cannot be read: field {name!r} holds a text that is not JSON") from None
     if value is None:
         return []
-    if isinstance(value, Mapping):  # HF datasets give a list of structs as a mapping of columns
+    # datasets gives a list of structs as a mapping of columns
+    if isinstance(value, Mapping):
         columns = {key: _listed(column) for key, column in value.items()}
         lengths = {len(column) for column in columns.values() if column is not None}
         if len(lengths) != 1 or None in columns.values():
@@ -174,11 +178,13 @@ def _entries(value: Any, name: str) -> list[Any]:
         raise _BoxError(
             f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes"
         )
+    # four numbers are one box, not four
     return [listed] if len(listed) == 4 and all(_is_number(one) for one in listed) else listed
 
 
 def _listed(value: Any) -> list[Any] | None:
     """Return a list, tuple or array as a list; None for anything else."""
+    # rows of a Parquet file may have arrays in place of lists
     value = value.tolist() if hasattr(value, "tolist") else value
     return list(value) if isinstance(value, (list, tuple)) else None
 

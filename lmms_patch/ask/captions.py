@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# as CIDEr-D is defined: scores of other values would not compare with published ones
 MAX_N = 4
 SIGMA = 6.0
 SCALE = 10.0
@@ -169,6 +170,7 @@ def _similarity(candidate: _Vector, reference: _Vector) -> float:
     for mine, theirs, norm, other in zip(
         candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True
     ):
+        # a caption of few words has no n-grams of four, and one of common words alone has no weights
         if norm and other:
             total += sum(
                 min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs

@@ -88,6 +88,7 @@ class Words:
         """
         if not self.instead:
             return sentence
+        # longest first, or "image" would be replaced within "an image"
         longest_first = sorted(self.instead, key=len, reverse=True)
         return re.sub(
             rf"\b(?:{'|'.join(longest_first)})\b", lambda match: self._put(match[0]), sentence, flags=re.IGNORECASE
@@ -551,6 +552,7 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
+# after ours, so that no other package can take the place of a kind of ours
 KINDS |= others(KINDS)
 
 

@@ -78,6 +78,7 @@ _FRAME = frozenset(
     + ["и", "или", "оба", "только", "верны", "ни"]
 )
 """Words and marks that stand beside the letters of options where a text consists of nothing else."""
+# options of Russian docs are lettered А, Б, В, Г, Д, Е
 _CYRILLIC = str.maketrans("АБВГДЕабвгде", "ABCDEFabcdef")
 _BY_WORD = re.compile(
     r"\b(?:options?|choices?)\s*[\"'(]?([A-Z])\b(?!')(?:\W{0,3}(?:,|&|/|\b(?:and|or|to)\b)\W{0,3}([A-Z])\b)*",
@@ -93,6 +94,7 @@ def in_options(texts: Sequence[str]) -> str:
     very letter: in "A", "B", "AB", "O" the letters are blood groups, and in "A only", "B only", "A and B" they are the
     question's statements.
     """
+    # full-width letters, as Chinese texts have them, become plain
     plain = [unicodedata.normalize("NFKC", text) for text in texts]
     if any(_ABOVE.search(text) for text in plain):
         return PLACES
@@ -117,7 +119,8 @@ def _letters(text: str) -> set[str]:
     """Return the letters that an option's text may name others by, in upper case: those of a text of letters, or behind "option", or "both"."""
     if match := _PAIR.search(text):
         return {match[1], match[2]}
-    words = [] if re.search(r"[-–→<>=~:|]", text) else _WORDS.findall(text)  # "A > B" orders what the picture names
+    # "A > B" orders what the picture names
+    words = [] if re.search(r"[-–→<>=~:|]", text) else _WORDS.findall(text)
     letters = ""
     framed, upper = bool(re.search(r"\([A-Za-z]\)", text)), any(word.isascii() and word.isupper() for word in words)
     for place, word in enumerate(words):
@@ -128,6 +131,8 @@ def _letters(text: str) -> set[str]:
             framed = True
             continue
         word = word.translate(_CYRILLIC)
+        # capitals in the order of the alphabet ("ACD") are several
+        # options; other words of capitals ("NASA") are content
         if not (word.isascii() and word.isalpha()) or (
             len(word) > 1 and (not word.isupper() or list(word) != sorted(set(word)))
         ):

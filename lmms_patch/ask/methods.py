@@ -124,6 +124,7 @@ def others(known: Container[str]) -> dict[str, Kind]:
         try:
             method = entry.load()
             for kind in method.kinds():
+                # a digit in it would be read as the number that follows a kind in names (``gqa_rci3``)
                 if not kind.name.isalpha() or kind.name in known:
                     raise ValueError(f"the kind {kind.name} is taken, or not of letters alone")
                 out[kind.name] = dataclasses.replace(kind, brought=method, own=tuple(method.numbers()))

@@ -61,6 +61,8 @@ def named(text: str, answer: Answer) -> int | None:
 
 def _named(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
     """Return the place of the option that an answer names, from 1; 0 where it names none."""
+    # Full-width letters and digits, as Chinese models write them, become plain. What
+    # a model thinks aloud names many options, so only what follows counts.
     text = unicodedata.normalize("NFKC", text).rpartition("</think>")[2].strip()
     if place := _whole(text, options, texts):
         return place
@@ -136,9 +138,11 @@ def _mentioned(text: str, texts: tuple[str, ...]) -> int | None:
 
     None where it holds none.
     """
+    # with blanks around, or "carpet" would hold "car"
     own = f" {plain(text)} "
     places = [place for place, option in enumerate(texts, 1) if plain(option) and f" {plain(option)} " in own]
-    if len(places) > 1:  # "red car" holds "car": the longest option that holds all others is meant
+    # "red car" holds "car": the longest option that holds all others is meant
+    if len(places) > 1:
         longest = max(places, key=lambda place: len(texts[place - 1]))
         held = f" {plain(texts[longest - 1])} "
         places = [longest] if all(f" {plain(texts[place - 1])} " in held for place in places) else places

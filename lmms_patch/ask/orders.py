@@ -106,6 +106,7 @@ def changed(row: Any, changes: Row) -> Any:
     """Return a row with some fields changed, of the same type as the row."""
     if not changes:
         return row
+    # shallow, since rows may hold images
     out = copy.copy(row)
     out.update(changes)
     return out
@@ -125,9 +126,8 @@ def _orders(row: Row, base: Base, answer: Answer, named: str | None) -> list[Ord
     if all(labels) and not shown.labelled(labels):
         raise _NotMovedError("its prompt does not label the options as its gold does")
     if not all(labels) and not continuations and [text.strip() for text in answer.options] != list(shown.texts):
-        raise _NotMovedError(
-            "its gold names an option otherwise than by its text"
-        )  # "A. a cat" would be wrong where the cat stands at B
+        # "A. a cat" would be wrong where the cat stands at B
+        raise _NotMovedError("its gold names an option otherwise than by its text")
     turns = [[(place + turn) % count for place in range(count)] for turn in range(count)]
     moves = [shown.moved(turn) for turn in turns]
     if base.continuations is not None:
@@ -244,22 +244,26 @@ def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> 
             found.setdefault(tuple(map(plain, holder.texts)), []).append(holder)
     own = None if named is None else named.partition(".")[0]
     for holders in found.values():
+        # two parts of one field cannot both be written: the second change would undo the first
         if len({holder.name for holder in holders}) < len(holders) or (
             own is not None and all(holder.name != own for holder in holders)
         ):
             continue
+        # marks of letters and digits survive whatever a task does to texts: lower case, stripping, quoting
         marked = _together(
             holder.write([f"zqx{number}x{place}xqz" for place in range(count)]) for number, holder in enumerate(holders)
         )
         try:
             pieces = re.split(r"zqx(\d+)x(\d+)xqz", base.prompt(changed(row, marked)))
-        except Exception:  # a prompt that cannot be made of marks does not show these options as they are
+        # a prompt that cannot be made of marks does not show these options as they are
+        except Exception:
             continue
         shown = _Shown(
             holders,
             pieces[::3],
             [(int(number), int(place)) for number, place in zip(pieces[1::3], pieces[2::3], strict=True)],
         )
+        # a prompt may list the options more than once
         in_order = [place for _, place in shown.places] == list(range(count)) * (len(shown.places) // count)
         if shown.places and in_order and shown.filled(range(count)) == prompt:
             return shown
@@ -285,6 +289,7 @@ def _holders(row: Row) -> Iterator[_Holder]:
     apart = list(_columns(row))
     for name, value in row.items():
         apart += _within(name, value, lambda new, name=name: {name: new})  # type: ignore[misc] # a default binds the loop's value
+    # before the texts, since what other fields hold tells where the last option of a text ends
     yield from apart
     known = [holder.texts for holder in apart]
     yield from (
@@ -318,9 +323,11 @@ def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iter
             if isinstance(inner, list):
                 yield from _within(name, inner, lambda new, key=key: put({**value, key: new}))  # type: ignore[misc] # the same
     elif isinstance(value, str) and value.strip()[:1] in ("[", "{"):
+        # JSON first: a list that is both would be written back with quotes that JSON cannot read
         for read, written in ((json.loads, json.dumps), (ast.literal_eval, str)):
             try:
                 inside = read(value)
+            # the last two for a text with brackets within brackets without end
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 continue
             if isinstance(inside, (list, dict)):
@@ -442,6 +449,7 @@ def _with_gold(
     marks = [] if base.score is None else [base.score(row, one) for one in answer.options]
     if None in marks:
         raise _NotMovedError("the scorer gives an option no score")
+    # equal marks cannot tell whether the gold moved along
     if marks and marks.count(marks[gold]) > 1:
         raise _NotMovedError("the scorer gives a wrong option as much as the gold")
     target = base.target(row)
@@ -450,9 +458,8 @@ def _with_gold(
         by_letter or base.continuations is not None,
     )
     wanted = [moved] if by_place and None not in moved else []
-    wanted += (
-        [] if by_letter and target != texts[gold] else [[target] * len(turns)]
-    )  # a text names the gold wherever that stands
+    # a text names the gold wherever the option stands
+    wanted += [] if by_letter and target != texts[gold] else [[target] * len(turns)]
     held = {name for changes in moves for name in changes}
     fields = [name for name, value in row.items() if name not in held and _moved(value, gold, gold, texts) is not None]
     why = "its target does not follow the order of its options"
@@ -535,7 +542,8 @@ def _words_follow(
         turns: the order of the options in each row.
     """
     own = [score(rows[0], text) for text in texts]
-    if len(set(own)) == 1:  # no text is read
+    # texts that all earn the same are not read by the scorer
+    if len(set(own)) == 1:
         return True
     for row, turn in zip(rows[1:], turns[1:], strict=True):
         for option in (gold, turn[gold]):
@@ -557,6 +565,7 @@ def _without(text: str, row: Row, kept: Sequence[str]) -> Any:
     """
     words = {word.casefold() for word in re.findall(r"\w+", text) if not (len(word) == 1 and word.isalpha())}
 
+    # zqz and -977: a word and a number that hardly any row holds
     def replaced(value: Any) -> Any:
         if isinstance(value, str):
             return (

@@ -87,6 +87,7 @@ def _folders() -> list[Path]:
     return [*([Path(own)] if own else []), resources.folder("configs") / "profiles"]
 
 
+# every file must be read to know which one names a task, and a run asks for each of its tasks
 @functools.lru_cache(maxsize=8)
 def _all(folder: Path) -> tuple[Profile, ...]:
     return tuple(read(path) for path in sorted(folder.glob("*.yaml")))

@@ -91,6 +91,7 @@ def own_question(row: Any) -> str:
 
 def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
     """Return the question of each doc: the text of its field ``question`` where there is one, else the prompt without the common beginning."""
+    # what the first and the last prompt by the alphabet begin with, all prompts between them begin with
     first, last = (min(prompts), max(prompts)) if len(prompts) > 1 else ("", "")
     shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
     return [
@@ -125,6 +126,7 @@ def plan(
     units = [unit_of(doc) for doc in docs]
     sources = None if all(doc.source is None for doc in docs) else [doc.source for doc in docs]
     others: dict[int, int] = {}
+    # one donor is drawn also where none lends its answers: captions are compared with another doc's gold
     drawn = (draw_clusters if clusters_whole else draw)(
         strata_of_docs, units, sources, donors=donors if lend else 1, seed=seed
     )
@@ -175,6 +177,7 @@ def digest(parts: Iterable[Any]) -> str:
     """Return the first 16 hex digits of the SHA-256 of some values, as JSON and in their order."""
     sha = hashlib.sha256()
     for part in parts:
+        # a gold may hold half a character, which UTF-8 alone refuses; a library that reads JSON lets it through
         sha.update(json.dumps(part, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass") + b"\n")
     return sha.hexdigest()[:16]
 
@@ -184,9 +187,8 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 
     They are made from the records because each rank decodes the images of its own docs only.
     """
-    rows = sorted(
-        (record.doc_id, record.image_sizes, record.images or None) for record in records
-    )  # None: the digests of earlier versions stay
+    # None rather than an empty list, or the digests would differ from those of earlier versions
+    rows = sorted((record.doc_id, record.image_sizes, record.images or None) for record in records)
     if not any(images for _, _, images in rows):
         return {}
     return {
@@ -205,6 +207,7 @@ def _kinds(docs: Sequence[Doc], answers: Sequence[Answer]) -> list[tuple[Hashabl
     out: list[tuple[Hashable, ...]] = []
     for doc, answer in zip(docs, answers, strict=True):
         texts = tuple(sorted(answer.texts))
+        # a set of options that fewer docs share would be too small for a stratum
         own = " / ".join(texts) if sets.get(texts, 0) >= 20 else " / ".join(answer.options)
         last = str(doc.stratum) if doc.stratum is not None else first_words(doc.question)
         out.append((answer.format, len(answer.options), own, last))
@@ -221,6 +224,7 @@ def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[i
     out = []
     for i, answer in enumerate(answers):
         roles: dict[str, list[str]] = defaultdict(list)
+        # VQA's docs have ten golds, and each gold is one more call of the scorer
         for gold in answer.golds[:10]:
             roles[gold].append("gold")
         for option in answer.options:

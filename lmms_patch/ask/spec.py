@@ -61,6 +61,7 @@ class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
     LATE: ClassVar[tuple[str, ...]] = (*UNWRITTEN, "frames", "timeline", "merged", *DESCRIBING)
+    # strict, or pydantic would take the text "no" and the number 0 for false
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     metric: Name | None = None
@@ -229,6 +230,8 @@ class Options(BaseModel):
 
     def filled_by(self, profile: Options) -> Options:
         """Return these options where they were given, else those of a profile, which do not count as given."""
+        # not validated again: the first argument says which options
+        # count as given, and all values were checked before
         return Options.model_construct(set(self.given), **self.over(profile).model_dump())
 
     def described(self) -> dict[str, Any]:
@@ -282,9 +285,8 @@ class WrapSpec:
         if kind.folds:
             return name if self.name == f"{self.base}_{name}" else f"{name}{self.folds}"
         bare = not self.grids or self.grids == kind.default_grids
-        if (
-            len(kind.default_grids) == 1
-        ):  # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
+        # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
+        if len(kind.default_grids) == 1:
             bare = self.name.removesuffix(f"_{QUICK}") == f"{self.base}_{name}"
         suffix = name if bare else name + "_".join(str(n) for n in self.grids)
         return f"{suffix}_{QUICK}" if self.options.quick else suffix
@@ -436,6 +438,7 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     kind = KINDS[asked]
     if kind.folds:
         folds = config.pop("folds", kind.default_grids[0])
+        # to Python, ``folds: true`` is the whole number 1
         if not isinstance(folds, int) or isinstance(folds, bool):
             raise OptionError(f"{where}: folds must be a whole number, such as 'folds: 5', not {folds!r}")
         return WrapSpec(

@@ -19,19 +19,24 @@ from collections.abc import Sequence
 
 from lmms_patch.ask.answers import without_listed
 
+# a video game, a video call or a film store is a thing that the clip shows, not the clip
 _VIDEO = (
     r"(?:videos?|clip|film|movie|footage|recording|vlog|documentary|animation|episode)\b"
     r"(?!['’]s\b)(?![ -](?:games?|gaming|screen|frames?|calls?|players?|cards?|store|conference|image|picture))"
 )
 _THE_VIDEO = rf"(?:(?:the|this|that)\s+)?(?:(?!the\b|this\b)[\w-]+\s+){{0,2}}{_VIDEO}"
 _OF_VIDEO = rf"\s+(?:of|in|from|during|into)\s+{_THE_VIDEO}"
+# repeats have an upper bound, as in ``{1,9}``: without one, a
+# prompt of 8 kB of digits took two seconds to read
 _NUMBER = (
     r"(?:\d{1,3}(?:\.\d{1,9})?|(?:twenty|thirty|forty|fifty|sixty)(?:-\w+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
     r"fifteen|half a|a few|few|several|couple of|a couple of)"
 )
 _UNIT = r"(?:seconds?|secs?|minutes?|mins?|hours?|s)\b"
 _TIME = rf"{_NUMBER}[\s-]*{_UNIT}(?:\s*(?:and\s+)?{_NUMBER}[\s-]*{_UNIT})?"
+# with "a.m." or "p.m." behind it, it is a time of day
 _CLOCK = r"(?<![\d:.])\d{1,2}(?::[0-5]\d){1,2}(?:\.\d{1,9})?(?!\d|:\d|\s*[ap]\.?\s?m\b)"
+# hardly any time of day begins with 0: or 00:, but every clip begins with such a time
 _FROM_ZERO = re.compile(r"(?<![\d:.])00?:[0-5]\d(?::[0-5]\d)?(?:\.\d{1,9})?(?!\d|:\d|\s*[ap]\.?\s?m\b)", re.I)
 _ENDS = r"(?:beginning|start|middle|end|ending|opening|closing|outset|midpoint|conclusion|front|back end)"
 _WHICH = (
@@ -78,10 +83,12 @@ _ENGLISH = (
 _CHINESE_NUMBER = r"[\d零一二两三四五六七八九十百几]{1,9}"
 _CHINESE_VIDEO = r"(?:视频|影片|短片|录像|片段|动画|纪录片)"
 _CHINESE = (
+    # 秒杀 is a word of its own (to beat at once), no second of the clip
     rf"第\s*(?:{_CHINESE_NUMBER}|多少)\s*秒(?!杀)",
     rf"第\s*{_CHINESE_NUMBER}\s*分钟?(?:\s*{_CHINESE_NUMBER}\s*秒)?",
     rf"(?:在|从|于|到)\s*(?:{_CHINESE_NUMBER}\s*分钟?\s*)?{_CHINESE_NUMBER}\s*秒(?!之?内|钟?之内)",
     rf"{_CHINESE_NUMBER}\s*分钟?\s*{_CHINESE_NUMBER}\s*秒\s*(?:处|时|左右|之?前|之?后|到|至)|{_CHINESE_NUMBER}\s*秒\s*(?:处|到|至)",
+    # 赛前, 之前 and 以前 say what comes before something else, not the first seconds
     rf"(?<!赛)(?<!场)(?<!之)(?<!以)(?:前|最后|最初|开头)\s*{_CHINESE_NUMBER}\s*(?:秒|分钟)(?!之?内)",
     rf"{_CHINESE_VIDEO}\s*(?:的|刚|一|快|即将|快要|最){{0,2}}(?:开头|开始|开端|结尾|结束|末尾|尾声|前半|后半|前段|后段|前部|后部|中段|中期|中间(?:部分|段))",
     rf"{_CHINESE_VIDEO}\s*(?:的)?最后(?!一?[个位次名件步种项]|出现)",

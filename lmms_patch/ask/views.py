@@ -344,6 +344,7 @@ def lowres(image: Image.Image, k: int) -> Image.Image:
     modes = (out.mode, *_AVERAGED_AS.get(out.mode, ()))
     for mode in modes[1:]:
         out = out.convert(mode)
+    # the last block may be cut by the edge of the image: without a box the means would be spread too wide
     box = (0, 0, out.width / k, out.height / k)
     out = _by_bands(out, lambda bands: bands.reduce(k).resize(bands.size, Image.Resampling.BICUBIC, box=box))
     for mode in modes[-2::-1]:
@@ -360,9 +361,11 @@ def _grey(mode: str) -> float | tuple[int, ...]:
     """Return opaque mid-grey in a Pillow mode."""
     if mode.startswith("I;16"):
         return 1 << 15
+    # Pillow shows these modes as if white were 255
     if mode in ("I", "F", "L"):
         return GREY[0]
     return {
+        # the grey of RGB in each mode: 127 of black ink leaves 128, and its lightness in LAB is 54 %, 137 of 255
         "LA": (128, 255),
         "La": (128, 255),
         "RGBA": (*GREY, 255),
@@ -391,6 +394,7 @@ def derangement(count: int, seed: str) -> list[int]:
     """
     if count < 2:
         raise ValueError(f"{count} thing cannot be deranged; at least 2 are needed")
+    # a text as seed gives the same permutation in every process, which hash() of a text does not
     stream = random.Random(seed)
     order = list(range(count))
     while any(i == place for place, i in enumerate(order)):
@@ -405,6 +409,7 @@ def shuffle(image: Image.Image, n: int, seed: str) -> Image.Image:
     so the result covers the image exactly.
     """
     out = _paintable(image)
+    # a copy, since a piece is pasted over a place from which a later piece is cut
     source = out.copy()
     boxes = [cell_box(image.size, n, row, col) for row in range(n) for col in range(n)]
     for target, index in zip(boxes, derangement(n * n, seed), strict=True):

@@ -28,7 +28,9 @@ def hashed(*parts: object) -> int:
     True
     """
     return int.from_bytes(
-        hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+        # parted by a mark, since 1 and 23 would hash like 12 and 3 otherwise
+        hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest(),
+        "big",
     )
 
 
@@ -97,6 +99,7 @@ class Ring:
         label = self._found.labels[doc]
         for depth in range(len(label), -1, -1):
             ring = self._ring(label[:depth])
+            # -1, so that a doc at this very place is not passed over
             at = bisect.bisect_left(ring, (start, -1))
             for _, other in (*ring[at:], *ring[:at]):
                 if other not in seen and self._allowed(doc, other):
@@ -138,6 +141,8 @@ def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | No
             continue
         if (len(seen.sizes), seen.clips) != (len(own.sizes), own.clips):
             continue
+        # logarithms of aspect ratios: twice as wide and half as wide are equally far
         shapes = (abs(math.log(a * d / (b * c))) for (a, b), (c, d) in zip(own.sizes, seen.sizes, strict=True))
         fits.append((sum(shapes), rank, other))
+    # among equal shapes the candidate that came first, so that the choice does not depend on doc ids
     return min(fits)[2] if fits else None

@@ -80,6 +80,7 @@ def contrast(
         if other := sorted({record.variant for record in records} - {wanted}):
             raise RecordError(f"the contrast {name!r} is of {' and '.join(CONTRASTS[name])}, not of {other[0]}")
     ours, theirs = ({record.item: record for record in results.answered(records)} for records in (first, second))
+    # sorted, since what the bootstrap draws must not depend on the order of a log's lines
     pairs = [(ours[item], theirs[item]) for item in sorted(ours.keys() & theirs.keys())]
     if not pairs:
         raise RecordError("the two variants have no item in common; both must be asked of the same data")
@@ -90,7 +91,8 @@ def contrast(
         metric: difference(metric, pairs, both=True, exact=False, draws=draws, level=level, seed=seed)
         for metric in metrics
     }
-    apart = [False] * len(pairs)  # the two variants ask for different responses
+    # the two variants ask for different responses
+    apart = [False] * len(pairs)
     ends = {
         metric: bounds(metric, pairs, apart, draws=draws, level=level, seed=seed)
         for metric in metrics

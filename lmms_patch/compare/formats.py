@@ -146,6 +146,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     @property
     def alpha(self) -> float:
         """The largest p-value, corrected by Holm, at which a difference is shown."""
+        # float error must not decide on a p-value at the limit
         return 1 - self.level + 1e-12
 
     def _repr_html_(self) -> str:

@@ -247,6 +247,7 @@ class _Paired:
                 f"{full.base}: no doc is scored in both the {names[0]} and the {names[1]} run ({why}); both must be asked the same docs"
             )
         self.scores = np.array([[side.scores[doc_id] for side in self.sides] for doc_id in self.ids], float)
+        # where lower is better, a gap above 0 still says that the images help
         self.gaps = (self.scores[:, 0] - self.scores[:, 1]) * (1 if full.higher else -1)
         self.ends = intervals.ends_of(self.scores)
         self.clusters = self._clusters()
@@ -254,6 +255,7 @@ class _Paired:
     def _clusters(self) -> NDArray[np.intp] | None:
         """Return cluster numbers, None for independent docs; a doc without a label is a cluster alone."""
         known = self._known([side.clusters for side in self.sides])
+        # marked, so that the id of a doc is never the label of a cluster
         labels = [("of", known[doc_id]) if doc_id in known else ("doc", doc_id) for doc_id in self.ids]
         return cluster_numbers(labels) if any(doc_id in known for doc_id in self.ids) else None
 

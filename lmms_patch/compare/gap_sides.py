@@ -335,6 +335,7 @@ def _doubts(task: _Task, side: Side) -> list[str]:
     told = task.values.get(side.metric)
     if scored and isinstance(told, (int, float)) and not isinstance(told, bool):
         mean = math.fsum(scored) / len(scored)
+        # some metrics are aggregated in percent
         if not any(math.isclose(told, mean * scale, rel_tol=1e-3, abs_tol=1e-6) for scale in (1, 100)):
             out.append(
                 f"{task.task}: the run's own {side.metric} is {told:.4g}, not the mean over docs, {mean:.4g}; gaps are those of means"
@@ -391,6 +392,7 @@ def _of_text(path: Path) -> set[int]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        # ``int`` would take digits of other scripts, too
         if not re.fullmatch(r"\d{1,15}", line.strip(), re.ASCII):
             said = line.strip()[:40]
             raise RecordError(

@@ -66,6 +66,7 @@ def difference(
     kept = [
         (pair, one, two) for pair, one, two in parts if (None not in (one, two) if both else (one, two) != (None, None))
     ]
+    # reshaped, since an array of no docs has no second axis
     first, second = (np.array([doc[side] or _NOTHING for doc in kept], float).reshape(-1, 2) for side in (1, 2))
     labels = cluster_numbers(results.clusters([pair[1] for pair, _, _ in kept])) if kept else np.zeros(0, int)
     tests = {}

@@ -184,6 +184,7 @@ def _corrected(compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
     return tuple(
         Task(
             **{name: getattr(task, name) for name in told},
+            # False sorts first, so the primary number comes first and the others keep their order
             numbers=tuple(number(k, name) for name in sorted(numbers[k], key=partial(ne, primary[k]))),
         )
         for k, task in enumerate(compared)

@@ -145,6 +145,7 @@ def _limits(found: Estimate | None, *, low: bool, high: bool) -> tuple[dict[str,
 def _outwards(value: float, step: float, sign: int) -> float:
     """Return a value rounded to whole steps, away from the number within the bounds."""
     count = math.floor(value / step) if sign < 0 else math.ceil(value / step)
+    # a product such as 3 * 0.1 has digits of its own, far beyond the step
     return round(count * step, max(0, -round(math.log10(step))))
 
 
@@ -173,6 +174,7 @@ def _file(run: Path, kept: Sequence[_Candidate], left_out: Sequence[str], *, par
     lines = [_HEAD.format(run=clean(run), schema=SCHEMA, limited=_LIMITED if partial else "")]
     for one in kept:
         lines.append(f"  # {clean(one.why)}\n" if one.why else "")
+        # what JSON writes is YAML as well, and in ASCII no character is invisible
         body = [f"{key}: {json.dumps(value, ensure_ascii=True)}" for key, value in one.rule.items()]
         lines.append(f"  - {body[0]}\n" + "".join(f"    {line}\n" for line in body[1:]) + "\n")
     lines += [f"# left out, because that run does not pass it: {clean(line)}\n" for line in left_out]

@@ -176,7 +176,8 @@ def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float
             out.append(Judged(_unpaired(first, second), second, first.value, "unpaired"))
             continue
         paired = compared.bounds.get(compared.metric if name == "score" else name)
-        if paired is None:  # no doc that both runs scored lacks a verdict
+        # no doc that both runs scored lacks a verdict
+        if paired is None:
             return None
         _, shown = _over_pairs(second, paired[end].second, 0.0, paired[end])
         out.append(Judged(paired[end].estimate, shown, paired[end].first, "paired"))
@@ -184,6 +185,7 @@ def difference_bounds_of(one: Subject, name: str, before: Baseline, level: float
 
 
 def _same(first: float | None, second: float | None) -> bool:
+    # numbers are summed anew, and their last digits may differ
     return first == second or (
         first is not None and second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
     )

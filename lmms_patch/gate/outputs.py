@@ -380,6 +380,7 @@ def write(
     Raises:
         RecordError: one of them cannot be written.
     """
+    # NaN is no JSON: better to fail here than to write a file that other readers refuse
     texts = [(json_file, json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judged))]
     wanted = [(path, content) for path, content in texts if path is not None]
     if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(

@@ -33,6 +33,7 @@ LOST = 0.01
 Requirement = Literal["valid gate", "looks", "checked"]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 _NoWildcard = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
+# ``.inf`` and ``.nan`` are numbers in YAML, and nothing can miss such a limit
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 Number = Annotated[_Number, must("a number such as 0.02")]
 Share = Annotated[_Number, Field(ge=0, lt=1), must("a share of the docs from 0 to below 1")]
@@ -67,6 +68,7 @@ class _Keys(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _said(cls, value: Any) -> Any:
+        # YAML reads ``min:`` as null, and a rule whose limit is gone could never fail
         if value is None:
             raise ValueError("says nothing; give it a value, or leave it out")
         return value
@@ -363,6 +365,7 @@ class _GateLoader(YamlLoader):
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key {key.value!r} is there twice", key.start_mark
                 )
+            # the base class refuses keys that are no plain values, so here they need only differ
             seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
         return super().construct_mapping(node, deep)
 

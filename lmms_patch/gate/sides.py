@@ -133,6 +133,7 @@ class Subject(runs.Labelled):
 
     def selected(self, rule: Rule, selectors: Sequence[str] = SELECTORS) -> bool:
         """Return whether this result matches some selectors of a rule."""
+        # not ``fnmatch``, which ignores case on Windows alone
         return all(
             any(fnmatchcase(name, one) for name in self.names(key) for one in getattr(rule, key)) for key in selectors
         )

@@ -34,8 +34,10 @@ from lmms_patch.magic.sources import (
 
 __all__ = ["Checked", "Dataset", "DatasetError", "inspect", "read", "write"]
 
-_HIDDEN = 0.1  # the share of a box that numbers and outlines may hide without a warning
-_NAMED = 3  # how many faults the one line of a run names
+# the share of a box that numbers and outlines may hide without a warning
+_HIDDEN = 0.1
+# how many faults the one line of a run names
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,7 @@ def inspect(path: str | Path, *, split: str = "test", tell: Callable[[int], None
             faults += line_faults
             if item is not None:
                 usable += 1
+                # an image that lies in its row has no name
                 images.add(item.image or f"line {line}")
                 counts.update(_counts(item))
             if tell is not None:
@@ -258,6 +261,7 @@ def image_names(path: str | Path) -> tuple[frozenset[str], int, int]:
         image = row.get("image") if isinstance(row, Mapping) else None
         image = image.get("path") if isinstance(image, Mapping) else image
         group = row.get("group") if isinstance(row, Mapping) else None
+        # a file written on Windows may part folders by backslashes
         stem = PurePosixPath(image.replace("\\", "/")).stem if isinstance(image, str) else ""
         row_names = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
         unnamed += not row_names
@@ -295,6 +299,7 @@ def _lines(source: Source, decode: bool, drawn: bool = False) -> Iterator[tuple[
     With ``drawn`` also the faults of the drawing.
     """
     seen: dict[tuple[str, bool], tuple[str, int]] = {}
+    # an image of many items is decoded once
     sizes: dict[str, tuple[int, int] | ImageFaultError] = {}
     for line, row in source.rows():
         faults = Faults(line)

@@ -35,22 +35,36 @@ PIXELS = 3
 RED = (230, 0, 0)
 WHITE = (255, 255, 255)
 
-_FONT = 0.032  # of the image's side: the size of a label
-_LINE = 0.0045  # of the image's side: the width of an outline
-_SMALLEST = 11  # pixels: smaller digits cannot be read
-_SMALLER = (1.0, 0.8, 0.65)  # factors of the size, tried until no plate meets another
-_TINY = 8  # pixels: the smallest size of a plate that otherwise would stand in another box
+# of the image's side: the size of a label
+_FONT = 0.032
+# of the image's side: the width of an outline
+_LINE = 0.0045
+# pixels: smaller digits cannot be read
+_SMALLEST = 11
+# factors of the size, tried until no plate meets another
+_SMALLER = (1.0, 0.8, 0.65)
+# pixels: the smallest size of a plate that otherwise would stand in another box
+_TINY = 8
+# the most rounds: two plates may dodge each other without end
 _PASSES = 6
-_NEIGHBOURS = 64  # how many rectangles around a box lend their edges as places for its plate: more take too long
-_OPTIONS = 64  # how many places of a plate are weighed against those of others
-_STRANGE = 1e6  # cost of a plate in a box that does not hold the plate's own box
-_MEETING = 1e7  # cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
-_LITTLE = 0.1  # of a box: a plate may hide that much of it to stand a pixel off all other outlines
-_MUCH = 0.5  # of a box: a plate may hide that much of it to keep off other outlines
+# how many rectangles around a box lend their edges as places for its plate: more take too long
+_NEIGHBOURS = 64
+# how many places of a plate are weighed against those of others
+_OPTIONS = 64
+# cost of a plate in a box that does not hold the plate's own box
+_STRANGE = 1e6
+# cost of meeting another plate: a number that cannot be read is worse than a number in the wrong place
+_MEETING = 1e7
+# of a box: a plate may hide that much of it to stand a pixel off all other outlines
+_LITTLE = 0.1
+# of a box: a plate may hide that much of it to keep off other outlines
+_MUCH = 0.5
 # The kind of place that crosses another outline: kinds before it are free, kinds after it lie in other boxes.
 _CROSSING = 3
-_EXCHANGES = 8  # how many sets of plates are asked to make room for one
-_HELD = 15.0  # cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
+# how many sets of plates are asked to make room for one
+_EXCHANGES = 8
+# cost of a plate outside its own box but in a box that holds it: as much as hiding a tenth of its own box
+_HELD = 15.0
 
 
 class BoxError(PatchError):
@@ -109,6 +123,7 @@ def upright(image: Image.Image) -> Image.Image:
     if turned.mode in ("I", "F") or turned.mode.startswith("I;16"):
         turned = _to_8_bits(turned)
     if turned.mode == "LAB":
+        # Pillow turns LAB into RGB by colour profiles only
         srgb, lab = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
         turned = ImageCms.profileToProfile(turned, lab, srgb, outputMode="RGB") or turned
     # Without a white ground, converting to RGB would show whatever colour lies under transparent pixels.
@@ -126,6 +141,7 @@ def upright(image: Image.Image) -> Image.Image:
 def _to_8_bits(image: Image.Image) -> Image.Image:
     """Convert a grey image of 16 or 32 bits to 8 bits."""
     values = np.asarray(image).astype(np.float64)
+    # 65,535 is 257 times 255
     if image.mode.startswith("I;16"):
         values = values / 257
     elif image.mode == "I" and values.size and values.min() >= 0 and 255 < values.max() <= 65535:
@@ -136,7 +152,9 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
         if image.mode == "F" and low >= 0 and high <= 1:
             values = values * 255
         elif low < 0 or high > 255:
+            # an image of one value has no range
             values = (values - low) / max(high - low, 1e-12) * 255
+    # floats may be NaN, which no whole number stands for
     return Image.fromarray(np.nan_to_num(values).round().clip(0, 255).astype(np.uint8))
 
 
@@ -377,6 +395,7 @@ def clip(rect: Rect, size: tuple[int, int]) -> Rect:
 def _ring(pen: ImageDraw.ImageDraw, outer: Rect, inner: Rect, colour: tuple[int, int, int]) -> None:
     """Paint the area between ``inner`` and ``outer``."""
     for left, top, right, bottom in _strips(outer, inner):
+        # Pillow's rectangles hold their last row and column, ours do not
         pen.rectangle((left, top, right - 1, bottom - 1), fill=colour)
 
 
@@ -428,6 +447,7 @@ def _paint_plate(pen: ImageDraw.ImageDraw, plate: Plate) -> None:
     edge = max(1, plate.size // 14)
     pen.rectangle((left, top, right - 1, bottom - 1), fill=RED, outline=WHITE, width=edge)
     font = _font(plate.size)
+    # the ink of a text begins some pixels beyond the place it is drawn at
     text_left, _, text_right, _ = font.getbbox(plate.text)
     _, text_top, _, text_bottom = font.getbbox("R0123456789")
     x = left + (right - left - (text_right - text_left)) // 2 - text_left
@@ -527,6 +547,7 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
         options.append(rects)
         fixed.append(_fixed_cost(scene, place, rects, inside, strict))
         if strict:
+            # sorted back, since of places of one cost the first is taken
             best = np.sort(np.argsort(fixed[-1], kind="stable")[:_OPTIONS])
             options[-1], fixed[-1] = options[-1][best], fixed[-1][best]
     # Plates with few good places choose first, since they cannot dodge later.
@@ -547,10 +568,12 @@ def _place(scene: _Scene, texts: Sequence[str], points: int, strict: bool) -> tu
         if chosen == before:
             break
     shared = _overlap(taken, taken)
+    # a plate shares all its pixels with itself
     np.fill_diagonal(shared, 0)
     plates = [
         Plate((int(r[0]), int(r[1]), int(r[2]), int(r[3])), text, points) for r, text in zip(taken, texts, strict=True)
     ]
+    # each pair is in the table twice
     return plates, float(shared.sum()) / 2
 
 
@@ -609,7 +632,8 @@ def _first_free(
         # A place that suits any try suits the last, so without a place there the other tries are spared.
     ]
     last = _free_places(scene, place, plate.text, *tries[-1]) if tries else []
-    if not last:  # no place of any kind and size
+    # no place of any kind and size
+    if not last:
         return None
     return next((free[0] for one in tries[:-1] if (free := _free_places(scene, place, plate.text, *one))), last[0])
 
@@ -741,6 +765,7 @@ def _fixed_cost(scene: _Scene, place: int, rects: Any, inside: Any, strict: bool
     regions, frames = scene.regions, scene.frames
     hidden = _hidden(rects, regions)
     hidden[:, place] *= 1.5
+    # an outline is what its outer rectangle has around the box
     crossed = (_overlap(rects, frames) - _overlap(rects, regions)) / np.maximum(1, _area(rects))[:, None]
     crossed[:, place] = 0
     cost = 100 * hidden.sum(axis=1) + 3 * crossed.sum(axis=1) + 0.5 * inside + 0.005 * np.arange(len(rects))

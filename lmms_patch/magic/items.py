@@ -118,6 +118,7 @@ def shown(boxes: Sequence[Box], item_id: str, which: str = "all", seed: int = 0)
         which: ``all`` (the candidate set), ``relevant`` or ``none``.
         seed: of the order.
     """
+    # not hash(), which differs from process to process
     stream = np.random.default_rng(int(hashlib.sha256(f"{seed}/{item_id}".encode()).hexdigest()[:16], 16))
     order = [int(place) for place in stream.permutation(len(boxes))]
     kept = [] if which == "none" else [place for place in order if which == "all" or boxes[place].relevant]

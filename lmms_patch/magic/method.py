@@ -21,6 +21,7 @@ from lmms_patch.runs.run import Result
 
 Part = tuple[float, float]
 
+# numbers are summed anew, and their last digits may differ from machine to machine
 _TOLERANCE = 1e-9
 
 

@@ -31,7 +31,8 @@ ALL_BOXES = 99
 """The most boxes: ``R100`` is not recognised in all texts, and placing the labels of more boxes takes seconds an image."""
 ALL_STEPS = 200
 """The most steps: each wrong run is asked with all steps before it, so the cost grows with the square of the chain."""
-_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
+# control characters, halves of characters, ends of lines and paragraphs
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 
 
 KINDS: tuple[str, ...] = get_args(formats.FaultKind)
@@ -273,6 +274,7 @@ def is_writable(text: str) -> bool:
 def _image(row: Mapping[str, Any], faults: Faults) -> str:
     """Return the path of the image; "" where the image itself is in the row."""
     value = row.get("image")
+    # parquet files may hold the image itself, alone or as ``datasets`` writes it: {bytes, path}
     if isinstance(value, (bytes, bytearray)):
         return ""
     if isinstance(value, Mapping):
@@ -314,6 +316,7 @@ def _boxes(value: Any, faults: Faults) -> tuple[list[Box], int | None]:
 def _check_set(boxes: Sequence[Any], faults: Faults) -> None:
     """Note faults of an item's boxes as a set; invalid marks and corners are reported elsewhere."""
     marks = [one.get("relevant") if isinstance(one, Mapping) else None for one in boxes]
+    # true of a list without boxes, too
     if all(mark is False for mark in marks):
         faults.error(
             "boxes",
@@ -443,6 +446,7 @@ def _check_names(step: Step, count: int, key: str, faults: Faults) -> None:
 
     In a wrong step the name may be the very error, so there it is a warning.
     """
+    # here, since compiling its patterns takes seconds, and many datasets have no steps
     from lmms_patch.magic.score.extract import regions
 
     allowed = f"the item has {f'R1 to R{count}' if count > 1 else 'R1 alone' if count else 'no box'}"

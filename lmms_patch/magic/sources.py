@@ -116,7 +116,8 @@ def upright_size(data: Path | bytes, decode: bool) -> tuple[int, int]:
             return (height, width) if image.getexif().get(0x0112) in (5, 6, 7, 8) else (width, height)
     except ImageFaultError:
         raise
-    except Exception as error:  # as above
+    # Pillow's decoders, as above
+    except Exception as error:
         raise ImageFaultError(f"{_called(data)} cannot be read: {_first_line(error)}") from None
 
 
@@ -128,7 +129,8 @@ def below(path: Path, *folders: Path) -> bool:
     try:
         real = path.resolve()
         return any(real.is_relative_to(folder) for folder in folders)
-    except (OSError, RuntimeError, ValueError):  # links in a circle, a NUL
+    # links in a circle, a NUL
+    except (OSError, RuntimeError, ValueError):
         return False
 
 
@@ -150,6 +152,7 @@ def _called(data: Path | bytes) -> str:
 
 
 def _first_line(error: BaseException) -> str:
+    # Pillow's own text names an object in memory
     if type(error).__name__ == "UnidentifiedImageError":
         return f"it is not an image in a format that can be read ({', '.join(FORMATS)})"
     return next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -236,7 +239,8 @@ def open_source(path: str | Path, split: str) -> Source:
         if file.is_dir():
             file = _in_folder(file)
         is_file = file.is_file()
-    except (OSError, ValueError) as error:  # a NUL in the name
+    # a NUL in the name
+    except (OSError, ValueError) as error:
         raise DatasetError(
             f"{printable(str(path))[:200]}: cannot be read: {getattr(error, 'strerror', None) or error}; give {_WANTED}"
         ) from None
@@ -259,6 +263,7 @@ def open_source(path: str | Path, split: str) -> Source:
 
 
 def _in_folder(folder: Path) -> Path:
+    # what a build writes, whatever lies beside it
     if (folder / "items.jsonl").is_file():
         return folder / "items.jsonl"
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
@@ -290,6 +295,7 @@ def _jsonl(path: Path) -> Source:
 
 def _row(raw: bytes) -> Any:
     try:
+        # Python also reads NaN and Infinity, which are no JSON: other programs could not read the file
         return json.loads(raw.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         return Unreadable(f"is not UTF-8 text (byte {error.start + 1})")
@@ -311,6 +317,7 @@ def _parquet(path: Path) -> Source:
         table = pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as error:
         raise DatasetError(f"{path} cannot be read as parquet: {_first_line(error)}") from None
+    # the row group of each row, by which an image is found without reading all before it
     groups: list[int] = []
     for group in range(table.num_row_groups):
         groups += [group] * table.metadata.row_group(group).num_rows
@@ -319,6 +326,7 @@ def _parquet(path: Path) -> Source:
     def rows() -> Iterator[tuple[int, Any]]:
         line = 0
         try:
+            # few rows at a time, since rows may hold their images
             for batch in table.iter_batches(batch_size=64):
                 for row in batch.to_pylist():
                     line += 1

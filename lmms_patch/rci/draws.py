@@ -211,6 +211,7 @@ class Draws:
         if any(name not in self.point for name in names):
             return none
         with np.errstate(divide="ignore", invalid="ignore"):
+            # a division by 0 gives NumPy's floats inf or nan, where Python's would raise
             point = float(statistic(*(np.float64(self.point[name]) for name in names))) if value is None else value
             if self.reason or not docs:
                 return dataclasses.replace(none, value=point if math.isfinite(point) else None)
@@ -232,6 +233,7 @@ class Draws:
             and places_of(self.table.clusters) is None
             and (exact := self._exact(form, names[0], used)) is not None
         ):
+            # the run's own number may be rounded, and its interval must hold it
             return dataclasses.replace(
                 exact, value=point, low=min(point, exact.low or 0.0), high=max(point, exact.high or 0.0)
             )
@@ -255,6 +257,7 @@ class Draws:
                 extremes[:, starts[k] * width : starts[k + 1] * width] = (
                     part.sums[starts[k] * width : starts[k + 1] * width] / sample.n
                 )
+            # where a sample was asked, each doc stands for several, and so does an unseen one
             elif name.startswith(_OF_ALL):
                 extremes[:, starts[k] * width : starts[k + 1] * width] *= self.table.stands_for(
                     2 if name.startswith("best") else 1, used

@@ -148,6 +148,7 @@ def _corrected(analyzed: Analyzed, n: int) -> Estimate:
     found = grid.adj.estimate
     if not grid.adj.misleads or found.low is None or found.high is None:
         return found
+    # above 1 single cells mislead, which is no more need of the whole image than 1
     return dataclasses.replace(found, value=1.0, low=1.0, high=1.0, reason="cells mislead")
 
 

@@ -59,7 +59,9 @@ def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) ->
     if not golds:
         return Chance(None, None, None, floors, rule, work.constants, "no doc has a gold answer")
     scale = work.settings.scale or work.ceiling or 1.0
+    # sorted, so that a tie does not depend on the order of the docs
     typical = max(sorted(set(golds)), key=golds.count)
+    # cluster numbers are of all docs, so they fit only where each of them has a gold
     clusters, s = work.table.clusters if len(golds) == len(work.table) else None, work.settings
     se = intervals.mean([gold == typical for gold in golds], clusters, **s.how).se
     share = majority_share(Counter(golds))
@@ -79,6 +81,7 @@ def unread(work: Work) -> str:
     golds, ceiling = work.table.ceiling, work.ceiling
     if golds is None or not work.table.higher or all(doc.format == "caption" for doc in work.table.asked):
         return ""
+    # float error alone must not put the model above the golds
     tiny = 1e-9 * max(1.0, abs(work.fip or 0.0))
     # ``fmax`` ignores nan: a doc counts with the best of its known scores.
     best = np.fmax.reduce([work.table.full_seen.scores, *(work.table.best_seen(n).scores for n in work.best)])
@@ -102,6 +105,7 @@ def gold_below(work: Work) -> tuple[int, str]:
     golds = work.table.ceiling
     if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in work.table.asked):
         return 0, ""
+    # full marks may come out a trace lower in some docs
     below = int((golds.scores < golds.scores.max() - 1e-9).sum())
     told = f"the scorer does not give full marks to the gold answer of {below} of {len(golds.scores)} docs"
     return below, told if below else ""

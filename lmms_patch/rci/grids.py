@@ -82,6 +82,7 @@ class Grids:
         if adj is not None and adj.tests is not None and corrected is not None and adj.tests.unlike:
             warnings.append(adj.tests.said)
         best_scores, marks = self._work.table.best_seen(n).scores[used], self._work.table.marks[used]
+        # a trace below full marks is full marks
         partial = float(np.mean((best_scores > 0) & (best_scores < marks - 1e-9))) if used.any() else 0.0
         if (
             adj is not None

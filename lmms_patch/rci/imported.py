@@ -138,6 +138,7 @@ def write(found: Sequence[Benchmark], stated: Stated, output: Path) -> list[Impo
     folders = _folders(dict.fromkeys(one.model for one in found), output)
     for model, folder in folders.items():
         own = [one for one in found if one.model == model]
+        # the date of the files, so that importing them again writes the same run over itself
         newest = max(part.path.stat().st_mtime for one in own for part in _parts(one))
         date = datetime.fromtimestamp(newest, timezone.utc).strftime("%Y-%m-%dT%H-%M-%S.%f")
         made = [_task(one, stated) for one in own]
@@ -457,7 +458,8 @@ def _record(
         baselines,
     ).record()
     for seen in record.views:
-        seen.boxes = None  # sizes of images are not known
+        # sizes of images are not known
+        seen.boxes = None
     return record
 
 

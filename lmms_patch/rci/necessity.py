@@ -143,6 +143,7 @@ def shares(
     # A doc is a 1 in the column of its class and text state, so sums over docs are counts.
     rows[np.arange(len(image)), (image - ONE_CELL) * _STATES + state] = 1
     sample = intervals.Sample(rows, clusters, used=text != UNKNOWN, **how)
+    # the text of an unseen doc is known: it is none, or it is text and alike
     unseen = np.eye(rows.shape[1])[[c * _STATES + known for c in range(len(_IMAGE)) for known in (1, 2)]]
 
     def estimate(number: int) -> Estimate:

@@ -66,7 +66,7 @@ class Pooled:
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
     """Return the pooled index of a group's members, for each shared grid.
 
-    None of tasks without an index over cells.
+    Empty for tasks without an index over cells.
     """
     settings = settings or Changes()
     if not members or not members[0].run.result.kind.index:
@@ -136,6 +136,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     point = index(
         fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any())
     )
+    # the widest: an unseen doc may be of the task of which the fewest docs were asked
     each = max(table.stands_for(2, used) for table, used in tables)
     how |= {
         "extremes": [[each * whole, each * best, each] for whole in ends for best in ends],

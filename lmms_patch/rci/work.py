@@ -166,7 +166,8 @@ class Work:
         sets |= {name: floor for name in FLOORS if (floor := self._floor(name))}
         for n, used in self.used.items():
             sets[f"full{n}"], sets[f"best{n}"] = [self.table.full.where(used)], [self.best[n].where(used)]
-            if not used.all():  # then the gate is computed for these docs too
+            # where docs are left out, the gate is computed for the docs that stay, too
+            if not used.all():
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
         if self.pointing.any():
             sets["pointing"] = [self.table.full.where(self.pointing)]

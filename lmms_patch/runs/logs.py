@@ -177,6 +177,7 @@ class Shared:
         """Replace the parts of a record by equal parts of earlier records, but for its views and baselines."""
         for name in ("task", "base", "stratum", "answer"):
             one = getattr(record, name)
+            # equal parts are held once, since a log repeats them in every line
             setattr(record, name, self._known.setdefault(one, one))
         sizes = record.image_sizes
         record.image_sizes = self._known.setdefault(str(sizes), sizes)

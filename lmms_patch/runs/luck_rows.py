@@ -35,6 +35,7 @@ def from_donors(table: Table, key: Key, form: Form, used: NDArray[np.bool_]) -> 
     if not donors.shape[1]:
         return None
     keep = np.flatnonzero(used)
+    # one place more than there are docs: -1, no donor, leads to the last place, which stays -1
     new = np.full(len(table) + 1, -1)
     new[keep] = np.arange(len(keep))
     full[donors < 0], cells[donors < 0] = math.nan, math.nan
@@ -168,11 +169,13 @@ def _elsewhere(table: Table, key: Key, with_full: bool) -> Array:
     }
     ends = np.cumsum([0, *(len(other.to) for other in others.values())])
     places = np.split(_places_of(table, _flat(other.to for other in others.values())), ends[1:-1])
+    # not strict: of no docs at all, np.split makes one empty part
     for (doc, other), place in zip(others.items(), places, strict=False):
         earned = np.array([other.full, other.best[str(key)], other.wrong_full, other.wrong_best[str(key)]], float)
         earned = np.column_stack([earned, [scores[doc] for scores in scored]]) / np.append(marks[place], marks[doc])
         if with_full:
             earned[1::2] = np.maximum(earned[::2], earned[1::2])
+        # an answer may earn more than the gold, but loses no less than nothing
         out[doc] = (1 - earned[:, np.append(place >= 0, True)]).clip(min=0).mean(axis=1)
     return out
 

@@ -44,6 +44,8 @@ Scores = dict[str, Number | None]
 Numbers = list[Number | None]
 
 
+# without garbage collection: a view never refers to itself, and a
+# log has too many for each collection to walk through
 class View(Struct, kw_only=True, omit_defaults=True, gc=False):
     """One view of the doc.
 

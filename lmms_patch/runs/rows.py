@@ -197,6 +197,7 @@ class _Doc:
             self.answers[row] = None if self.views[row].failed is not None else answer
 
 
+# every doc of a run that left views out asks for it
 @functools.lru_cache
 def _full_pass(kind: Kind, grids: tuple[int, ...]) -> list[View]:
     """Return every view of a full pass as not asked: the full image, and the cells of each grid."""

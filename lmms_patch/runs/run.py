@@ -194,6 +194,7 @@ class Result:
         place: the place of the filter pipeline among those of the task.
     """
 
+    # a run holds its results, so to print or compare it here would go round in a circle
     run: Run = field(repr=False, compare=False)
     task: str
     described: Mapping[str, Any]
@@ -543,6 +544,7 @@ def find(paths: Iterable[Path]) -> list[Run]:
             files.setdefault(Path(os.path.realpath(file)), file)
     return sorted(
         (read(file) for file in files.values()),
+        # digits alone, since harness and imports write different marks between them
         key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)),
     )
 

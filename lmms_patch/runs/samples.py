@@ -234,6 +234,7 @@ def _hashed_once(path: Path, *state: int) -> tuple[str, NDArray[np.int64]]:
     # the hash and the ends of lines in a single pass over the file
     digest, ends, at = hashlib.sha256(), [np.zeros(0, np.int64)], 0
     with open(path, "rb") as file:
+        # a log may be larger than the memory
         while part := file.read(1 << 20):
             digest.update(part)
             ends.append(np.flatnonzero(np.frombuffer(part, np.uint8) == ord("\n")) + at)
@@ -321,6 +322,7 @@ def _read(path: Path, result: Result, columns: Sequence[str], *, checked: bool =
     """
     whole = pa.memory_map(str(path)).read_buffer()
     _check_seal(memoryview(whole).cast("B"))
+    # read from the bytes that were checked: another process may replace the file meanwhile
     file = pq.ParquetFile(pa.BufferReader(whole))
     about = json.loads(file.metadata.metadata[_ABOUT])
     if about["schema"] != SCHEMA:

@@ -46,6 +46,7 @@ class Bounds:
         return (
             self.low.value is not None
             and self.high.value is not None
+            # bounds just a point apart may come out a trace further
             and self.high.value - self.low.value > A_POINT + 1e-12
         )
 

@@ -51,10 +51,12 @@ CROPS = tuple(
 )
 """How the dataset of a cell may be named, where the user does not say: ``MMStar_patch_3_1_2``, ``MMStar_patch3_5``, ``MMStar_patch_5`` ..."""
 _PLACES = ("dataset", "n", "row", "col", "cell")
+# tables of sums and of the judge's own work, hidden files, and the files by which Excel locks others (~$)
 _NO_RESULTS = re.compile(r"_(acc|score|fine|tmp|PREV|supp|structs|rating|checkpoint|all|eval)(_all)?$|^\.|^~\$")
 _JUDGED = re.compile(
     r"_(?P<judge>auxmatch|(?:exact_matching|[^_]+)_result|exact_matching|openai|gpt-?\d[^_]*|chatgpt[^_]*|qwen[^_]*|deepseek[^_]*)(?:_score)?$"
 )
+# no table of results is larger, and a larger file may fill the memory
 _MAX_BYTES = 2**30
 
 
@@ -178,6 +180,7 @@ def _with_formulas(path: Path, sheet: str, rows: Sequence[Sequence[Any]]) -> lis
 
     book = load_workbook(path, read_only=True)
     try:
+        # without ``data_only`` the library gives formulas in place of their values
         _, *written = _filled(book[sheet])
     finally:
         book.close()
@@ -209,6 +212,7 @@ def _typed(text: str) -> Any:
         return text == "True"
     if text.lower() == "nan":
         return None
+    # with leading zeros or more digits it is an id, which must stay as it is
     if re.fullmatch(r"-?(0|[1-9]\d{0,14})", text):
         return int(text)
     return float(text) if re.fullmatch(r"-?\d{1,15}\.\d{1,17}(e[+-]?\d{1,3})?", text) else text

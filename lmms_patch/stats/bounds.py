@@ -36,6 +36,7 @@ def is_number(value: Any) -> bool:
 
     Texts, truth values, NaN and infinities are not.
     """
+    # to Python a truth value is an int
     return isinstance(value, (int, float)) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 

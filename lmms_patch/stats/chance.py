@@ -91,9 +91,8 @@ def constants(docs: Sequence[Asked]) -> dict[str, str]:
     Ties go to the first in the alphabet.
     """
     total: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    answers = {
-        id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()
-    }  # docs may share objects
+    # docs that are asked alike may be one object: its constants are looked up once
+    answers = {id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()}
     for doc in docs:
         for one in answers[id(doc)]:
             total[doc.format][one.answer] += one.score or 0.0

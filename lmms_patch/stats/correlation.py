@@ -50,6 +50,7 @@ def pearson(x: ArrayLike, y: ArrayLike, *, level: float = LEVEL) -> Estimate:
     if (a == a[0]).all() or (b == b[0]).all():
         return dataclasses.replace(nothing, reason="a column that does not vary has no correlation")
     r = _r(a, b)
+    # columns on a line give an r of 1 only up to float error, and atanh(1) is infinite
     if 1 - abs(r) < 1e-12:
         return dataclasses.replace(
             nothing, value=math.copysign(1.0, r), reason="the columns lie on a line: no interval"
@@ -76,6 +77,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
     if len(a) < FEWEST or (a == a[0]).all() or (b == b[0]).all():
         return None
     r = _r(ranks(a), ranks(b))
+    # columns in the same order, or in the opposite one, may come out a trace off
     return math.copysign(1.0, r) if 1 - abs(r) < 1e-12 else r
 
 
@@ -115,4 +117,5 @@ def _r(a: Array, b: Array) -> float:
     # Scaled first: the squares of very small or large numbers would be 0 or inf.
     a, b = (column - column.mean() for column in (a, b))
     a, b = (column / np.abs(column).max() for column in (a, b))
+    # float error may put it a trace outside
     return float(np.clip((a @ b) / math.sqrt((a @ a) * (b @ b)), -1, 1))

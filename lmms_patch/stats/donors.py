@@ -94,6 +94,7 @@ def draw(
     for row, i in enumerate(places):
         pool = found.members[found.labels[i]]
         picked: list[int] = []
+        # a list of all allowed docs for each doc would take docs² steps, so donors are first tried at random
         for place in stream.integers(0, len(pool), 3 * donors):
             d = pool[place]
             if len(picked) < donors and d not in picked and allowed(i, d):

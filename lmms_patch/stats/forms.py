@@ -158,6 +158,7 @@ RATIO = Form("ratio", _with_ones, MEAN.value, _ends_with_ones, weight=_mean_belo
 
 def _counts(picked: Picked) -> Array:
     """Return true positives, false positives and false negatives of each doc, shape (docs, 3)."""
+    # without verdicts this form must fit nothing, and nan equals no number
     if picked.said is None or picked.gold is None:
         return np.full((len(picked.scores), 3), math.nan)
     return np.column_stack([picked.said & picked.gold, picked.said & ~picked.gold, ~picked.said & picked.gold]).astype(
@@ -190,6 +191,7 @@ def _pairs(picked: Picked) -> Array:
     right = np.bincount(place, picked.scores)
     kinds = int(picked.categories.max()) + 1
     out = np.zeros((len(picked.scores), 2 * kinds))
+    # a pair stands in the row of its first doc, so that sums over docs count it once
     out[first, picked.categories[first]] = 100 * (right / size + (right == size))
     out[first, kinds + picked.categories[first]] = 1
     return out
@@ -207,9 +209,11 @@ def _ends_by_category(ends: tuple[float, float], width: int) -> Array:
 def _sum_of_means(sums: Array) -> Array:
     kinds = sums.shape[-1] // 2
     means = _divided(sums[..., :kinds], sums[..., kinds:])
+    # a draw without any doc has no number, while a sum over nothing would be 0
     return np.asarray(np.where(np.isnan(means).all(axis=-1), math.nan, np.nansum(means, axis=-1)), float)
 
 
+# a pair scores at most 200: 100 for its accuracy, and 100 more if all is right
 MME = Form("mme", _pairs, _sum_of_means, lambda _, width: _ends_by_category((0.0, 200.0), width), whole=True)
 
 
@@ -236,6 +240,7 @@ MACRO = Form("macro", _by_category, _mean_of_means, _ends_by_category, linear=Tr
 """The mean over categories of the mean over their docs (MMStar); categories without docs do not count."""
 
 
+# kept, since ``on`` is called anew for every set of answers
 @functools.lru_cache(maxsize=64)
 def _merging(merged: tuple[int, ...]) -> Form:
     """Return ``MACRO`` where the means of some categories are averaged first, and count as one."""
@@ -282,6 +287,8 @@ def fits(form: Form, checks: Sequence[tuple[Picked, float | None]]) -> bool:
         form: the form.
         checks: sets of items, each with M's own number; None (M gave none) fits nothing.
     """
+    # M may round its number, and 0.50 is written as 0.5: the
+    # longest of its numbers says how many decimals it keeps
     decimals = max((_decimals(native) for _, native in checks if native is not None), default=0)
     return bool(checks) and all(
         native is not None and same(value_of(form, picked), native, decimals) for picked, native in checks
@@ -311,6 +318,7 @@ def _decimals(native: float) -> int:
 def same(value: float, native: float, decimals: int | None = None) -> bool:
     """Return whether two numbers are equal but for float error, or but for the rounding of M (to 2 decimals or more)."""
     decimals = _decimals(native) if decimals is None else decimals
+    # with one decimal a wrong form would fit too often; more than six decimals are no rounding
     rounded = 2 <= decimals <= 6 and math.isfinite(value) and abs(value - native) <= 0.51 * 10.0**-decimals
     return math.isclose(value, native, rel_tol=1e-9, abs_tol=1e-9) or rounded
 

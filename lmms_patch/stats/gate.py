@@ -132,6 +132,7 @@ def gate(
         and chance is not None
         and delta is not None
         and _known(fip - chance - delta)
+        # whatever is missing, the margin is at least δ
         and fip < chance + delta
         and missing
     ):

@@ -52,6 +52,8 @@ def of_missed(said: NDArray[np.bool_], gold: NDArray[np.bool_]) -> Array:
         gold: shape (docs, candidates), which of them is the doc's gold; none where its gold is another. Its columns'
             means are G.
     """
+    # no doc stands for more docs than there are; without a bound,
+    # a doc that says all other golds would divide by 0
     left = 1 - (said & ~gold) @ gold.mean(axis=0)
     return np.asarray(1 / np.maximum(left, 1 / (len(gold) + 1)))
 
@@ -81,6 +83,8 @@ def said_all(others: Array, counts: Array, options: int) -> Array:
         options: M, at least 3: with 2, the count of the one other option says nothing of α.
     """
     likelihood = _sequence(others)
+    # Only their ratios count. Of many views and options the
+    # likelihoods themselves come near the smallest float.
     likelihood /= likelihood.max(axis=0)
     mixture, answers = _mixture(likelihood, counts), others.sum(axis=1)
     return np.asarray(
@@ -103,6 +107,7 @@ def never(answers: Array, options: int, given: int) -> Array:
 
     a, m, left = GRID[:, None], np.asarray(answers, float), options - given
     return np.asarray(
+        # by logarithms, since the gamma function itself overflows from 172 on
         np.exp(gammaln(options * a) - gammaln(options * a + m) + gammaln(left * a + m) - gammaln(left * a))
     )
 
@@ -114,6 +119,7 @@ def every(answers: Array, options: int) -> Array:
     [0.0, 0.5]
     """
     parts = [(-1) ** given * math.comb(options, given) * never(answers, options, given) for given in range(1, options)]
+    # an alternating sum loses digits, so its result may lie a little outside 0..1
     return np.where(np.asarray(answers) >= options, np.clip(1 + np.sum(parts, axis=0), 0, 1), 0)
 
 
@@ -138,6 +144,7 @@ def _mixture(likelihood: Array, counts: Array) -> Array:
         counts: shape (B, kinds).
     """
     shares = np.full((len(counts), len(likelihood)), 1 / len(likelihood))
+    # a draw may leave all docs of a sort out: then 0 / 0 must be 0
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     for _ in range(STEPS if counts.any() else 0):
         shares *= (counts / np.maximum(shares @ likelihood, 1e-300)) @ likelihood.T / total

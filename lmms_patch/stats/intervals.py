@@ -38,6 +38,7 @@ NEAR_END = 10
 NO_SPREAD = "no draw differs, so nothing says how sure this is"
 _STEP = 1e-4
 """The weight of a doc that is added to measure how far the number moves. It is small: a sample has at least ten docs of weight 1."""
+# relative: numbers that differ by less do so by float error alone
 _TOLERANCE = 1e-12
 
 Statistic = Callable[[Array], Any]
@@ -60,6 +61,7 @@ def normal_quantile(p: float) -> float:
     >>> round(normal_quantile(0.975), 3)
     1.96
     """
+    # SciPy is imported where it is used: that costs a quarter of a second, also where no interval is wanted
     from scipy.special import ndtri
 
     return float(ndtri(p))
@@ -147,6 +149,7 @@ def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
     if clusters is None:
         return None
     labels, places = np.unique(np.asarray(clusters), return_inverse=True)
+    # clusters of one doc each are none: the exact ways for independent docs hold
     return None if len(labels) == len(places) else places
 
 
@@ -195,9 +198,8 @@ def of_right_or_wrong(
         return None
     width = right - wrong
     low, high = clopper_pearson(hits, n, level)
-    se = max(
-        math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1)
-    )  # of the beta distributions of both ends
+    # the larger standard deviation of the two beta distributions whose quantiles the ends are
+    se = max(math.sqrt(a * (n + 1 - a) / ((n + 1) ** 2 * (n + 2))) for a in (hits, hits + 1))
     return Estimate(
         wrong + width * hits / n,
         width * se,
@@ -253,12 +255,16 @@ class Sample:
         self.n = int(mask.sum())
         self.places = places_of(clusters)
         sizes = np.ones(self.n) if self.places is None else np.bincount(self.places[mask]).astype(float)
+        # a form on whole clusters has one row for each, whatever its size
         sizes = np.minimum(sizes[sizes > 0], 1.0) if whole else sizes[sizes > 0]
         self.clusters, self.effective = len(sizes), effective_clusters(sizes)
+        # the size of the cluster of a random doc, on average
         self.unit = float((sizes**2).sum() / sizes.sum()) if self.n else 1.0
         self.sums = self.rows.sum(axis=0)
         self.factor = few_clusters(self.effective, level)
         stream = generator(seed)
+        # shares made of gamma weights of shape k vary as 1 / (k G +
+        # 1) among G clusters; this k makes that factor² / G
         shape = 1.0 if self.factor == 1 else 1 / self.factor**2 - 1 / self.effective
         enough = self.n > 0 and self.effective >= TOO_FEW_CLUSTERS
         self.drawn = (
@@ -266,10 +272,12 @@ class Sample:
             if enough
             else np.empty((0, self.rows.shape[1]))
         )
+        # drawn once, since all numbers of a sample are compared on the same draws
         self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
 
     def take(self, columns: NDArray[np.intp]) -> Sample:
         """Return the same sample and draws with some of the sums only."""
+        # shallow: the weights of imagined docs stay those of the whole sample
         part = copy.copy(self)
         part.rows, part.sums, part.drawn = self.rows[:, columns], self.sums[columns], self.drawn[:, columns]
         return part
@@ -286,6 +294,7 @@ class Sample:
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             moved = None if extremes is None else np.asarray(statistic(self.sums + self.unit * extremes), float)
+            # where every imagined doc leaves the number undefined, none of them is the worst
             if extremes is None or moved is None or np.isnan(moved).all():
                 drawn = np.asarray(statistic(self.drawn), float)
                 return drawn, drawn
@@ -328,6 +337,7 @@ class Sample:
         if not self.n:
             return Estimate.nothing(0, "no docs", self.level)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # a number that is not defined is 0 / 0 here
             point = float(statistic(self.sums)) if value is None else value
         low, high = (
             self.ends(statistic, extremes, unseen)
@@ -442,6 +452,7 @@ def ends_of(scores: ArrayLike, marks: float | None = None) -> tuple[float, float
     known = np.asarray(scores, float)
     known = known[np.isfinite(known)]
     least, most = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    # a score below 0 on a scale up to 1 is one such as a correlation's, from -1
     low = 0.0 if least >= 0 else -1.0 if least >= -1 and most <= 1 else least
     return low, marks if marks is not None and marks >= max(most, 1.0) else 1.0 if most <= 1 else most
 
@@ -481,7 +492,11 @@ def summarise(
     if out.value is None or out.low is None or out.high is None:
         return out
     return dataclasses.replace(
-        out, low=max(min(within[0], out.value), out.low), high=min(max(within[1], out.value), out.high)
+        # a value that lies outside its range itself (the native
+        # number of the run's own code) stays in its interval
+        out,
+        low=max(min(within[0], out.value), out.low),
+        high=min(max(within[1], out.value), out.high),
     )
 
 
@@ -499,6 +514,7 @@ def _summary(
     widened: bool = False,
 ) -> Estimate:
     """Return the estimate that draws give; ``widened`` says that the draws are already spread for few clusters."""
+    # sizes that differ this little are as good as equal
     counted = (
         f"{clusters} {what}"
         if effective > clusters - 0.5
@@ -511,16 +527,21 @@ def _summary(
         return dataclasses.replace(nothing, reason=f"{counted} are too few for an interval{would_do(n, effective)}")
     known = [drawn[np.isfinite(drawn)] for drawn in (low_draws, high_draws)]
     made, defined = len(low_draws), min(map(len, known))
+    # draws without a value are no random part of all draws (say, FIP
+    # is 0 there), so without them the interval is too narrow
     if defined < 0.9 * made or defined < min(asked, FEWEST_DRAWS):
         how = "defined on" if made == asked else "time for"
         return dataclasses.replace(nothing, draws=defined, reason=f"{how} only {defined} of {asked} draws")
     reasons = [] if made == asked else [f"time for only {defined} of {asked} draws"]
     factor = few_clusters(effective, level)
+    # the two ends have different imagined docs; the wider spread is the safe one
     se = max(float(drawn.std(ddof=1)) for drawn in known) / (factor if widened else 1)
     low, high = float(np.quantile(known[0], (1 - level) / 2)), float(np.quantile(known[1], (1 + level) / 2))
     if factor > 1:
         low, high = (low, high) if widened else (value - (value - low) * factor, value + (high - value) * factor)
         reasons.append(f"{counted} are few: the interval is widened by {factor:.2f}")
+    # lopsided draws can lie on one side of the value, and every
+    # reader takes for granted that the interval holds it
     low, high = min(low, value), max(high, value)
     if high - low <= _TOLERANCE * max(1.0, abs(value)):
         return dataclasses.replace(nothing, se=0.0, draws=defined, reason="; ".join([*reasons, NO_SPREAD]))
@@ -609,7 +630,9 @@ def _worth(stored: Estimate, scale: tuple[float, float]) -> float:
         (1 - share, (scale[1] - stored.low) / width) if share > 0.5 else (share, (stored.high - scale[0]) / width)
     )
     least, most = 1.0, float(max(stored.n, 1))
-    for _ in range(50):  # bisection: the interval narrows as docs are added
+    # bisection, in logarithms since a benchmark may have ten docs
+    # or a million; the interval narrows as docs are added
+    for _ in range(50):
         middle = math.sqrt(least * most)
         least, most = (
             (middle, most) if clopper_pearson(miss * middle, middle, stored.level)[1] > far else (least, middle)
@@ -624,6 +647,7 @@ def _joined_with_exact(stored: Estimate, scale: tuple[float, float], docs: float
     assert stored.high is not None
     width = scale[1] - scale[0]
     share = (stored.value - scale[0]) / width
+    # float error may put a share a trace outside its scale
     if not -_TOLERANCE <= share <= 1 + _TOLERANCE or docs * min(share, 1 - share) >= NEAR_END or docs < 1:
         return trimmed(stored, scale)
     ends = [scale[0] + width * end for end in clopper_pearson(docs * min(1.0, max(0.0, share)), docs, stored.level)]
@@ -696,8 +720,7 @@ def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list
     out = []
     for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
         down, up = max(second.low, a + low), min(second.high, a + high)
-        if (
-            first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE
-        ):  # a corner is where ends meet, up to rounding
+        # a corner is where ends meet, up to rounding
+        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:
             out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
     return out

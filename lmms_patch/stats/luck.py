@@ -261,7 +261,8 @@ class Tests:
             return f"{UNLIKE}, and the words alone point to the gold"
         if self.unlike and self.misread > MISREAD:
             return f"{UNLIKE}, and {self.misread:.0%} of right answers are not read as the gold, so wrong ones may be misread"
-        if self.unlike and self.two > FEW_OF_TWO:  # then there is no other form
+        # then there is no other form
+        if self.unlike and self.two > FEW_OF_TWO:
             return UNLIKE
         apart = math.nan if self.apart.value is None else abs(self.apart.value)
         return UNLIKE if self.unlike and not apart <= max(APART, 2 * (self.apart.se or 0)) else ""
@@ -354,7 +355,9 @@ def adjusted(
     if effective < TOO_FEW_CLUSTERS:
         return _none(n, groups, level, f"{groups} clusters are too few{would_do(n, effective)}", without)
     blocks = [
-        _of_pairs(sums.at(block), value, sums) for block in unit_weights(groups, draws, seed, columns=-(-n // groups))
+        # ``_Sums.at`` spreads the weights of a block over the docs, so docs and not clusters bound its memory
+        _of_pairs(sums.at(block), value, sums)
+        for block in unit_weights(groups, draws, seed, columns=-(-n // groups))
     ]
     drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
     return dataclasses.replace(
@@ -406,6 +409,7 @@ def measured(
     stacked, d = plain if weights is None else np.hstack([plain, weights.columns]), scores.full.shape[1]
     per_cluster, width, stream = totals(stacked, clusters), plain.shape[1], generator(seed)
     drawn, given = weighted_sums(per_cluster, draws, stream), per_cluster.sum(axis=0)[None]
+    # a copy, since imagined docs are added in place, and the tests need the sums without them
     with_prior = _with_prior(drawn[:, :width].copy(), plain, scores.corners, d, stream, scores.stands_for)
     beside = None
     if weights is not None:
@@ -467,6 +471,7 @@ def needs(
         return np.stack([(found.docs * one).sum(axis=1) for one in each], axis=1)
 
     raw, spread = shares(sample.given)[0], shares(sample.drawn)
+    # with few docs luck can make all four shares negative: then all are 0, not nan
     point = np.clip(raw, 0, 1) / max(float(np.clip(raw, 0, 1).sum()), 1e-300)
     # a share that luck makes less than 0 is moved to 0 with all its draws, so that its interval stays as wide
     return [sample.share(float(point[i]), spread[:, i] + point[i] - raw[i], level) for i in range(4)]
@@ -516,6 +521,7 @@ def on_lines(
         why = whole.reason or "it is not certain that any doc needs more than a cell"
         return rise, rise.without(why)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # single draws may have nothing to divide by
         value, drawn = float(raw[2] / raw[1]), spread[:, 2] / spread[:, 1]
     kept = min(max(value, 0.0), 1.0)
     return rise, sample.share(kept, drawn + kept - value, level)
@@ -570,6 +576,7 @@ class _Unknown:
             found = _of_sums(whole, lambda part: np.asarray(part[..., 0] / part[..., 1]), 2)
             with np.errstate(divide="ignore", invalid="ignore"):
                 unknown.append((1 - found.mpp / found.ceiling) / (1 - found.mpp0 / found.ceiling))
+            # the whole wrong image is the same for all sets of views
             if number == 0:
                 wrong = 1 - found.fip0 / found.ceiling
         return _Lost(found.docs / found.docs.sum(axis=1, keepdims=True), wrong, tuple(unknown))
@@ -653,6 +660,7 @@ class _Weighted:
                 average = np.where(
                     lost[:, null] > 0, weighted[2 + at % 2] / np.where(lost[:, null] > 0, lost[:, null], 1), 1
                 )
+                # imagined docs have no answers of their own: they weigh what the asked ones do on average
                 imagined = np.maximum(lost_with_prior[:, part] - lost[:, part], 0)
                 out[:, c * 11 + 2 * part] = marks[:, part] - weighted[at] - average * imagined
         return out
@@ -771,7 +779,8 @@ class _Named:
         share = np.bincount(said.gold[docs], minlength=options)[:options] / docs.sum()
         self.without_form = int(docs.sum()) if options == 2 or share.max() == 1 else 0
         """Docs that no weights can correct: what a doc says beside a gold that never varies has no other doc's gold among it."""
-        once = np.eye(options + 1, options, dtype=int)  # the last row is of no option
+        # the last row is of no option
+        once = np.eye(options + 1, options, dtype=int)
         gold = once[np.where(docs, said.gold, -1)] > 0
         full, null_full = (once[np.where(docs, which, -1)] for which in (said.full, said.null_full))
         counts = [full, said.cells[:, :options], null_full, said.null_cells[:, :options]]
@@ -789,7 +798,9 @@ class _Named:
         self._all = _put(columns, every)
         self._kinds = []
         for i in (1, 3):
+            # sorted, since only how often options are named counts, not which: so there are few different rows
             others = -np.sort(-np.where(gold, 0, counts[i]), axis=1)[:, : options - 1]
+            # with fewer answers than options, no doc of this sort can have said every option
             kinds, masks = _kinds(others, sides[i] & (losses[i] > 0) & (others.sum(axis=1) >= options))
             self._kinds.append((kinds, _put(columns, [np.where(mask, losses[i], 0) for mask in masks])))
         varied = sides[3] & ((counts[3] > 0).sum(axis=1) > 1)
@@ -825,6 +836,7 @@ class _Named:
         if by_full:
             for i, side in enumerate((1, 3)):
                 whole = out[side - 1]
+                # near 1 the few docs that are left would be multiplied to stand for nearly all docs
                 missing = _share(mine[:, self._all.start + i], whole)
                 out[side] = np.where(missing < ALL, out[side] / np.where(missing < ALL, 1 - missing, 1), math.nan)
             return out
@@ -865,6 +877,7 @@ def _kinds(counts: Ints, docs: Flags) -> tuple[Array, list[Flags]]:
     """Return the different rows of some docs, and which docs have each."""
     kinds, code = np.unique(counts[docs], axis=0, return_inverse=True)
     places = np.full(len(docs), -1)
+    # NumPy 2.0 gives these places a second axis
     places[docs] = code.ravel()
     return kinds.astype(float), [places == kind for kind in range(len(kinds))]
 
@@ -913,6 +926,7 @@ def _of_sums(sums: Array, value: Callable[[Array], Array], d: int) -> Numbers:
     """Return the metric of each class from sums of ``_by_class``, shape (b, kept · (5d + 1))."""
     by_class = sums.reshape(len(sums), -1, 5 * d + 1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # of a class that a draw leaves out the number is 0 / 0, which is nan
         full, best, ceiling, null_full, null_best = (value(by_class[..., i * d : (i + 1) * d]) for i in range(5))
     return Numbers(full, best, ceiling, null_full, null_best, by_class[..., -1])
 
@@ -937,6 +951,7 @@ class _Sums:
             [np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))]
         )
         null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
+        # a missing donor, -1, is given the weights of the last cluster, so its rows must be 0
         null[np.asarray(donors.T < 0)] = 0
         self.null = np.ascontiguousarray(null.transpose(0, 2, 1))
         ends = np.searchsorted(scores.classes[order], np.arange(len(scores.labels) + 1))
@@ -948,6 +963,8 @@ class _Sums:
 
         Inside, draws lie along the last axis: the weights of a donor are then contiguous in memory.
         """
+        # draws need no more digits than float32 has, at half the
+        # memory; the value on the data is made with all digits
         observed, null = self.single if weights.dtype == np.float32 else (self.observed, self.null)
         weights = np.ascontiguousarray(weights.T)
         of_docs = weights[self.places]
@@ -955,6 +972,7 @@ class _Sums:
         lost = np.zeros((len(self.slices), 2 * self.d, weights.shape[1]))
         for p in range(len(null)):
             both = weights[self.donor_places[:, p]]
+            # in place: this is the largest array of a draw
             both *= of_docs
             for c, s in enumerate(self.slices):
                 lost[c] += null[p, :, s] @ both[s]
@@ -974,9 +992,8 @@ class Numbers:
 
     def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
         """Yield κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
-        known = (
-            np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used
-        )  # a draw leaves out the classes of which it has no pair
+        # a draw leaves out the classes of which it has no pair
+        known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used
         docs = np.where(known, self.docs, 0)
         share = docs / docs.sum(axis=1, keepdims=True)
         for x, null in ((self.fip, self.fip0), (self.mpp, self.mpp0)):
@@ -989,6 +1006,7 @@ def _of_pairs(sums: tuple[Array, Array], value: Callable[[Array], Array], made: 
     seen, lost = sums
     d = made.d
     with np.errstate(divide="ignore", invalid="ignore"):
+        # of a class that a draw leaves out the number is 0 / 0, which is nan
         full, best, ceiling = (value(seen[..., i * d : (i + 1) * d]) for i in range(3))
         fip0, mpp0 = value(lost[..., :d]), value(lost[..., d:])
     return Numbers(full, best, ceiling, fip0, mpp0, seen[..., -1])
@@ -1033,18 +1051,21 @@ def judge(
     nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
     luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
+    # an index of less than half of the docs would be of another benchmark
     if 2 * docs[used].sum() < n or not docs[used].sum():
         left = {
             state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state)
             for state in ("saturated", "no variety", "no donors")
         }
-        left["no donors"] += n - docs.sum()  # of classes of which no doc was asked on a wrong image
+        # of classes of which no doc was asked on a wrong image
+        left["no donors"] += n - docs.sum()
         why = f"{_WHY[null][max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
         full_drawn, best_drawn, signal_drawn = drawn.of_used(used)
         luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
+        # RCI_adj divides by κ_FIP, which may be 0 without a signal
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
             return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
         if beside is not None:
@@ -1079,7 +1100,10 @@ class _Beside:
     Attributes:
         by_habit: with weighted losses; docs that say every option are extrapolated from the habits of others.
         by_full: with weighted losses; docs that say every option are counted among those whose full image is answered
-        wrongly. tilt, silence, short, elsewhere, two, misread: of ``_Weighted``, and of ``Habits``.
+        wrongly.
+        tilt, silence, short, elsewhere: the tests of the same names in ``_Weighted``, on the data and on each draw.
+        two: ``_Weighted.two``.
+        misread: ``Habits.misread``.
     """
 
     by_habit: tuple[Numbers, ...]
@@ -1145,4 +1169,5 @@ def _state(point: Numbers, c: int, least: float, scale: float) -> str:
         return "no donors"
     if ceiling - fip0 < NO_VARIETY * scale:
         return "no variety"
+    # "not >=" and not "<": the standard error may be nan, and then nothing shows that luck leaves room
     return "saturated" if not ceiling - mpp0 >= max(NO_VARIETY * scale, least) else "used"

@@ -132,6 +132,7 @@ def differences(
     for name, number in numbers.items():
         part, count = sample.take(np.concatenate([places[one] for one in number.sets])), 2 * len(number.sets)
 
+        # bound by default arguments: a function made in a loop would see the last number only
         def both(sums: Array, number: Number = number, count: int = count) -> tuple[Any, Any]:
             values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(count)]
             return number.of(*values[::2]), number.of(*values[1::2])
@@ -152,6 +153,7 @@ def differences(
         drawn = part.ends(change, unseen) if math.isfinite(second - first) else (np.empty(0), np.empty(0))
         estimate = part.of_ends(second - first, *drawn)
         p = None if estimate.low is None else p_value(second - first, *drawn, sample.effective, level)
+        # McNemar's test takes docs for independent
         if p is not None and exact and name in exact and sample.places is None:
             p = exact[name].p
         differing = int(np.any([changed[one] for one in number.sets], axis=0).sum())
@@ -163,6 +165,7 @@ def differences(
 
 def _changed(first: Array, second: Array, clusters: ArrayLike | None) -> NDArray[np.bool_]:
     """Tell of each cluster whether its sums differ between the runs."""
+    # the same scores summed in another order may differ in the last digits
     return np.asarray(
         np.any(~np.isclose(totals(first, clusters), totals(second, clusters), rtol=0, atol=1e-12), axis=1)
     )
@@ -190,12 +193,14 @@ def p_value(value: float, low: Array, high: Array, groups: float, level: float =
     """
     ends = [drawn[np.isfinite(drawn)] for drawn in (low, high)]
     tolerance = 1e-12 * max(1.0, abs(value))
+    # The data count as one of the draws, or p could be 0. Draws of 0 count on both sides, up to float error.
     shares = [(1 + int(beyond.sum())) / (1 + len(beyond)) for beyond in (ends[0] <= tolerance, ends[1] >= -tolerance)]
     p = min(1.0, 2 * min(shares))
     if not is_few(groups):
         return p
     z, spread = normal_quantile(1 - p / 2) if p < 1 else 0.0, max(float(drawn.std(ddof=1)) for drawn in ends)
-    if min(shares) <= 1 / (1 + len(ends[0])) and spread > 0:  # further out than draws can say
+    # further out than draws can say
+    if min(shares) <= 1 / (1 + len(ends[0])) and spread > 0:
         z = max(z, abs(value) / spread)
     return max(p, tails(z * few_clusters(groups, level) / shortfall(groups), groups))
 
@@ -223,6 +228,7 @@ def unpaired(first: Estimate, second: Estimate, *, level: float = LEVEL) -> Diff
     if change.value is None or change.low is None or change.high is None:
         return Difference(first.value, second.value, change, None)
     clusters = change.clusters if change.effective is None else change.effective
+    # the two halves of the interval may differ in length; the half that faces 0 decides
     toward = change.value - change.low if change.value > 0 else change.high - change.value
     beyond = quantile((1 + level) / 2, clusters) * abs(change.value) / toward if change.value else 0.0
     return Difference(first.value, second.value, change, tails(beyond, clusters))

@@ -77,6 +77,7 @@ def generator(seed: Seed) -> np.random.Generator:
 
 def cluster_numbers(labels: Sequence[Hashable] | None) -> NDArray[np.intp] | None:
     """Return cluster numbers from 0 for labels of any type, by their ``repr``; None stays None."""
+    # labels of several types cannot be sorted, their texts can
     return None if labels is None else np.unique([repr(label) for label in labels], return_inverse=True)[1]
 
 
@@ -95,6 +96,7 @@ def totals(values: ArrayLike, clusters: ArrayLike | None = None) -> Array:
         return array
     _, place = np.unique(np.asarray(clusters), return_inverse=True)
     out = np.zeros((int(place.max()) + 1 if len(place) else 0, array.shape[1]))
+    # "+=" would add one row of each cluster alone
     np.add.at(out, place, array)
     return out
 
@@ -135,7 +137,8 @@ def _distinct(array: Array) -> tuple[Array, NDArray[np.intp]] | None:
     for column in array.T:
         values, place = np.unique(column, return_inverse=True)
         code, kinds = code * len(values) + place, kinds * len(values)
-        if kinds > 4 * len(array):  # renumber the combinations that occur
+        # renumber the combinations that occur: with many columns, products of their numbers would overflow
+        if kinds > 4 * len(array):
             used, code = np.unique(code, return_inverse=True)
             kinds = len(used)
         if len(values) > most or (kinds > most and len(np.unique(code)) > most):

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from lmms_patch.stats.bounds import Count, Number, Share
 from lmms_patch.stats.resample import Array, Seed, generator, totals
 
+# with the data themselves these are 1,000, so p is a multiple of 0.001
 PERMUTATIONS = 999
 _BLOCK = 4_000_000
 """How many numbers are drawn at a time; bounds the memory, whatever the number of docs."""
@@ -88,10 +89,13 @@ def cell_shares(
     even = total / array.shape[1]
     tolerance = 1e-9 * total
     spread = ((sums - even) ** 2).sum()
+    # a rotation that gives the same shares must count as one
+    # that is as far from even, whatever float error says
     more = (((drawn - even) ** 2).sum(axis=1) >= spread - 1e-12 * total * total).sum()
     further = (np.abs(drawn - even) >= np.abs(sums - even) - tolerance).sum(axis=0)
     share = sums / total
-    p = (np.append(further, more) + 1) / (permutations + 1)  # the data are one permutation too (Phipson & Smyth 2010)
+    # the data are one permutation too (Phipson & Smyth 2010)
+    p = (np.append(further, more) + 1) / (permutations + 1)
     side = math.isqrt(len(share))
     grid = share.reshape(shape or ((side, side) if side * side == len(share) else (1, -1)))
     return CellShares(share, win_share(array), _centre(grid), float(p[-1]), holm(p[:-1]), len(array))
@@ -126,12 +130,12 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
     varied = scores[scores.min(axis=1) < scores.max(axis=1)]
     out = np.tile(scores.sum(axis=0) - varied.sum(axis=0), (permutations, 1))
     rows, counts = np.unique(varied, axis=0, return_counts=True) if len(varied) else (varied, np.zeros(0, int))
+    # so many permutations at a time that their table fits the memory
     step = max(1, _BLOCK // max(1, cells * len(rows) if len(rows) <= docs // 4 else cells * docs))
     for start in range(0, permutations, step):
         stop = min(permutations, start + step)
-        turned = _turns(
-            rows, counts, varied, stop - start, stream
-        )  # (block, turns, cells): sum of the rows that are turned so
+        # (block, turns, cells): sum of the rows that are turned so
+        turned = _turns(rows, counts, varied, stop - start, stream)
         for turn in range(cells):
             out[start:stop] += np.roll(turned[:, turn], turn, axis=1)
     return out
@@ -140,9 +144,11 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
 def _turns(rows: Array, counts: NDArray[np.intp], varied: Array, block: int, stream: np.random.Generator) -> Array:
     """Return the sum of the rows that are rotated by each number of places, for each permutation, shape (block, turns, cells)."""
     cells = varied.shape[1]
-    if len(rows) <= len(varied) // 4:  # equal rows are interchangeable: draw only how many of them take each rotation
+    # equal rows are interchangeable: draw only how many of them take each rotation
+    if len(rows) <= len(varied) // 4:
         taken = stream.multinomial(counts, np.full(cells, 1 / cells), size=(block, len(rows)))
         return np.asarray(np.einsum("brt,rc->btc", taken, rows, optimize=True), float)
+    # bytes, since this is the largest array, and no grid has more than 81 cells
     turns = stream.integers(0, cells, size=(block, len(varied)), dtype=np.uint8)
     return np.stack([(turns == t) @ varied for t in range(cells)], axis=1)
 
@@ -155,6 +161,7 @@ def holm(p_values: ArrayLike) -> Array:
     """
     p = np.asarray(p_values, float)
     order = np.argsort(p)
+    # no adjusted p is smaller than that of a smaller p
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     out = np.empty_like(p)
     out[order] = np.minimum(steps, 1.0)

@@ -24,6 +24,7 @@ time."""
 SPEAKS = 3.84
 """The deviance from which on a word speaks for a gold: chi-squared with one degree of freedom, 5 %. In long questions all words together, those that
 say nothing too, drown the one that tells."""
+# one block of scores, rows times golds, takes 64 MB
 _ROWS, _MOST_GOLDS = 4096, 2000
 
 
@@ -36,6 +37,7 @@ class Candidates:
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
+        # no word begins with \0, so that a category is not taken for a word of the question
         read = [{*words(item.question), *words(item.context), f"\0{item.category}"} for item in items]
         self._category = [item.category for item in items]
         # in the order of the alphabet: held-out words must not decide in which order others are added up
@@ -72,16 +74,19 @@ class Candidates:
             return
         texts, share = [text for text, _ in often], np.array([count for _, count in often]) / len(known)
         number = {same_answer(text): place for place, text in enumerate(texts)}
+        # -1: too rare to be a candidate
         gold = np.array([number.get(same_answer(self._items[i].golds[0]), -1) for i in known])
         frequent: dict[str, list[int]] = {}
         for category in {self._category[i] for i in asked}:
             own = gold[[self._category[i] == category for i in known]]
             counts = np.bincount(own[own >= 0], minlength=len(texts))
+            # stable, so that of golds of one count the same come first on every machine
             frequent[category] = [k for k in np.argsort(-counts, kind="stable")[:FREQUENT].tolist() if counts[k]]
         speaks = self._speaks(known, gold, share)
         for start in range(0, len(asked), _ROWS):
             rows = asked[start : start + _ROWS]
             scores = np.log(share) + (self._has[rows] @ speaks).toarray()
+            # rounded, so that float error decides no tie
             best = np.argsort(-scores.round(9), axis=1, kind="stable")[:, :CANDIDATES]
             for i, own in zip(rows.tolist(), best.tolist(), strict=True):
                 chosen = dict.fromkeys([*own[: CANDIDATES - FREQUENT], *frequent[self._category[i]], *own])

@@ -33,6 +33,7 @@ from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import SCHEMA, Saved, against_baseline, load, save_json
 from lmms_patch.tst.selection import PruneError
 
+# of fewer shuffles than 20 no p-value falls below 5 %
 CONTROLS, SHUFFLES = 5, 20
 
 World = Callable[[int], tuple[Places, Diagnose]]
@@ -191,6 +192,7 @@ def judge(
     left = known.values("kept", 4, lambda: _of_kept(judged_by(kept, seeds), cluster_of(items), kept))
 
     def after(name: str, c: int) -> float:
+        # far apart, so that no two seeds share a removal
         return judged_by(np.setdiff1d(everyone, matched_random(groups[name], removed, seed * 7919 + c)), seeds).accuracy
 
     random = {
@@ -222,8 +224,10 @@ def _shuffled_falls(
     world: World, groups: Sequence[Sequence[Hashable]], everyone: Places, seed: int, shuffle: int, seeds: Sequence[int]
 ) -> list[float]:
     """Return the fall under a shuffle of the golds against each kind of random removal."""
+    # far apart, so that two seeds share no world
     removed, judged_by = world(seed * 104_729 + shuffle)
     kept = judged_by(np.setdiff1d(everyone, removed), seeds).accuracy
+    # 1000 on, so that these are not the random removals of the golds as they are
     random = [np.setdiff1d(everyone, matched_random(own, removed, seed * 7919 + 1000 + shuffle)) for own in groups]
     return [float(judged_by(places, seeds).accuracy - kept) for places in random]
 

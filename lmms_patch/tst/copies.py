@@ -51,6 +51,7 @@ _TELLING = "%#&@*/\\"
 """Punctuation that changes what a text says; symbols such as + and < are no punctuation in Unicode, and are kept as well."""
 
 
+# kept, since options and questions recur, and every shuffle of golds asks anew
 @lru_cache(maxsize=2**16)
 def normal(text: str) -> str:
     """Return a text without what does not change its meaning: case, white space, punctuation, Unicode form, spelling of numbers.
@@ -72,6 +73,7 @@ def normal(text: str) -> str:
 def _by_value(number: str) -> str:
     """Return a number normalised for comparing copies: no thousands commas, plus signs or trailing zeros."""
     value = Decimal(number.replace(",", "").replace("\N{MINUS SIGN}", "-")).normalize()
+    # + 0 turns -0 into 0
     return f"{value + 0:f}"
 
 
@@ -90,6 +92,7 @@ def text_of(item: Item) -> str:
 def near_texts(items: Sequence[Item]) -> list[int]:
     """Return a number for each item, equal for items in the same chain of near copies."""
     keys = [text_of(item) for item in items]
+    # from the end, so that of equal texts the first item stays
     first = {key: item for item, key in zip(reversed(items), reversed(keys), strict=True)}
     asked = [
         ("\n".join((normal(item.question), *sorted(map(normal, item.options)))), normal(item.context))
@@ -99,6 +102,7 @@ def near_texts(items: Sequence[Item]) -> list[int]:
     return [number[key] for key in keys]
 
 
+# kept, since folds, clusters and copies ask for the same texts
 @lru_cache(maxsize=8)
 def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
     """Return the chain of near copies of each text; texts with different contexts are never near."""
@@ -111,11 +115,12 @@ def _chained(asked: tuple[tuple[str, str], ...]) -> list[int]:
         weights = TfidfVectorizer(
             analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True, dtype=np.float32
         ).fit_transform(q for q, _ in asked)
-    # scikit-learn raises where no text has any n-gram: then nothing is a copy.
-    except ValueError:  # every text is empty
+    # scikit-learn raises where every text is empty and none has an n-gram: then nothing is a copy.
+    except ValueError:
         return list(range(count))
     # Candidates by rare n-grams alone: frequent ones would make nearly every pair a candidate.
     rare = weights[:, weights.getnnz(axis=0) <= np.clip(_RARE * count, *_RARE_TEXTS)]
+    # a text without a rare n-gram has the length 0
     rare = (diags(1 / np.sqrt(np.maximum(rare.multiply(rare).sum(axis=1).A1, 1e-12))) @ rare).tocsr()
     pairs = []
     # In blocks of rows, since all pairs at once would not fit memory.
@@ -159,6 +164,7 @@ def cluster_of(items: Sequence[Item]) -> Places | None:
     for i, (item, copies) in enumerate(zip(items, unnamed_copies(items), strict=True)):
         named = item.source if item.source is not None else item.cluster
         alone = ("own", i) if copies is None else ("copies", copies)
+        # by ``repr``, since 1 and "1" are two sources
         keys.append(alone if named is None else ("named", repr(named)))
     if all(kind == "own" for kind, _ in keys):
         return None
@@ -250,7 +256,9 @@ class Copies:
             gains = values.reward @ np.bincount(values.place, minlength=len(values.texts))
             right = values.reward >= full_marks / 2
             suggested = [
-                right[(gains - earned) >= (gains - earned).max() - 1e-9, v] for v, earned in enumerate(values.reward.T)
+                # what earns as much but for float error is suggested as well
+                right[(gains - earned) >= (gains - earned).max() - 1e-9, v]
+                for v, earned in enumerate(values.reward.T)
             ]
             by_value: list[CopyClass] = [
                 "agreeing" if one.all() else "single" if one.any() else "conflicting" for one in suggested

@@ -114,6 +114,7 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
 
 def model_seed(*parts: int) -> int:
     """Return a seed from all parts, within the range of scikit-learn and LightGBM."""
+    # the sequence takes no negative numbers, and both libraries no more than 31 bits
     return int(np.random.SeedSequence([abs(part) for part in parts]).generate_state(1)[0] >> 1)
 
 
@@ -271,6 +272,7 @@ def credit(items: Sequence[Item], rewards: Rewards, place: int, prediction: Pred
         return float(prediction.probabilities[item.rights].sum()) if item.rights else np.nan
     if not item.golds:
         return np.nan
+    # what the scorer cannot score earns nothing
     return float(np.nan_to_num(rewards.vector(place, prediction.answers)) @ prediction.probabilities) / rewards.scale
 
 
@@ -339,6 +341,7 @@ def _typical(
         weights = np.bincount(values.place, minlength=len(values.texts)) / len(train)
         answer, texts = values.texts[int((values.reward @ weights).argmax())], values.texts
     else:
+        # each further gold would cost a call of the scorer for every doc
         common = counted(items[i].golds[0] for i in train)[:20]
         texts, weights = tuple(text for text, _ in common), np.array([count for _, count in common]) / len(train)
         answer = texts[0]

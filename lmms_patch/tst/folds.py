@@ -253,7 +253,9 @@ def _deal(members: Sequence[Places], order: Places, sizes: Places, k: int, strea
     for group in order:
         classes, own = np.unique(members[group], return_counts=True)
         # adding `own` to a fold changes the sum of squares by own² + 2·own·count; own² is the same for all folds
+        # the last part only decides between folds that are equally good for the classes: the smaller one
         cost = ((counts[:, classes] * own) / sizes[classes]).sum(axis=1) + totals / max(1, totals.sum()) * 1e-6
+        # rounded, so that float error decides no tie
         fold = int(np.lexsort((stream.random(k), totals, np.round(cost, 9)))[0])
         counts[fold, classes] += own
         totals[fold] += len(members[group])

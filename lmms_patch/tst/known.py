@@ -160,11 +160,13 @@ def _fitted(right: Array, guess: Array, as_one: float) -> tuple[Array, float]:
     """
     asked, is_right = np.isfinite(right), right == 1
     luck = np.where(is_right, guess, 1 - guess)
+    # not 1, where one wrong answer would give the logarithm of 0
     share, knows = 0.1, np.full((len(right), 1), 1 - 1e-6)
     for _ in range(ROUNDS):
         able = guess + (1 - guess) * knows
         evidence = np.where(asked, np.log(np.where(is_right, able, 1 - able) / luck), 0.0).sum(axis=0) / as_one
         posterior = share / (share + (1 - share) * np.exp(-evidence))
+        # a share of 0 or 1 could never change again
         share = float(np.clip(posterior.mean(), 1e-6, 1 - 1e-6))
         if len(right) / as_one >= TWO:
             knew = posterior * np.where(is_right, knows / able, 0.0)

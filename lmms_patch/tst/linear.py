@@ -74,6 +74,7 @@ class Block:
     def of(self, rows: Places) -> Block:
         """Return the block of some rows, ascending, with their texts in the order in which they show them."""
         at = np.searchsorted(rows, self.row)
+        # a row behind all of these would point behind the end
         kept = np.flatnonzero(rows[np.minimum(at, len(rows) - 1)] == self.row) if len(rows) else rows
         texts, first, place = np.unique(self.text[kept], return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -202,6 +203,7 @@ def _conditional_logit(terms: Terms, owner: Places, target: Array) -> Array:
     def loss(weights: Array) -> tuple[float, Array]:
         scores = terms @ weights
         top = np.maximum.reduceat(scores, starts)
+        # less the highest of the item, or exp() could overflow
         odds = np.exp(scores - top[item])
         total = np.add.reduceat(odds, starts)
         fit = ((np.log(total) + top) * known).sum() - share @ scores

@@ -117,6 +117,7 @@ def _luck(records: Sequence[Record], n: int) -> dict[int, float]:
     """Return by doc id the mean score of donors' best cell answers under the doc's gold, for docs with donors."""
     lent: dict[int, list[float]] = {}
     for record in records:
+        # not strict: a doc that is not used at this grid lent no answer there
         lent_best = [] if record.lent is None else zip(record.lent.to, record.lent.best.get(str(n), ()), strict=False)
         for to, score in lent_best:
             if score is not None:

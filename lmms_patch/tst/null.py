@@ -103,6 +103,7 @@ def shuffled_null(
             ).accuracy
         )
         p = p_above(own, shuffled)
+        # equal accuracies may differ by float error
         if own <= shuffled[-1] + 1e-12 or (len(shuffled) >= FEWEST and p < CLEAR):
             break
     return Null(own, tuple(shuffled), p)
@@ -113,7 +114,9 @@ def p_above(own: float, shuffled: Sequence[float]) -> float:
 
     Where one of these is as high, at least its rank says.
     """
+    # as many hits may come out a trace apart
     if len(shuffled) < 2 or max(shuffled) >= own - 1e-12:
         return (1 + sum(other >= own - 1e-12 for other in shuffled)) / (1 + len(shuffled))
+    # the spread of one more accuracy about a mean that so many give; these may all be equal
     spread = max(float(np.std(shuffled, ddof=1)), 1e-9) * np.sqrt(1 + 1 / len(shuffled))
     return float(2 * student.sf((own - np.mean(shuffled)) / spread, len(shuffled) - 1))

@@ -44,6 +44,7 @@ class Pretrained:
         """
         if self.is_folder:
             return str(Path(self.name).expanduser())
+        # a hub id has at most one slash
         if self.name.startswith((".", "/", "~")) or self.name.count("/") > 1 or "\\" in self.name:
             raise OptionError(
                 f"{self.option}={self.name}: there is no such folder; give the folder of {self.kind}, or a hub id"
@@ -70,6 +71,7 @@ class Pretrained:
             return f"not {self.kind}; give another, such as {self.example}"
         if self.is_folder:
             return f"the folder holds no model that can be loaded ({why}); give one with config, weights and tokenizer"
+        # read as huggingface_hub reads it
         offline = os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
         remedy = "HF_HUB_OFFLINE is set: unset it, or " if offline else ""
         return f"cannot be had from the hub ({why}); {remedy}give a local folder: {self.option}=/path/to/model"
@@ -87,5 +89,6 @@ def memory_errors(doing: str, remedy: str) -> Iterator[None]:
 
 
 def _is_memory(error: Exception) -> bool:
+    # without a GPU torch has no class of its own for this: it raises RuntimeError with such a text
     signs = ("out of memory", "not enough memory", "can't allocate memory")
     return isinstance(error, MemoryError) or any(sign in str(error).lower() for sign in signs)

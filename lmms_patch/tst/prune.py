@@ -223,6 +223,7 @@ class _Pruning:
         return self._checked(stopped or "the budget is used up")
 
     def _seeds(self, number: int) -> list[int]:
+        # far apart, so that prunings of two seeds have no fold seed in common
         start = 1000 * (self.settings.seed + 1) + number * self.settings.fold_seeds
         return list(range(start, start + self.settings.fold_seeds))
 
@@ -426,6 +427,7 @@ def load_state(path: Path, print_: str) -> list[Round]:
         PruneError: the file belongs to other items or settings, or cannot be read.
     """
     rounds = saved.rounds if (saved := load(path, History, print_, "other docs or settings")) else []
+    # a round that removed nothing is made again, since the file does not say why it stopped
     return rounds if not rounds or rounds[-1].removed else rounds[:-1]
 
 

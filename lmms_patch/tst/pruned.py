@@ -120,5 +120,6 @@ def _text(path: Path, lines: Sequence[str]) -> None:
 
 def _csv(path: Path, rows: Sequence[Sequence[Any]]) -> None:
     out = io.StringIO()
+    # by default the module ends lines as Windows does, on every system
     csv.writer(out, lineterminator="\n").writerows(rows)
     _text(path, out.getvalue().splitlines())

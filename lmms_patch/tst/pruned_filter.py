@@ -71,6 +71,7 @@ def _hashes(rows: Any) -> list[str]:
     for row in _rows(rows, names):
         digest = hashlib.sha256(canonical(row).encode("ascii")).hexdigest()[:DIGITS]
         seen[digest] = seen.get(digest, 0) + 1
+        # equal docs are told apart by how many came before
         out.append(digest if seen[digest] == 1 else f"{digest}#{seen[digest]}")
     return out
 
@@ -130,6 +131,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
+        # tables write a missing value as nan, which is no JSON
         return None if math.isnan(value) else value
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
@@ -137,7 +139,8 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, (date, datetime, time, timedelta, Decimal)):
         return str(value)
-    if hasattr(value, "tolist"):  # NumPy
+    # NumPy
+    if hasattr(value, "tolist"):
         return _plain(value.tolist())
     raise KeysError(f"a doc holds a {type(value).__name__}, of which no id can be made; name a field with 'key'")
 
@@ -166,9 +169,11 @@ def is_media_feature(feature: Any) -> bool:
         return any(map(is_media_feature, feature.values()))
     if isinstance(feature, (list, tuple)):
         return any(map(is_media_feature, feature))
-    if hasattr(feature, "decode"):  # Image, Audio, Video, Pdf ...
+    # features of images, audio, video and documents
+    if hasattr(feature, "decode"):
         return True
-    inner = getattr(feature, "feature", None)  # List, LargeList, Sequence
+    # features of lists
+    inner = getattr(feature, "feature", None)
     return is_media_feature(inner) if inner is not None else "binary" in str(getattr(feature, "dtype", ""))
 
 
@@ -194,6 +199,7 @@ def _rows(rows: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     if not hasattr(rows, "select_columns"):
         yield from ({name: row[name] for name in names if name in row} for row in rows)
         return
+    # without a format such as "torch", which would give values of other types
     for batch in rows.select_columns(list(names)).with_format(None).iter(1000):
         for values in zip(*batch.values()):  # noqa: B905 - columns of one batch are as long as each other
             yield dict(zip(batch, values))  # noqa: B905
@@ -286,6 +292,7 @@ def _kept(about: Mapping[str, Any]) -> list[str]:
     path = os.path.join(FOLDER, KEPT)
     try:
         with open(path, encoding="utf-8") as file:
+            # not splitlines(): an id may hold a line separator of Unicode
             kept = [line for line in file.read().split("\n") if line]
     except (OSError, ValueError) as error:
         raise PrunedTaskError(f"{path} cannot be read ({error}); take the whole folder from where it came") from None

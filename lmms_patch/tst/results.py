@@ -62,6 +62,7 @@ def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: See
     at_least = 0
     for start in range(0, flips, step):
         signs = stream.integers(0, 2, (min(step, flips - start), len(totals)), dtype=np.int8) * 2 - 1
+        # the same sum in another order may differ by float error
         at_least += int((signs @ totals >= observed - 1e-12).sum())
     return (1 + at_least) / (1 + flips)
 

@@ -86,12 +86,14 @@ class Rewards:
     def vector(self, place: int, answers: tuple[str, ...]) -> Array:
         """Return the shared scores of several answers on the item at a place, shape (answers,)."""
         kind = self._kind(place)
+        # by identity: to hash hundreds of texts for every doc would be slow
         key = *kind, id(answers)
         kept = self._vectors.get(key)
         # ``id`` may be reused after a tuple is gone, so the kept tuple itself is compared.
         if kept is None or kept[0] is not answers:
             known = self._known[kind]
             kept = self._vectors[key] = answers, np.array([self._scored(known, place, answer) for answer in answers])
+            # open answers have a vector for each doc and fold, which would fill the memory
             if len(self._vectors) > 200_000:
                 self._vectors.clear()
         return kept[1]
@@ -150,6 +152,7 @@ def rewards_nearness(rewards: AnswerScores, places: Sequence[int]) -> bool:
     golds = {as_number(rewards.items[place].golds[0]) or 0.0: place for place in places}
     some = sorted(golds)[:: -(-len(golds) // _PROBES) or 1]
     for gold in some:
+        # golds may lie far apart, so numbers 1 % and 1 above are tried, too
         others = [rewards.items[golds[value]].golds[0] for value in some] + [f"{gold * 1.01:.6g}", f"{gold + 1:.6g}"]
         if any(rewards.of(golds[gold], text) > 0 for text in others if as_number(text) != gold):
             return True

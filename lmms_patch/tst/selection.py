@@ -120,6 +120,7 @@ class Selector:
         for item in items:
             self.sizes[item.category] += 1
         self.floors = {
+            # rounded up, since at least so many stay
             name: (math.ceil(settings.floor * size) if settings.floor < 1 else int(settings.floor))
             for name, size in self.sizes.items()
         }
@@ -228,9 +229,9 @@ class Selector:
         return highest if self.settings.strategy == "top" else self._balanced(highest)
 
     def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """Order places by the gold most frequent among the remaining items of its category, highest scores first.
+        """Order places so that an item goes each time whose gold is the most frequent among what is left of its category.
 
-        Its highest score first.
+        Of the items with that gold the one with the highest score goes first.
         """
         waiting: dict[int, list[int]] = defaultdict(list)
         # Lists end with the highest score, since ``pop`` takes from the end.
@@ -242,6 +243,7 @@ class Selector:
             places = waiting[gold]
             return -len(places) / self.sizes[self.items[places[-1]].category], rank[places[-1]], gold
 
+        # a heap, since only the gold whose item went has another rank afterwards
         heap = list(map(turn, waiting))
         heapq.heapify(heap)
         out = []

@@ -97,7 +97,8 @@ def _permute(
         kinds = tuple(map(kind, unit))
         pools[kinds[:1] if len(set(kinds)) == 1 and _have_one_gold(items, unit) else kinds].append(unit)
     for kinds in [kinds for kinds, pool in pools.items() if len(kinds) > len(pool) == 1]:
-        for i in pools.pop(kinds)[0]:  # no other copies are like these
+        # no other copies are like these, so each of them changes golds by itself
+        for i in pools.pop(kinds)[0]:
             pools[kind(i),].append([i])
     for kinds, pool in pools.items():
         by_text = _share_texts([items[i] for unit in pool for i in unit])

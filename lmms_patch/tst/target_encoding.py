@@ -77,6 +77,7 @@ def _others(family: Family, inner: Places) -> Callable[[Array], Array]:
     """Return a function for summing weights by key over the rows visible to each entry: shape (E,) -> shape (E,)."""
     seen = inner[family.row] >= 0
     kinds, code = family.coded
+    # rows outside the training folds, -1, get any cell: they are never summed
     cell = code * INNER_FOLDS + np.maximum(inner[family.row], 0)
 
     def others(weights: Array) -> Array:
@@ -168,6 +169,7 @@ def moments(family: Family, target: Array, inner: Places) -> dict[str, Array]:
     keys = np.maximum(np.bincount(family.row, minlength=rows), 1)
     mean = sums.total / (sums.n + PRIOR)
     known = np.maximum(sums.n, 1)
+    # float error may make a difference of squares negative
     variance = np.maximum(0, sums.squares / known - (sums.total / known) ** 2)
     # The spread is shrunk towards 1, the SD of standardised golds.
     spread = np.sqrt((variance * sums.n + PRIOR) / (sums.n + PRIOR))

@@ -39,6 +39,7 @@ def words(text: str) -> list[str]:
 
 def hash_of(text: str) -> int:
     """Return a 64-bit hash of a text, the same in every process."""
+    # half a character (a lone surrogate) has no bytes in UTF-8
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
 
 
@@ -47,6 +48,7 @@ def mix(*parts: Hashes | Places | int) -> Hashes:
 
     Overflow wraps silently.
     """
+    # digits of pi: any number but 0 would do
     out: Hashes = np.asarray(0x243F6A8885A308D3, np.uint64)
     with np.errstate(over="ignore"):
         for part in parts:
@@ -151,6 +153,7 @@ def _slots(texts: Texts, filling: NDArray[np.bool_]) -> Slots:
     within = np.arange(len(filling)) - (start[run] if len(start) else 0)
     spelled = mix(texts.hashes[texts.words], within.astype(np.uint64))
     value = np.zeros(len(start), np.uint64)
+    # hashes wrap around on purpose
     with np.errstate(over="ignore"):
         np.add.at(value, run[filling], spelled[filling])
     owner = texts.owner[start]

@@ -70,6 +70,7 @@ class TextSpace:
         shown, times = shown[order], times[order]
         if len(shown) <= COMPONENTS:
             return np.empty((0, len(self.place)), np.float32)
+        # rows are repeated in memory: a question that thousands share need not be there thousands of times
         weights = TfidfTransformer(sublinear_tf=True).fit(self._counts[np.repeat(shown, np.minimum(times, 20))])
         known = weights.transform(self._counts[shown])
         _, _, axes = randomized_svd(known, COMPONENTS, n_iter=2, random_state=seed)
@@ -85,6 +86,7 @@ def _counted(texts: tuple[str, ...]) -> Any:
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import HashingVectorizer
 
+    # without signs, which would cancel counts of n-grams that share a place: TF-IDF takes their logarithm
     settings: dict[str, Any] = {"norm": None, "alternate_sign": False, "lowercase": True, "dtype": np.float32}
     by_word = HashingVectorizer(n_features=_WORDS, ngram_range=(1, 2), token_pattern=r"(?u)\w+", **settings)
     by_character = HashingVectorizer(n_features=_CHARACTERS, analyzer="char_wb", ngram_range=(3, 4), **settings)

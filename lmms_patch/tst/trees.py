@@ -119,12 +119,14 @@ class Right:
 def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float]) -> Array:
     """Return the logarithmic pool of two members within each item (Genest and Zidek 1986), with the trees' sum kept."""
     starts, item = items_of(owner)
+    # a probability of 0 would rule an option out whatever the other member says
     logs = pool[0] * np.log(np.maximum(trees, 1e-9)) + pool[1] * np.log(np.maximum(linear, 1e-9))
     return np.asarray(shares(logs, owner) * np.add.reduceat(trees, starts)[item])
 
 
 def _shared(probability: Array, owner: Places, whole: bool) -> Array:
     """Divide the probabilities of an item's rows by their sum: always, or only for sums above 1."""
+    # an item whose rows are all 0 has no sum to divide by
     probability = np.maximum(probability, 1e-9) if whole else probability
     starts, item = items_of(owner)
     total = np.add.reduceat(probability, starts)
@@ -157,6 +159,7 @@ def fit_right(features: Features, target: Array, owner: Places, settings: ModelS
     judged = features.inner[rows] == _JUDGED
     if share is None or judged.all() or not judged.any():
         return Right(model, share, (1.0, 0.0), importance)
+    # to weigh the two members, half of the trees are enough
     half, _ = _fitted(
         features, target, rows[~judged], dataclasses.replace(settings, trees=max(1, settings.size // 2)), seed
     )
@@ -181,6 +184,7 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
     starts, _ = items_of(owner)
     likely = np.array(
         [
+            # not the log of 0: one item would then rule a pool out
             np.add.reduceat(np.log(np.maximum(_pooled(trees, linear, owner, pool), 1e-6)) * target, starts)
             for pool in _POOLS
         ]
@@ -190,6 +194,7 @@ def _best_pool(trees: Array, linear: Array, owner: Places, target: Array) -> tup
     # Paired by item: the standard error of the difference of likelihoods, not of each.
     error = np.sqrt(((less - less.mean(axis=1, keepdims=True)) ** 2).sum(axis=1))
     far = [abs(np.arctan2(beside, own) - np.arctan(_USUAL)) for own, beside in _POOLS]
+    # rounded, so that float error decides no tie
     return min((round(far[i], 9), -sums[i], pool) for i, pool in enumerate(_POOLS) if less[i].sum() <= error[i])[2]
 
 
@@ -300,6 +305,7 @@ def _kernel_weights(own: Array, value: Places, count: int) -> Density:
     centre = np.bincount(place, own, bins) / np.maximum(np.bincount(place, minlength=bins), 1)
 
     def of(values: NDArray[np.float32]) -> Array:
+        # a little of every gold, or an item far from all predictions would have none
         return np.asarray((np.exp(-(((values[:, :1].astype(float) - centre[None]) / _WIDTH) ** 2) / 2) + 1e-3) @ held)
 
     return Density(of, np.ones(1))

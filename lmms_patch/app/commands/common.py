@@ -60,6 +60,7 @@ def say(text: str) -> None:
         return
     from rich.console import Console
 
+    # the text is laid out already, and rich must not break its lines again
     Console(soft_wrap=True).print(coloured(shown))
 
 
@@ -164,9 +165,11 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
             now = time.monotonic()
             if what != said[0]:
                 begun = now
+            # the left side is read before the right side assigns
             if said != (said := (what, 10 * done // max(of, 1), int(now - begun) // 60)):
                 left = (
                     f", about {(now - begun) * (of - done) / done / 60:.0f} min left"
+                    # too little is done in the first minute to tell the rest from
                     if done and now > begun + 60
                     else ""
                 )

@@ -39,6 +39,7 @@ def command(
 ) -> None:
     """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, profiles of benchmarks, JSON schemas."""
     if output is None:
+        # not by ``say``: the text often goes into a file, and must stay as it is
         print(listing() if name is None else schemas() if name == SCHEMAS else api.config(name), end="")
     elif name is None:
         raise OptionError(

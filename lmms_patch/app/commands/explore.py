@@ -50,6 +50,7 @@ def command(
 
     if len(runs) > 2:
         raise OptionError(f"explore shows one run, or two side by side, not {len(runs)}")
+    # a page that is written opens from disk, and needs no server
     if export is None:
         require("explore")
     explorer = open_runs(runs)

@@ -143,7 +143,8 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
     """
     from lmms_patch.gate import outputs
 
-    if sys.stdout is None:  # closed before we started
+    # stdout was closed before we started
+    if sys.stdout is None:
         return
     encoding = sys.stdout.encoding or "utf-8"
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -152,6 +153,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
         lines = [outputs.headline(judgement), f"{judgement.counts}; the job summary has them all"]
     elif not judgement.error:
         lines = [outputs.text(judgement, every=every, width=width)]
+    # coloured last, since ``printed`` takes control characters away
     shown = [] if judgement.error else [_coloured(printed(line, encoding)) for line in lines]
     if told and (annotation := outputs.annotation(judgement, "the job summary" if summarised else "the log")):
         # A character that the encoding lacks must not end the gate.
@@ -162,6 +164,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
         sys.stdout.flush()
     except (OSError, ValueError):
         with contextlib.suppress(OSError, ValueError):
+            # Python flushes stdout once more at its end, and would fail there with a status of its own
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

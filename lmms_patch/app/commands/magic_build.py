@@ -13,7 +13,8 @@ from lmms_patch.app.options import BuildOptions, options_of
 if TYPE_CHECKING:
     from lmms_patch.magic.build.builder import Built
 
-_NAMED = 3  # dropped questions that are named for each reason
+# dropped questions that are named for each reason
+_NAMED = 3
 
 
 @examples(

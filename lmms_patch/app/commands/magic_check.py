@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from lmms_patch.magic.rows import Fault
 
 CLEAN, FAULTY = 0, 1
-_SHOWN = 20  # warnings of one kind; a file without adversarial boxes has one on every line
+# warnings of one kind; a file without adversarial boxes has one on every line
+_SHOWN = 20
 
 
 @examples(

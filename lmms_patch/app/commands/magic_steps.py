@@ -12,7 +12,8 @@ from lmms_patch.app.commands.common import Quiet, counting, examples, say
 if TYPE_CHECKING:
     from lmms_patch.app.api_magic import Steps
 
-_NAMED = 5  # reasons that are named
+# reasons that are named
+_NAMED = 5
 
 
 @examples(

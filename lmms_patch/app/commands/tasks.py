@@ -162,8 +162,10 @@ def _time(seconds: float) -> str:
     ('42 s', '2.5 min', '90 min', '110 h')
     """
     value, unit = (
+        # from 99.5 on, two digits would read "100 s", or "100 min" (5,970 s are 99.5 min)
         (seconds, "s") if seconds < 99.5 else (seconds / 60, "min") if seconds < 5970 else (seconds / 3600, "h")
     )
+    # from 9.95 on the first two digits leave none behind the point
     return f"{float(f'{value:.2g}'):,.{0 if value >= 9.95 else 1}f} {unit}"
 
 

@@ -128,6 +128,7 @@ def _calls(newest: Sequence[Result]) -> Iterator[Line]:
             f"{_names(earlier)}: {reading.kept(earlier[0].details)}",
             "nothing, if that process was yours",
         )
+    # lmms-eval takes -1 for all docs
     if part := [one for one in newest if one.run.about.get("limit") not in (None, -1)]:
         limit = str(part[0].fingerprint["limit"])
         yield Line(

@@ -29,6 +29,7 @@ PROBE = "mosaic_vlm"
 def package() -> Iterator[Line]:
     """Check for exactly a single installed copy of lmms-patch, imported from its installed place."""
     copies = {
+        # by its place: a folder that is searched twice has each package twice
         (str(one.locate_file("")), one.version): one
         for one in metadata.distributions()
         if _same(one.metadata["Name"], OURS)
@@ -123,8 +124,10 @@ def _unmet(name: str) -> Iterator[tuple[str, str]]:
         return
     for one in map(Requirement, required):
         if _same(one.name, HOST) or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
-            continue  # ``host`` has lmms-eval itself
+            # ``host`` looks at lmms-eval; what only extras need is not asked for
+            continue
         version = _version(one.name)
+        # a development version may serve as well as a release
         if not version or not one.specifier.contains(version, prereleases=True):
             yield f"{one.name}{one.specifier}", version
 
@@ -250,7 +253,8 @@ def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
         payload = one.load()
         if call and callable(payload):
             payload()
-    except Exception as error:  # a stranger's code
+    # a stranger's code may raise anything
+    except Exception as error:
         return brief(error)
     return ""
 

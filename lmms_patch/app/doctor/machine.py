@@ -60,6 +60,7 @@ def caches(env: Mapping[str, str]) -> Iterator[Line]:
 def _unwritable(path: Path) -> str:
     """Return the reason why a folder, or its nearest existing parent, cannot be written; "" where writable."""
     try:
+        # tried, since permissions do not tell of a full or read-only disk
         with tempfile.TemporaryFile(dir=_there(path)):
             return ""
     except OSError as error:
@@ -90,7 +91,8 @@ def disk(output: Path, env: Mapping[str, str]) -> Iterator[Line]:
     room = shutil.disk_usage(temporary).free
     try:
         wanted = cache.limit(env)
-    except PatchError:  # ``variables`` says so
+    # ``variables`` says so
+    except PatchError:
         wanted = cache.limit({})
     if room < wanted:
         said = f"clips may take {size(wanted)}, and {temporary} has {size(room)} free: runs on videos may fail"

@@ -353,6 +353,7 @@ def _read(text: Any) -> Any:
                 return loss, greedy
             case {"text": str(answer), "counts": None}:
                 return GenerationResult(answer, None)
+            # not ``isinstance``, to which true would be a number
             case {"text": str(answer), "counts": dict(counts)} if all(
                 count is None or type(count) is int for count in counts.values()
             ):

@@ -177,6 +177,7 @@ def _feed(digest: Any, value: Any) -> None:
     """Add a value to a digest, with its kind and length, so different values never read alike."""
     if isinstance(value, Mapping):
         digest.update(b"{%d" % len(value))
+        # keys of several types have no order among themselves
         for key in sorted(value, key=str):
             _feed(digest, str(key))
             _feed(digest, value[key])

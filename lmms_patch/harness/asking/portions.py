@@ -47,6 +47,7 @@ class Portions:
         >>> portions.size(1000), portions.size(190), portions.size(5)
         (128, 190, 5)
         """
+        # a batch that is not full takes about as long as a full one
         size = -(-self._next // self.batch) * self.batch
         return left if left < 1.5 * size else size
 
@@ -58,5 +59,6 @@ class Portions:
         >>> portions.size(10**6)
         120
         """
+        # a clock of coarse steps may tell no time at all
         wanted = size * SECONDS / max(seconds, 1e-6)
         self._next = int(max(self._least, min(wanted, GROWTH * size)))

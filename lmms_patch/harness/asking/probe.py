@@ -44,6 +44,7 @@ def differences(
     from lmms_eval.caching.response_cache import extract_gen_kwargs, is_deterministic
 
     known = [(request, _said(answer)) for request, answer in answered.values() if 0 < len(_said(answer)) <= SHORT]
+    # spread over all requests, since neighbours are views of the same few docs
     places = np.unique(np.linspace(0, len(known) - 1, min(count, len(known))).astype(int)) if known else ()
     odd = [0, 0, 0]
     example = ""

@@ -297,6 +297,7 @@ class Quick:
         }
         clusters = np.array([names[unit] for unit in units], np.intp)
         # a draw by the doc alone, so that every run and every rank draws the same
+        # and half a step up, so that no draw is 0
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
         scored = [session.references.marks(doc.doc_id) for doc in docs]
         # a gold that earns nothing shows nothing

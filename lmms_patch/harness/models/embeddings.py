@@ -134,6 +134,8 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     """
     from transformers import AutoModel, AutoTokenizer
 
+    # Padded on the right, since the pooling ``cls`` takes the first
+    # place of a text. Code of a model's own repository is not run.
     tokenizer: Any = AutoTokenizer.from_pretrained(asked.source, trust_remote_code=False, padding_side="right")
     # without a vocabulary, transformers makes a tokenizer of special tokens alone
     if len(tokenizer) <= len(tokenizer.all_special_ids):

@@ -72,6 +72,7 @@ class Digits:
     def __init__(self) -> None:
         with np.load(folder("tasks") / "mosaic_video" / "scans.npz") as stored:
             scans = [
+                # the scans have 16 levels of ink, and times 16 the darkest would wrap around to 0
                 Image.fromarray(scan * np.uint8(15)).resize((PRINTED, PRINTED), Image.Resampling.BICUBIC)
                 for scan in stored["images"]
             ]
@@ -125,6 +126,7 @@ def shapes(ink: Floats) -> list[tuple[Floats, float, float]]:
 
 def boxes(frame: Frame) -> dict[str, tuple[int, int, int, int]]:
     """Return left, top, right and bottom pixel of the red and of the blue box, if in the frame."""
+    # differences of bytes would wrap around below 0
     red, green, blue = np.moveaxis(frame, 2, 0).astype(np.int16)
     found = {}
     for colour, strength in (("red", red - np.maximum(green, blue)), ("blue", blue - np.maximum(red, green))):

@@ -66,6 +66,7 @@ def _hasten(encoder: Any, undo: list[Callable[[], Any]]) -> None:
 def _sample(config: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the patches and the grids of three images of noise: two sizes, the first and the last image the same."""
     size = config.in_channels * config.temporal_patch_size * config.patch_size**2
+    # seeded, so that a model is judged by the same noise each time
     first, second = torch.rand(12 * 12 + 4 * 6, size, generator=torch.Generator().manual_seed(0)).split(
         [12 * 12, 4 * 6]
     )
@@ -138,6 +139,7 @@ class Remembering:
         asked = []
         for patches, grid in zip(hidden_states.split(grid_thw.prod(-1).tolist()), grid_thw, strict=True):
             digest = (
+                # some systems refuse SHA-1 unless they are told that no security rests on it
                 sha1(patches.contiguous().view(torch.uint8).numpy(), usedforsecurity=False).digest()
                 + repr(grid.tolist()).encode()
             )

@@ -251,6 +251,7 @@ def _read_by(tree: ast.AST, folder: Path) -> list[Path]:
     names = sorted(
         text
         for text in texts
+        # longer texts are no names of files, and a path that leads out of the folder is not copied
         if 0 < len(text) < 200 and text.isprintable() and not os.path.isabs(text) and ".." not in text
     )
     folders = [folder, *(folder / name for name in names if name.strip("./") and (folder / name).is_dir())]

@@ -178,6 +178,7 @@ def check_name(manager: Any, name: str, folder: Path) -> None:
     row = manager.task_index.get(name)
     if (
         row is not None
+        # lmms-eval gives a tag, which has no file of its own, the path -1
         and Path(row["yaml_path"] if row["yaml_path"] != -1 else "").resolve().parent != folder.resolve()
     ):
         raise OptionError(

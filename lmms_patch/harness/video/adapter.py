@@ -61,4 +61,5 @@ def _is_count(value: object) -> TypeGuard[int]:
 
 
 def _is_rate(value: object) -> TypeGuard[float]:
+    # no clip has more frames a second; NaN and infinity are no rates either
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1000

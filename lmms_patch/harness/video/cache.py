@@ -83,6 +83,7 @@ class Cache:
         parent = Path(tempfile.gettempdir() if folder is None else folder)
         files.sweep(parent)
         self.folder = files.temporary(parent)
+        # the parent is shared by all users of the machine: nobody else may read or replace the clips
         self.folder.mkdir(mode=0o700)
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[Hashable, Hashable], tuple[Path, int]] = OrderedDict()
@@ -181,6 +182,7 @@ def _remove(folder: Path, process: int) -> None:
 
 # --- the cache of this process ---------------------------------------------------------------------
 
+# made for the first clip and not at import, since it makes a folder and most runs show no video
 _cache = functools.cache(Cache)
 _first = threading.Lock()
 """Held while the cache is asked for: of two that threads made at once, one would be thrown away with its files."""

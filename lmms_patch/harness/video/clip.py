@@ -52,6 +52,7 @@ class Sampling:
         if not self.reader:
             # 1e-6: a duration may fall short of a whole second by rounding
             return self.places(total, max(1, most if self.fps is None else min(most, int(duration * self.fps + 1e-6))))
+        # at a rate, ``qwen_vl_utils`` takes at least 4 frames
         most = most if self.fps is None else min(most, max(4, int(duration * self.fps)))
         # an even number; a single frame where there is no second
         return self.places(total, most // 2 * 2 or most)
@@ -70,6 +71,7 @@ class Sampling:
         return np.asarray(torch.linspace(0, total - 1, count).round().long().numpy(), int)
 
 
+# compared by identity: == of two arrays gives an array
 @dataclass(frozen=True, eq=False)
 class Clip:
     """Frames of a video in the order in which they are shown.

@@ -124,6 +124,7 @@ def _picture(container: InputContainer) -> VideoStream:
     """
     for stream in container.streams.video:
         if not stream.disposition & stream.disposition.attached_pic:
+            # threads for frames, too: by default PyAV uses them for parts of a frame alone
             stream.thread_type = "AUTO"
             return stream
     raise ValueError("it holds no video")
@@ -139,6 +140,7 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
     with opened(source) as container:
         stream = _picture(container)
         packets = _packets(container, stream)
+        # some streams tell no rate; FFmpeg then takes 25, too
         rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
         base = stream.time_base or 1 / rate
         track = container.streams.audio[0].codec_context if container.streams.audio else None
@@ -245,6 +247,7 @@ def _by_seeking(source: str | bytes, packets: _Packets, wanted: Sequence[int]) -
     for number in wanted:
         groups.setdefault(_key_before(packets.keys, pts, in_order[number]), []).append(number)
     cost = sum(max(in_order[number] for number in numbers) - key + 1 for key, numbers in groups.items())
+    # where half of the video must be decoded anyway, a single pass in order is as quick
     if 2 * cost > len(pts):
         return None
     ticks = [pts[position] for position in in_order]

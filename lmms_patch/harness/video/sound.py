@@ -48,6 +48,7 @@ class Sound:
         self._source, self._start = source, start
         self.rate, self.layout = rate, "mono" if channels == 1 else "stereo"
         self._lock = threading.Lock()
+        # a cache for each track: one on the method itself would keep the bytes of every video in memory
         self._block = functools.lru_cache(2)(self._decode)
 
     def between(self, begin: float, end: float) -> Iterator[Samples]:

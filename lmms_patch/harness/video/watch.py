@@ -354,6 +354,7 @@ def _watch_decord(reader: Any) -> Callable[[], None]:
         def take(self: Any, which: Any) -> Any:
             found = originals[name](self, which)
             with contextlib.suppress(Exception):
+                # what cannot be noted must not fail the reading
                 numbers = range(len(self))[which] if isinstance(which, slice) else np.asarray(which).reshape(-1)
                 # negative numbers count from the video's end
                 self._watched_frames |= {int(one) % len(self) for one in numbers}

@@ -39,6 +39,7 @@ def check(source: str | bytes) -> None:
             # a stream writes no size
             end = length if size in (0, 0xFFFFFFFF) else 8 + size
         elif head.startswith(b"GIF8"):
+            # zeros may stand behind the mark of the end
             file.seek(max(0, length - 64))
             end = length if file.read().rstrip(b"\0").endswith(b";") else length + 1
         elif head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"):

@@ -376,6 +376,7 @@ def _images_of(data: str | Path | None) -> tuple[frozenset[str], int]:
 def _is_copy(target: Path, file: Path) -> bool:
     """Return whether the folder holds an image as an exact copy of the input."""
     try:
+        # by content, since a copy has another time than its original
         return filecmp.cmp(file, target, shallow=False) and not _is_old_link(target, file)
     except OSError:
         return False
@@ -397,6 +398,7 @@ def _clear(
     """Remove images, previews and contact sheet of an earlier run, unless made by this run."""
     placed = {file.name for file in inputs.images.values()} | {Path(one.item.image).name for one in finished.values()}
     clear(out / "images", placed, {Path(item.image).name for item in items}, images)
+    # no name can be made from half a character
     every = {preview_of(qid) for qid in inputs.questions if is_writable(qid)} | {preview_of(qid) for qid in finished}
     clear(out / PREVIEWS, every, {preview_of(item.id) for item in items} if settings.previews else (), images)
     if not settings.contact:
@@ -411,6 +413,7 @@ def _place(file: Path, target: Path, placing: str) -> None:
     with files.replacing(target) as part:
         if placing == "link":
             try:
+                # resolved, since some systems would link to a link itself
                 os.link(file.resolve(), part)
             except OSError as error:
                 raise BuildError(
@@ -421,6 +424,7 @@ def _place(file: Path, target: Path, placing: str) -> None:
 
 
 def _digest(text: str | bytes) -> str:
+    # the id of a question may hold half a character: such questions are dropped only later
     return hashlib.sha256(text.encode(errors="surrogatepass") if isinstance(text, str) else text).hexdigest()
 
 

@@ -35,7 +35,8 @@ from lmms_patch.magic.sources import below
 
 MAPS = (0, 1, 2)
 """Numbers t of a question's saliency maps ``<qid>_<t>.png`` (Algorithm 1)."""
-_NAMED = 20  # the most objects that the reason of a drop names
+# the most objects that the reason of a drop names
+_NAMED = 20
 
 
 class ChooseSettings(Protocol):

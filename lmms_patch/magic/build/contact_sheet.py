@@ -23,7 +23,8 @@ _GREEN, _ORANGE, _INK, _GREY, _PAPER = (0, 110, 40), (170, 80, 0), (20, 20, 20),
 _MARGIN = 14
 _LINE = 20
 _POINTS = 15
-_NAME = 160  # the most bytes of a file's name; file systems allow 255
+# the most bytes of a file's name; file systems allow 255
+_NAME = 160
 CONTACT, PREVIEWS = "contact.png", "previews"
 
 
@@ -122,6 +123,7 @@ def preview_of(name: str) -> str:
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
     if plain == name and name.strip(".") and len(name.encode()) <= _NAME:
         return f"{name}.png"
+    # the cut may fall within a character, whose rest is left out
     start = plain.strip(".").encode()[: _NAME // 2].decode(errors="ignore")
     return f"{start}-{hashlib.sha256(name.encode()).hexdigest()[:8]}.png"
 
@@ -147,6 +149,7 @@ def _small(image: Image.Image, boxes: Sequence[Box], width: int) -> tuple[Image.
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     rects = []
     for box in boxes:
+        # at least a pixel, inside the thumbnail: rounding could make a thin box empty, which cannot be drawn
         left, top = min(round(box.left * scale), size[0] - 1), min(round(box.top * scale), size[1] - 1)
         right, bottom = (
             min(max(left + 1, round(box.right * scale)), size[0]),
@@ -198,6 +201,7 @@ def _wrapped(text: str, width: int, most: int) -> list[str]:
         if (words and len(lines) == most - 1) or font.getlength(line) > width:
             line += "..."
             while font.getlength(line) > width and len(line) > 4:
+                # the three dots and the letter before them
                 line = line[:-4] + "..."
         lines.append(line)
     return lines or [""]

@@ -22,10 +22,12 @@ from lmms_patch.magic.draw import clip
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.rows import is_id, is_writable, noting_repeats
 
-_LARGEST = 1e9  # the most pixels of a side or a coordinate
+# the most pixels of a side or a coordinate
+_LARGEST = 1e9
 MOST_OBJECTS = 1_000
 """The most objects of a scene: each is compared with each other."""
-_SHAPE = 0.01  # the most by which the aspect ratios of a scene and its image may differ (relative)
+# the most by which the aspect ratios of a scene and its image may differ (relative)
+_SHAPE = 0.01
 
 
 class BuildError(PatchError):
@@ -92,6 +94,7 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
     """
     twice: list[str] = []
     try:
+        # editors on Windows begin a file with a byte-order mark
         data = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=noting_repeats(twice))
     except json.JSONDecodeError as error:
         raise BuildError(
@@ -114,7 +117,7 @@ def load_json(path: str | Path, what: str) -> dict[str, Any]:
 def object_ids(annotations: Any) -> tuple[str, ...]:
     """Return the object ids named in a question's annotations, sorted, without repeats.
 
-    None for annotations of unknown form.
+    Empty for annotations of unknown form.
 
     >>> object_ids({"question": {"2": "12", "4:6": "7"}, "answer": {}, "fullAnswer": {"1": "12,13"}})
     ('12', '13', '7')
@@ -137,6 +140,7 @@ def _ids(value: Any) -> Iterator[str]:
 def image_id(data: Any) -> str | None:
     """Return the id of a question's image; None for a missing id, or an id unfit for a file name."""
     value = data.get("imageId") if isinstance(data, Mapping) else None
+    # some files have numbers for ids
     name = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
     return (
         name
@@ -230,6 +234,7 @@ def scene(data: Any, size: tuple[int, int]) -> Scene:
 def _extent(one: Any) -> tuple[float, float, float, float] | None:
     """Return left, top, width and height of an object; None where they are missing or invalid."""
     numbers = [one.get(name) for name in ("x", "y", "w", "h")] if isinstance(one, Mapping) else []
+    # NaN and infinity, which Python reads in JSON, are not below the limit either
     good = [float(n) for n in numbers if isinstance(n, (int, float)) and not isinstance(n, bool) and abs(n) < _LARGEST]
     return (good[0], good[1], good[2], good[3]) if len(good) == 4 and good[2] > 0 and good[3] > 0 else None
 
@@ -253,6 +258,7 @@ def _scale(data: Mapping[str, Any], size: tuple[int, int]) -> tuple[float, float
     ):
         raise DropError("scene damaged", f"width {wide!r:.20} and height {high!r:.20} are no size")
     scale = (size[0] / wide, size[1] / high)
+    # of a small image one rounded pixel changes the shape by more, so sides may also differ by a pixel
     if abs(scale[0] / scale[1] - 1) > _SHAPE and (
         abs(scale[0] * high - size[1]) > 1.5 and abs(scale[1] * wide - size[0]) > 1.5
     ):

@@ -67,6 +67,7 @@ def resume(out: Path, print_: str) -> dict[str, Done]:
         lines = journal.read_bytes().splitlines(keepends=True) if journal.is_file() else []
         # A killed run may have cut the last line.
         whole = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        # without an item behind its head a journal holds nothing to lose, so it may be of any build
         if len(whole) > 1:
             _require_same(whole[0], print_, journal)
         since = [one for one in whole[1:] if _is_whole(one["row"], one["notes"])]
@@ -163,6 +164,7 @@ def _require_unchanged(rows: list[Any], noted: Mapping[str, Any], since: list[An
     """
     newer = {one["row"]["id"]: one["row"] for one in since}
     changed = [row["id"] for row in rows if not _is_whole(row, noted.get(row["id"])) and newer.get(row["id"]) != row]
+    # a stopped build may have written fewer items than the older build.json names
     if not stopped:
         changed += sorted(set(noted) - {row["id"] for row in rows})
     if changed:

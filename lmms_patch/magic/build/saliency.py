@@ -125,6 +125,8 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
     """
     with open_image(Path(path)) as opened:
         deep = opened.mode in ("I", "F") or opened.mode.startswith("I;16")
+        # Pillow would cut deep maps at 255 in making them grey.
+        # It resizes floats of 32 bits, and no wider ones.
         grey = Image.fromarray(np.asarray(opened if deep else opened.convert("L")).astype(np.float32))
     top = 65535.0 if deep else 255.0
     values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
@@ -195,10 +197,7 @@ def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float,
 
 
 def merge(objects: Sequence[Rect], spots: Sequence[Rect], threshold: float) -> list[int]:
-    """Return the places of hotspots with an IoU below ``threshold`` to every object.
-
-    Places, ascending.
-    """
+    """Return the places, ascending, of the hotspots with an IoU below ``threshold`` to every object."""
     return [at for at, spot in enumerate(spots) if all(iou(spot, one) < threshold for one in objects)]
 
 
@@ -214,6 +213,7 @@ def right_size(rect: Rect, size: tuple[int, int], settings: RegionSettings) -> b
 
 def _limits(size: tuple[int, int], settings: RegionSettings) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return the shortest and longest sides (width, height) of an adversarial box."""
+    # less a trace: a product such as 0.07 * 100 comes out above 7, and would ask for an eighth pixel
     low = tuple(max(settings.min_pixels, math.ceil(settings.min_size * side - 1e-9)) for side in size)
     high = tuple(math.floor(settings.max_size * side + 1e-9) for side in size)
     return (low[0], low[1]), (high[0], high[1])
@@ -240,6 +240,7 @@ def candidates(
 def sample(rects: Sequence[Rect], quota: int, random: int | np.random.Generator) -> list[int]:
     """Draw up to ``quota`` of the boxes without replacement, each equally likely; return places in the order drawn."""
     stream = np.random.default_rng(random)
+    # the start of one shuffle: a larger quota draws the same boxes first
     return [int(at) for at in stream.permutation(len(rects))[:quota]]
 
 
@@ -293,6 +294,7 @@ def _sums(taken: Iterable[Rect], size: tuple[int, int]) -> Any:
     for rect in taken:
         left, top, right, bottom = clip(rect, size)
         if left < right and top < bottom:
+            # set, not added: a pixel of two boxes is taken once
             held[top + 1 : bottom + 1, left + 1 : right + 1] = 1
     return held.cumsum(axis=0).cumsum(axis=1)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from lmms_patch.magic.score.lexer import CIRCLED, LEFT, NOUN
 from lmms_patch.magic.score.vocabulary import LETTER, pattern, pieces, words
 
+# characters: no heading is longer, and patterns would be slow on a longer text
 _NEAR = 100
 _ONE, _IGNORED = "region", "ignored region"
 """What is written before an id, and before the id of a box that the container dismisses."""
@@ -172,6 +173,7 @@ def _named(match: re.Match[str]) -> str:
 
 def _cited(text: str) -> str:
     """Return the text with a region word before ids in brackets, where the text has several such ids."""
+    # a single number in brackets may be anything, and beside references it is a source
     several = len(set(re.findall(r"\[(\d{1,2})\]", text))) > 1 and not _REFERENCES.search(text)
     return _CITED.sub("area [", text) if several else text
 

@@ -25,6 +25,7 @@ def pattern(text: str) -> re.Pattern[str]:
 def _filled(*entries: str) -> str:
     """Return the pieces of some entries, with references to further entries (``{be}``) filled in."""
     text = pieces(*entries)
+    # until nothing changes, since what is filled in may refer to further entries
     while (filled := re.sub(r"\{([a-z_]+)\}", lambda match: pieces(match[1]), text)) != text:
         text = filled
     return text
@@ -189,8 +190,10 @@ def dismissed(text: str, groups: Sequence[Group]) -> list[bool]:
         (place, this, after, (text, this.end, after.start))
         for place, (this, after) in enumerate(itertools.pairwise(groups))
     ]
+    # from the end: what is said behind the last box of a list holds for each box before
     for place, _, after, between in reversed(pairs):
         if (
+            # words before a box (noted as a space) speak for no earlier box
             found[place + 1] > " "
             and not _STOP.search(found[place + 1])
             and _LISTED.fullmatch(*between)
@@ -246,6 +249,7 @@ def _ruled_out(text: str, groups: Sequence[Group], place: int) -> str:
             ):
                 return ""
             named = right.groupdict("")
+            # "the lamp is irrelevant" speaks of this box only where a lamp was named with the box
             if not named or not (
                 _OWN.match(between, right.end())
                 or _NOT_AT_ALL.search(between[: right.start("said")])

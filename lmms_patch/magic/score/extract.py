@@ -107,6 +107,7 @@ _FEW_WORDS = 6
 """A shorter step is the model's own: "R1 to R4" may be its answer."""
 _ADDED = 12
 """How many words of telling a repeated sentence may have before it."""
+# characters: no sentence of a prompt is as long, so a longer step need not be taken apart
 _LONG_STEP = 2000
 _TELLING = re.compile(
     r"an?|the|this|that|these|there|here|in|on|of|at|to|with|is|are|was|were|ha[sd]|have|which|they|it|we|i|you|see|shown|so|ok|okay|let|me|first|well|users?|"

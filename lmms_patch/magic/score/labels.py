@@ -31,7 +31,8 @@ FORMS = (".csv", ".jsonl")
 
 _RISKY = ("=", "+", "-", "@", "\t")
 """Beginnings that a spreadsheet would run: they are written behind a ``'``."""
-_SELECTORS = ("\ufe0e", "\ufe0f")  # whether a symbol is drawn as text or in colour; some programs drop them
+# whether a symbol is drawn as text or in colour; some programs drop them
+_SELECTORS = ("\ufe0e", "\ufe0f")
 
 
 class LabelError(PatchError):
@@ -159,9 +160,8 @@ def read_labels(paths: Sequence[str | Path]) -> Labels:
     unlabelled: Counter[str] = Counter()
     without: set[tuple[str, str, int]] = set()
     items: set[str] = set()
-    known: dict[
-        tuple[Any, ...], tuple[str, str]
-    ] = {}  # what must be the same wherever it is said -> (what is said, where)
+    # what must be the same wherever it is said -> (what is said, where)
+    known: dict[tuple[Any, ...], tuple[str, str]] = {}
     for path in map(Path, paths):
         faults: list[str] = []
         for number, content in _rows(path):
@@ -239,6 +239,7 @@ def _nothing(paths: Sequence[str], unlabelled: int) -> str:
 
 def _name(text: str) -> str:
     """Return a text of the file shortened for messages: a printable line of at most 80 characters."""
+    # cut first: a cell may hold megabytes
     text = printable(text[:81])
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -260,6 +261,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if path.suffix.lower() == ".csv":
         yield from _csv_rows(path, text)
         return
+    # not splitlines: JSON allows U+2028 and its like inside a text
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield number, _object(line, f"{path}, line {number}")
@@ -268,6 +270,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the lines of a CSV file; spreadsheets of some countries part cells by semicolons."""
     head = text.partition("\n")[0]
+    # strict: a quote that is never closed would otherwise take in the rest of the file
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count), strict=True)
     try:
         if missing := [key for key in KEYS if key not in (reader.fieldnames or ())]:
@@ -277,6 +280,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
             raise LabelError(f"{path}, line 1: several columns {twice[0]!r}; keep one")
         for row in reader:
             if any(_text(value) for value in row.values()):
+                # the reader keeps cells beyond the header under None
                 yield reader.line_num, {key: _unguarded(value) for key, value in row.items() if isinstance(key, str)}
     except csv.Error as error:
         raise LabelError(f"{path}, line {reader.line_num}: not CSV: {error}") from None
@@ -310,6 +314,7 @@ def _letters(value: Any) -> str:
     >>> _letters("R\u2081: \u201cA  Dog\u201d, \u732b!")
     'r1adog\u732b'
     """
+    # twice, since folding the case may part what was composed before
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _text(value)).casefold())
     kept = "".join(c for c in folded if unicodedata.category(c)[0] in "LMN" and c not in _SELECTORS)
     return kept or "".join(folded.split())

@@ -38,16 +38,19 @@ _COUNTER = (
     r"[ ]?마리|[ ]?사람)"
 )
 """No number of a box stands before these counting words of Chinese, Japanese and Korean."""
+# R2-D2, R2 = 0.9 (a statistic), R1 = 10 kΩ (a resistor) and the R2 button (of a gamepad) are no boxes
 _NO_BOX = (
     r"(?!\.\d)(?!\^)(?![- ]D2)(?!-(?!R?\d)[A-Za-z]+\d)(?![ ]*[=≈~][ ]*\d*\.\d)(?![ ]*=[ ]*\d+[ ]?[kM]?(?:Ω|Ω|ohm))"
     r"(?![ ](?:scores?|coefficients?|statistics?|buttons?|triggers?|shoulder)\b)"
 )
+# names may be written without a space between them: R1R2R3
 _TIGHT = rf"\}}?[_#-]?\d{{1,3}}(?:{RIGHT}|(?=(?:(?-i:R)\d{{1,2}}){{1,9}}{RIGHT}))"
 _INSIDE = rf"(?<=(?-i:R))(?:(?:\.|_?\()\d{{1,2}}(?:(?<=\.\d)|(?<=\.\d\d)|\)){RIGHT}|[ ]?\([ ]?\d{{1,2}}[ ]?\){RIGHT}|[ ]\d{{1,2}}{RIGHT}"
 _INSIDE += rf"(?![ ]?[%°]|[ ]{UNIT}\b|[ ](?-i:[A-Z])\b))"
 _BEHIND = rf"(?<=\((?-i:R))(?<![A-Za-z0-9]\(R)\)\d{{1,2}}{RIGHT}(?![ ]?[%°]|[ ]{UNIT}\b)"
 _NAME = rf"(?:{LEFT}|(?<=R\d)|(?<=R\d\d))R(?:\}}?_?\{{\d{{1,3}}\}}|{_TIGHT}|{_INSIDE}|{_BEHIND}){_NO_BOX}"
 _NUMBER = rf"\d{{1,3}}{RIGHT}(?!\.\d)(?![ ]?[%°ΩΩ]|'{{2}})(?![ ]?[x×][ ]?\d)(?![ -]?{UNIT}\b){_COUNTER}|[{CIRCLED}]"
+# Chinese numerals begin many other words (一起, together), so what may follow one is listed
 _AFTER_HAN = r"(?=\s|[到至是中里裡内內有和与與或、,。;:的为為在显顯包也都则則]|$)"
 _SPELT = rf"{LEFT}{pieces('numbers')}{RIGHT}(?!-[a-z])|(?<=[框域盒])[一二三四五六七八九十]{_AFTER_HAN}"
 _IDS = r"\d{1,2}(?:[ ]*(?:[,;&-]|and|\.{2,3})[ ]*[#R]?\d{1,2})"
@@ -58,12 +61,14 @@ _N = rf"(?:\d{{1,2}}|[{HAN[1:]}])"
 
 def _ordinals(spelt: str, last: str, with_number: str) -> str:
     return (
+        # not behind a hyphen: "twenty-first" is not the first
         rf"(?<![-\d{LETTER}])(?:{pieces(spelt)}|{pieces(last)}|{pieces(with_number).replace('{n}', _N)})(?![{LETTER}])"
     )
 
 
 _KINDS = {
-    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])"  # R[1-3]
+    # several numbers behind one letter: R[1-3]
+    "L": rf"{LEFT}R_?[\[{{(](?={_IDS}{{1,20}}[ ]?[\]}})])"
     rf"|<(?:[a-z]{{1,20}}_)?(?:{_NOUNS}{_TAG}{{0,1}}[ ]*</)|{pieces('boxes', 'areas', 'frames')}{_TAG}{{0,20}}[ ]*</))",
     "R": _NAME,
     "N": _ordinals("nth", "last", "nth_of"),
@@ -84,6 +89,7 @@ _KINDS = {
     "h": rf"{words('the')}|\bl'",
     "u": rf"(?:I (?:have )?)?(?:chose|{pieces('relevant', 'used', 'ignored_kinds')})(?![{LETTER}])"
     r"|of interest\b",
+    # one tilde stands for "to", two strike a text out in Markdown
     ".": r"\.{2,3}|…|\\[lc]?dots[a-z]?|(?<!~)[~〜～](?!~)",
     "-": "[-—]",
     ",": "[,;、·]",

@@ -80,6 +80,7 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
         if filter_place is None or seen[record.id] == filter_place + 1:
             told = {name: sample.get(name) for name in ("target", "input", "resps", "filtered_resps", "doc_id")}
             yield Line(record, magic, **told)
+    # a task with several filters has as many lines of every doc
     often = min(seen.values(), default=0)
     if twice := [name for name, times in seen.items() if times != often]:
         raise RecordError(

@@ -121,6 +121,7 @@ def score_item(
             )
     chosen, needed = set(used), set(relevant)
     tp, fp, fn = len(chosen & needed), len(chosen - needed), len(needed - chosen)
+    # no box used where one was needed: 0 / 0 counts 0 (see above)
     precision = None if not chosen and not needed else tp / max(1, tp + fp)
     recall = tp / len(needed) if needed else None
     f1 = 2 * tp / (2 * tp + fp + fn) if needed else None
@@ -183,6 +184,7 @@ def magiscore(
     """
     if clusters is not None and len(clusters) != len(items):
         raise ValueError(f"{len(clusters)} clusters for {len(items)} items")
+    # without items the array would have no second axis
     rows = np.array([_row(item) for item in items], float).reshape(len(items), len(_COLUMNS))
     labels = cluster_numbers(clusters) if items else None
     estimates = {}

@@ -29,6 +29,7 @@ _REACH = 3
 """How many words a negation reaches."""
 _LONGEST = 20
 """How many characters of a word are compared with negations, which are all shorter."""
+# without the s these would be other words ("glasses" are not "glass"), or none
 _AS_THEY_ARE = re.compile(r"(?:sun|eye)?glasses|jeans|pants|shorts|scissors|gas|lens|christmas|always")
 _IRREGULAR = {
     "men": "man",
@@ -67,6 +68,7 @@ def normalise(text: str) -> str:
     '2 dogs'
     """
     plain = text.lower().translate(str.maketrans("’‘`“”–—‑", "'' \"\"   "))
+    # before the rule for "n't", which would make "wo not" and "ca not" of them
     plain = re.sub(r"\bcan't\b|\bcan not\b", "cannot", re.sub(r"\bwon't\b", "will not", plain))
     plain = re.sub(r"n't\b", " not", plain)
     words = re.findall(r"\d+(?:[.,:]\d+)*|[^\W\d_]+|\d", re.sub(r"'s\b|'", "", plain))
@@ -145,12 +147,14 @@ def _yes_no(answer: str) -> str:
 
 def _without_boxes(answer: str, gold: str) -> str:
     """Return the answer without names of boxes, unless the gold answer is a box."""
+    # how many boxes the item has is not known here, so any number may name one
     if groups(gold, 99):
         return answer
     out, done = [], 0
     for group in groups(answer, 99):
         if not _BOX.search(answer, group.start, group.end):
-            continue  # "label 3" and "#3" may be the answer itself
+            # "label 3" and "#3" may be the answer itself
+            continue
         out.append(answer[done : group.start])
         done = group.end
     return " ".join([*out, answer[done:]])
@@ -169,6 +173,7 @@ def _one(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     # Words in -ss, -us and -is are singular already.
+    # Most words of three letters that end in -s, such as has and yes, are no plurals.
     if _AS_THEY_ARE.fullmatch(word) or len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -183,6 +188,7 @@ def _table() -> dict[str, _Category]:
     )
     out = {}
     for name, entry in data.items():
+        # the table's words go through the steps of answers, or words such as "dark blue jeans" would not meet
         sets = tuple(frozenset(_singular(normalise(str(word))) for word in one) for one in entry["sets"])
         out[name] = _Category(bool(entry["exclusive"]), sets, frozenset().union(*sets))
     return out
@@ -199,6 +205,7 @@ def _names(gold: str, forms: frozenset[str]) -> re.Pattern[str]:
     """
     known = forms.union(*(category.members for category in _categories(gold)))
     numbers = [r"\d+"] if gold.isdigit() else []
+    # longest first, since the first alternative that fits is taken: "silver" would hide "silver colored"
     return re.compile(r"\b(?:" + "|".join([*map(re.escape, sorted(known, key=len, reverse=True)), *numbers]) + r")\b")
 
 

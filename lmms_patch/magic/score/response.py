@@ -29,6 +29,7 @@ _FOREIGN = pattern(
 _NO_COLON = pattern(
     r"(?m)^([ \t]*)(?:[*_]{2}((?:final )?answer)[*_]{2}[ \t]+(?=[^\s:：])|((?:final )?answer)[ \t]+[-–—][ \t]+)"
 )
+# adapters that keep special tokens give these, and what a model without a stop wrote behind them
 _END_TOKENS = pattern(r"(?s)(?<=\S)\s*(?:<\|(?:endoftext|im_end|eot_id|end|eom_id)\|>|</s>|<eos>|<end_of_turn>).*\Z")
 _LINE = pattern(
     r"(?m)(?:(?P<start>^[ \t>#*_-]{0,20}(?:\d{1,3}[.)][ ]?)?[*_]{0,4})|(?<=[\s(])[*_]{0,4})(?P<kind>(?:(?:the|my)[ ])?(?:(?:final|short|full)[ ])?)"
@@ -43,6 +44,7 @@ _SAID = pattern(
     r" (?:is|would be|should be|must be)(?: that)?)\s*(?:[:：]\s*)?"
     r"(?P<said>\S.*)$",
 )
+# a question may hold "the answer is" itself
 _QUOTED_QUESTION = pattern(r"(?<=to the question) [\"'“‘][^\"”’\n]{1,300}?[\"'”’](?= (?:is|would|must|should)\b)")
 _HEADING = pattern(r"(?m)^[ \t]{0,20}(?:#{1,6}[ \t]*)?[*_]{0,4}(?:the )?(?:final |short )?answer[*_]*[ \t]*$")
 _NO_STEP = pattern(r"[\s#*_]{0,20}(?:the )?(?:final |short )?answer(?:[*_]*\s*[:：])?[*_\s]*")
@@ -62,6 +64,7 @@ _LABEL_ONLY = pattern(
 _END = re.compile(r"(?:(?<![.!?…])[.!?…]+[\"'”’)\]*_`]*(?=\s|$)|[。！？]+)")
 _NEVER = re.compile(r"(?:e\.g|i\.e|cf|vs|approx|ca|fig|nos?|nr|mrs?|ms|dr|st|prof|resp|incl|eg|ie)\.")
 """An abbreviation that never ends a sentence."""
+# an abbreviation that ends a sentence where no small letter follows
 _PERHAPS = re.compile(r"(?:etc|[ap]\.m|u\.[sk]|[js]r|al|inc|co)\.")
 
 
@@ -124,8 +127,10 @@ def parse(response: str, question: str = "") -> Response:
                 return Response(sentences("\n".join([before, rest])), _bare(answer), True, marker)
     # Without a mark, one or two sentences after the thoughts are taken as the answer.
     if thought.strip() and said.strip():
+        # "3." alone is an answer, but no sentence
         after = sentences(said) or tuple(said.split())
         answer = _clean(" ".join(after))
+        # more sentences than two explain, and any of them might be the answer
         if 0 < len(after) <= 2 and re.search(r"\w", answer):
             return Response(sentences(thought), answer, True, "after thinking")
     steps = sentences(whole)
@@ -136,7 +141,9 @@ def parse(response: str, question: str = "") -> Response:
 
 def _plain(response: str) -> str:
     """Return the response with various models' marks for thoughts and answers unified, without end tokens."""
+    # Kimi-VL writes ◁think▷
     text = re.sub("◁(/?)think▷", r"<\1think>", _END_TOKENS.sub("", response))
+    # GLM-4.5V puts its answer in a box of tokens, LLaVA-CoT in <CONCLUSION>
     text = re.sub(r"<\|begin_of_box\|>|<conclusion>", "<answer>", text, flags=re.I)
     text = re.sub(r"<\|end_of_box\|>|</conclusion>", "</answer>", text, flags=re.I)
     text = _FOREIGN.sub(r"\1Answer", text)
@@ -209,6 +216,7 @@ def _blocks(text: str) -> list[str]:
 
 def _closes(lines: Sequence[str]) -> bool:
     """Return whether a block of lines ends with a mark after which no sentence continues."""
+    # the last lines alone, since this is asked at every line of a long block
     return re.search(r"[.!?:;]\W*$", " ".join(lines[-2:])[-20:]) is not None
 
 
@@ -308,6 +316,7 @@ def _on_a_line(text: str) -> _Found:
 
 
 def _boxed(text: str) -> _Found:
+    # the last, as of all marks
     start = text.rfind("\\boxed{")
     if start < 0:
         return None

@@ -179,6 +179,7 @@ def score(record: Record, metric: str) -> float | None:
 
 def clusters(records: Sequence[Record]) -> list[str]:
     """Return what each doc is resampled with: its image, or else its item."""
+    # marked, so that no item's id is the name of another's image
     return [f"group {record.group}" if record.group else f"item {record.item}" for record in records]
 
 
@@ -263,6 +264,7 @@ def by_type(
     """
     types = Counter(record.type for record in records)
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
+    # one type alone would repeat the numbers of the whole
     if len(wanted) < 2:
         return {}
     of_type = {name: [record for record in records if record.type == name] for name in wanted}

@@ -106,12 +106,14 @@ def continuation(response: str, prefix: Sequence[str]) -> str:
     >>> continuation("I see a cat. No, a dog.", ["It is a room.", "I see a cat."])
     'No, a dog.'
     """
+    # blanked out rather than removed, so that the places still hold in the response
     said = list(_WORD.finditer(_HEADING.sub(lambda match: " " * len(match[0]), response)))
     repeated = _repeated(
         [match[0].lower() for match in said], [[word.lower() for word in _WORD.findall(step)] for step in prefix]
     )
     if not repeated:
         return response
+    # the mark behind the last repeated word ends the repeated step
     return re.sub(r"^[^\w\s]*\s*", "", response[said[repeated - 1].end() :], count=1)
 
 
@@ -128,6 +130,7 @@ def _repeated(words: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
     for step in steps:
         starts.add(left)
         left -= len(step)
+    # a response may be long, but no more can be repeated than was given
     words = words[: len(given)]
     back, length = [0, 0], 0
     for word in words[1:]:
@@ -137,9 +140,11 @@ def _repeated(words: Sequence[str], steps: Sequence[Sequence[str]]) -> int:
         back.append(length)
     length = 0
     for word in given if words else ():
+        # once all words fit, none is left to compare with the next
         while length and (length == len(words) or words[length] != word):
             length = back[length]
         length += words[length] == word
+    # a shorter repeat counts where it begins with a step; a few words from the middle of one are chance
     while length and length not in starts:
         length = back[length]
     return length

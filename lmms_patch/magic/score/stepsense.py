@@ -234,6 +234,7 @@ def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None)
     return (
         None
         if clusters is None
+        # a tuple of one never equals a tuple of two: no item without a cluster falls into another's
         else cluster_numbers([(clusters[item],) if item in clusters else ("", item) for item in by_item])
     )
 
@@ -255,6 +256,7 @@ def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]
         if label.annotator in step:
             raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
         step[label.annotator] = label.correct
+    # sorted: the order of files and lines must not change what the bootstrap draws
     return {item: by_item[item] for item in sorted(by_item)}
 
 
@@ -270,11 +272,13 @@ def _table(steps: Mapping[int, Mapping[str, bool]], pair: tuple[str, str]) -> li
 def _agreement(pair: tuple[str, ...], tables: Sequence[Array], groups: Any, bounds: Mapping[str, Any]) -> Agreement:
     """Return the agreement from 2×2 tables, a table per pair, each of shape (items, 4)."""
     together = np.hstack(tables)
+    # an item without a step that both labelled says nothing of how far they agree
     used = together.any(axis=1)
     kept, labels = together[used], None if groups is None else np.asarray(groups)[used]
     # The extreme unseen item has all its steps in a single cell of the table.
     unseen = np.eye(together.shape[1]) * kept.sum() / max(1, len(kept))
     estimate = intervals.estimate(kept, kappa, labels, extremes=unseen, **bounds)
+    # the cells (0, 0) and (1, 1) of each pair's table
     alike = kept[:, [i for i in range(together.shape[1]) if i % 4 in (0, 3)]].sum(axis=1)
     agreed = intervals.ratio(alike, kept.sum(axis=1), labels, **bounds)
     return Agreement(pair, estimate, agreed, int(together.sum()))
@@ -295,6 +299,7 @@ def kappa(tables: Array) -> Array:
     """
     cells = np.asarray(tables, float).reshape(*np.shape(tables)[:-1], -1, 4)
     n = cells.sum(-1)
+    # a draw may hold no step of some pair, which then weighs nothing
     safe = np.where(n > 0, n, 1.0)
     first, second = (cells[..., 2] + cells[..., 3]) / safe, (cells[..., 1] + cells[..., 3]) / safe
     total = n.sum(-1)
@@ -302,4 +307,5 @@ def kappa(tables: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         observed = (cells[..., 0] + cells[..., 3]).sum(-1) / total
         expected = (n * (first * second + (1 - first) * (1 - second))).sum(-1) / total
+        # a sum that is 1 in truth may come out a trace below, and would divide by nearly 0
         return np.asarray(np.where(expected < 1 - 1e-12, (observed - expected) / (1 - expected), np.nan), float)

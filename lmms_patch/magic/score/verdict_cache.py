@@ -61,6 +61,7 @@ def key_of(asked: Mapping[str, Any]) -> str:
     Returns:
         64 hex digits.
     """
+    # ASCII, since half a character (a lone surrogate) in a response has no bytes in UTF-8
     return hashlib.sha256(json.dumps(dict(asked), sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
@@ -147,11 +148,15 @@ class VerdictCache:
             path = self._file()
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db, self._owner = (
+                # threads may share it, since all use is under the lock; no
+                # transaction stays open, so each verdict is kept at once
                 sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False),
                 os.getpid(),
             )
             # WAL lets several runs read while one writes.
             self._db.execute("PRAGMA journal_mode = WAL")
+            # in this mode a power cut may lose the last verdicts, but
+            # damages nothing, and no verdict waits for the disk
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.execute(_TABLE)
         return self._db
@@ -180,6 +185,7 @@ class VerdictCache:
             pass
         self._close()
         target = _free(path)
+        # SQLite would play the damaged file's write-ahead log into a new file of the same name
         for end in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
                 os.replace(f"{path}{end}", f"{target}{end}")

@@ -261,7 +261,8 @@ def _read_line(text: str, label: str, words: Mapping[str, bool], *forms: str) ->
     values = set()
     for _, colon, end in labelled:
         said = text[colon:end]
-        if not re.sub(_MARKS, "", said):  # the word is on the next line
+        # the word is on the next line
+        if not re.sub(_MARKS, "", said):
             following = _NEXT_LINE.match(text, end)
             said, end = (following[1], following.end()) if following else ("", end)
         word = _AROUND.sub("", said)
@@ -336,6 +337,7 @@ def _json(text: str) -> Any:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
+    # JSON's reader would keep the last of them and say nothing
     if len(out) < len(pairs):
         raise ValueError("a key is named twice")
     return out

@@ -20,6 +20,8 @@ def pieces(*entries: str, of: str = "") -> str:
     """Return the pieces of some entries in all languages, or in one, as alternatives, long ones first."""
     spoken = [LANGUAGES[of]] if of else LANGUAGES.values()
     found = {piece for language in spoken for entry in entries for piece in language.get(entry, ())}
+    # an alternative that fits is taken even where a longer one
+    # would fit too; and a set's order differs from run to run
     return f"(?:{'|'.join(sorted(found, key=lambda piece: (-len(piece), piece)))})"
 
 

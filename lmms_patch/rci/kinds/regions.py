@@ -111,6 +111,7 @@ def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float
     (0.3333333333333333, 0.6666666666666666, 1.0)
     """
     ranked = sorted(scores, reverse=not higher)
+    # exact, since binomials of many boxes differ by orders of magnitude
     return math.fsum(score * math.comb(j, k - 1) for j, score in enumerate(ranked)) / math.comb(len(ranked), k)
 
 

@@ -46,8 +46,10 @@ def fingerprint(
     parts = {
         "format": FORMAT,
         "settings": {key: value for key, value in settings.described().items() if key not in _ONLY_MACHINE},
+        # size and time in place of the content: to read gigabytes of weights takes minutes
         "model": [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in local],
         "dtype": dtype,
+        # of several golds the first alone is trained on
         "train": None if train is None else [[item.prompt, item.golds[:1], _asked(item)] for item in train],
         "test": [[item.prompt, _asked(item)] for item in test],
         "seed": seed,

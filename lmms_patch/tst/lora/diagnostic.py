@@ -188,6 +188,7 @@ def choice(answers: Sequence[str], logprobs: Sequence[float]) -> Prediction:
     Prediction(answer='A', answers=('A', 'B'), probabilities=array([0.5, 0.5]))
     """
     of = dict(zip(answers, logprobs, strict=True))
+    # less the highest, since exp() of long answers' sums would be 0 for all
     shares = np.exp(np.array(list(of.values())) - max(of.values()))
     probability = dict(zip(of, (shares / shares.sum()).tolist(), strict=True))
     # ``max`` keeps the first of equals, so ties do not depend on the run.

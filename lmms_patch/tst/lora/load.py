@@ -53,6 +53,7 @@ def device_of(settings: LoraSettings) -> torch.device:
 
 def dtype_of(settings: LoraSettings, device: torch.device) -> torch.dtype:
     """Return the chosen number format; ``auto`` means bfloat16 on GPUs with bfloat16 arithmetic, else float32."""
+    # older GPUs emulate bfloat16, which is slower than float32
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     name = settings.dtype if settings.dtype != "auto" else "bfloat16" if fast else "float32"
     return {"bfloat16": torch.bfloat16, "float32": torch.float32}[name]
@@ -83,6 +84,7 @@ def load_model(settings: LoraSettings, device: torch.device, dtype: torch.dtype,
     """
     from transformers import AutoModelForCausalLM, GenerationConfig
 
+    # no code from a model's repository is run
     how = {"revision": settings.revision, "trust_remote_code": False, "dtype": dtype, "device_map": {"": device}}
     with memory_errors("loading the model", "take a smaller model, or give dtype=bfloat16"), _named(settings).errors():
         net: Any = AutoModelForCausalLM.from_pretrained(_named(settings).source, **how)

@@ -29,7 +29,8 @@ from lmms_patch.tst.pretrained import memory_errors
 MASKED = -100
 """Label of tokens that are not trained on."""
 
-_CLIP = 1.0  # largest norm of the gradient
+# largest norm of the gradient
+_CLIP = 1.0
 
 
 class TrainingError(PatchError):
@@ -105,9 +106,11 @@ def answer_logprobs(model: Loaded, rows: Sequence[Row]) -> Tensor:
     positions = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
     given = {"position_ids": positions, "logits_to_keep": keep, "use_cache": False}
     with _autocast(model):
+        # some architectures do not take all of these
         out = model.net(**batch, **{key: value for key, value in given.items() if key in model.accepts})
     said = labels != MASKED
     logprobs: Tensor = (
+        # as float32, since bfloat16 has hardly three digits; and ``gather`` takes no MASKED for a place
         out.logits[:, -keep:-1].float().log_softmax(-1).gather(-1, labels.where(said, 0)[..., None])[..., 0]
     )
     return logprobs.where(said, 0).sum(-1)
@@ -223,6 +226,7 @@ def _training_mode(model: Loaded, settings: LoraSettings) -> Iterator[None]:
     wanted = settings.gradient_checkpointing
     checkpointing = model.device.type == "cuda" if wanted == "auto" else wanted
     if checkpointing:
+        # the reentrant form passes no gradient on where its inputs are frozen, as they are under an adapter
         model.net.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     model.net.train()
     try:
@@ -250,6 +254,7 @@ def _in_batches(
     Results in the order of the rows.
     """
     results: list[Any] = [None] * len(rows)
+    # longest first: where memory is too small, that shows at once
     order = sorted(range(len(rows)), key=lambda at: -len(rows[at]))
     lower = f"lower predict_batch (it is {settings.predict_batch}) or max_length ({settings.max_length})"
     with (

@@ -13,6 +13,7 @@ from typing import Any
 
 from lmms_patch.errors import OptionError
 
+# a word that no chat template has, to find what a template puts behind an answer
 _MARK = "lmmspatchanswer"
 
 
@@ -50,7 +51,9 @@ class Encoder:
         self.tokenizer = tokenizer
         self._max_length, self._system = max_length, system
         self.end = self._end()
+        # a model may stop by its template's end of a turn, or by its tokenizer's own end
         self.stops = sorted({self.end[-1], tokenizer.eos_token_id} - {None})
+        # Llama's tokenizers have no token for padding; it is masked, so that any will do
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.end[-1]
 
     def prompt(self, text: str) -> tuple[int, ...]:
@@ -85,6 +88,7 @@ class Encoder:
                 f"max_length={self._max_length} leaves no room for a prompt: the chat template takes {frame} tokens "
                 f"and the answer {room}; give max_length={frame + room + 64} or more"
             )
+        # only tokenizing counts tokens, so the place is searched by bisection
         dropped = bisect.bisect_left(range(len(text)), -limit, key=lambda start: -len(self.prompt(text[start:])))
         return self.prompt(text[dropped:]), True
 
@@ -99,6 +103,7 @@ class Encoder:
     def _templated(self, text: str, answer: str = "", **kwargs: Any) -> Any:
         given = {"system": self._system, "user": text, "assistant": answer}
         messages = [{"role": role, "content": content} for role, content in given.items() if content or role == "user"]
+        # newer versions of transformers return a mapping unless told otherwise
         return self.tokenizer.apply_chat_template(messages, return_dict=False, enable_thinking=False, **kwargs)
 
     def _end(self) -> list[int]:
