@@ -60,7 +60,7 @@ def one_run(folder: Path) -> None:
     from lmms_patch.app.cli import main
 
     rules = folder / "gate.yaml"
-    rules.write_text("schema: 1\nrules:\n  - {name: score, metric: fip, min: 0}\n", encoding="utf-8")
+    rules.write_text("schema: 1\nrules:\n  - {name: score, metric: fip, min: 0, allow_limit: true}\n", encoding="utf-8")
     main(["gate", str(folder), "--config", str(rules)])
 
 

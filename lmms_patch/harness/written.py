@@ -195,7 +195,7 @@ def _small(results: Sequence[Result], took: float | None) -> str:
     if took is not None:
         minutes = took * wanted * len(results) / sum(one.docs for one in results) / 60
         ask += f", about {max(1, minutes):,.0f} minute{'s' * (minutes >= 1.5)} at this speed"
-    return f"a trial of {docs} docs: the pipeline works, and most numbers will change; {ask}{more}"
+    return f"a trial of {docs} doc{'s' * (docs > 1)}: the pipeline works, and most numbers will change; {ask}{more}"
 
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
