@@ -63,8 +63,9 @@ from lmms_patch.runs.record import (
 from lmms_patch.runs.results import IMPORTED, objects_file, sample_log
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.runs.scoring import best, scalar
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
 from lmms_patch.runs.trees import TOLERANCE, differences, estimates, parts, same, written_by
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Array, Estimate

@@ -31,7 +31,7 @@ from lmms_patch.compare.checks import (
 from lmms_patch.compare.engine import Compared, fingerprints, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.kinds.orders import turn_sets
+from lmms_patch.rci.kinds.orders import orders_of, turn_sets
 from lmms_patch.rci.recompute import Changes, Logged, TaskRun, form_of, table_of
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.details import Settings
@@ -39,13 +39,14 @@ from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.run import Result, differences, not_compared
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table, range_of
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.intervals import ends_of
 from lmms_patch.stats.paired import Difference, McNemar, Number
-from lmms_patch.stats.resample import LEVEL, cluster_numbers
+from lmms_patch.stats.resample import LEVEL, Bools, Ints, cluster_numbers
 
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
 SAME = ("benchmark", "kind", "metric", "filter", "views")
@@ -57,8 +58,6 @@ _BY_CATEGORY = ("mme", "macro")
 WHICH = ("first", "second")
 _OF_CELLS = ("mpp{key}", "{index}{key}", "{index}{key}_adj", "gap{key}")
 """The numbers (``catalogue.Number.name``) that are made of the cells of a grid."""
-
-Bools = NDArray[np.bool_]
 
 
 def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Compared:
@@ -191,7 +190,7 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
         warnings += check_points(side.run, side.table, side.form, side.grids, folds=bool(sides[1].kind.folds))
     scored = _scored(sides, form, common)
     unscored = len(common) - len(scored) - _of_another_metric(sides, common)
-    if any(side.table.whole for side in sides):
+    if any(side.table.groups.whole for side in sides):
         whole = scored - _of_broken_clusters(sides, scored)
         if len(whole) < len(scored):
             warnings.append(
@@ -202,13 +201,13 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     if not compared:
         raise RecordError(f"{first.result.task}: no doc is scored in both runs")
     tables = sides[0].table.of(compared), sides[1].table.of(compared)
-    kinds = [(table.categories, table.merged) for table in tables]
+    kinds = [(table.groups.categories, table.groups.merged) for table in tables]
     if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
         raise RecordError(
             f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories"
         )
     only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
-    form = None if form is None else forms.on(form, tables[0].merged)
+    form = None if form is None else forms.on(form, tables[0].groups.merged)
     return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
 
 
@@ -266,15 +265,15 @@ def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
     docs: set[int] = set()
     for side in sides:
         table = side.table
-        labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
+        labels = (table.groups.clusters if table.groups.clusters is not None else np.arange(len(table))).tolist()
         missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
         docs |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
     return docs
 
 
-def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> NDArray[np.intp] | None:
+def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> Ints | None:
     """Return what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer."""
-    labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.clusters for table in tables]
+    labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.groups.clusters for table in tables]
     known = [one for one in labels if one is not None]
     if len(known) == 2 and len(np.unique(np.stack(known), axis=1).T) != max(len(np.unique(one)) for one in known):
         warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
@@ -303,7 +302,7 @@ class Pair:
     form: Form | None
     ids: list[int]
     tables: tuple[Table, Table]
-    clusters: NDArray[np.intp] | None
+    clusters: Ints | None
     only: tuple[tuple[int, ...], tuple[int, ...]]
     unscored: int
     warnings: list[str]
@@ -372,7 +371,7 @@ class Pair:
         tables = [table.in_orders for table in self.tables]
         ours, theirs = (turn_sets(table, form, options["seed"]) for table in tables)
         ends = {key: (ours[f"turns_{key}"][0], theirs[f"turns_{key}"][0]) for key in ("once", "mean", "every")}
-        counts = [np.array([len(own) for own in table.turned]) for table in tables]
+        counts = [np.array([len(own) for own in orders_of(table)]) for table in tables]
         used = (counts[0] == counts[1]) & (counts[0] > 0)
         if not used.any():
             return {}
@@ -452,7 +451,7 @@ class Pair:
 
     def _with_partners(self, docs: Bools) -> Bools:
         """Return these docs; where the aggregation works on whole clusters, with all docs of their clusters."""
-        clusters = next((table.clusters for table in self.tables if table.whole), None)
+        clusters = next((table.groups.clusters for table in self.tables if table.groups.whole), None)
         return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))
 
     def _resampled(
@@ -471,27 +470,17 @@ class Pair:
         clusters = None if self.clusters is None else self.clusters[used]
         scores = np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen])
         # With sampling, estimates of docs may leave the scale, while those of all docs are clipped to it.
-        if any(table.sampled for table in self.tables):
-            low, high = (
-                choose(side)
-                for choose, side in zip(
-                    (min, max), zip(*(table.range_seen for table in self.tables), strict=True), strict=True
-                )
-            )
+        if any(table.sampling.used for table in self.tables):
+            low, high = range_of(self.tables)
             scores, form = scores.clip(low, high), form.within(min(low, 0.0), high)
-        ours, theirs = (table.stands_for(2, used) for table in self.tables)
+        ours, theirs = (table.sampling.stands_for(2, used) for table in self.tables)
         return paired.differences(
             form, rows, numbers, clusters, ends=ends_of(scores, self._marks()), stands_for=(ours, theirs), **options
         )
 
     def _marks(self) -> float | None:
         """Return what a doc with full marks scores, as its gold answers say."""
-        ceilings = [table.ceiling.scores for table in self.tables if table.ceiling is not None]
-        return (
-            float(np.nanmax(np.concatenate(ceilings)))
-            if ceilings and np.isfinite(np.concatenate(ceilings)).any()
-            else None
-        )
+        return max((best for table in self.tables if (best := table.references.highest) is not None), default=None)
 
     def _corrected(self, n: int, docs: int, level: float) -> dict[str, Difference]:
         """Return the difference of the luck-corrected indices, computed as if each run had asked separate docs.

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import minus
@@ -17,10 +16,11 @@ from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.work import Work
 from lmms_patch.runs import luck_rows, reading
 from lmms_patch.runs.numbers import Grid
+from lmms_patch.runs.views import set_places
 from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, span
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import Bools, Estimate
 
 ASSUMED = (
     "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
@@ -116,12 +116,12 @@ class Grids:
             full_pass=self._full_pass(n, used, value),
         )
 
-    def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
+    def _full_pass(self, n: Key, used: Bools, value: Estimate) -> Estimate | None:
         """Estimate the index that a run over all docs would print, with an interval.
 
         None if this run asked all docs, or has no index.
         """
-        if not self._work.table.sampled or value.value is None:
+        if not self._work.table.sampling.used or value.value is None:
             return None
         found = asking.interval(
             self._work.table.how_asked(n).take(used),
@@ -146,7 +146,7 @@ class Grids:
             warnings.append(f"the gate is {judged.reason}")
         return warnings
 
-    def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _corrected(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the luck-corrected index: by a measured null where available, else by an assumed null."""
         if self._unread:
             return None
@@ -168,7 +168,7 @@ class Grids:
             return forms.MEAN, scale / max(1, len(self._work.table))
         return self._work.form, scale
 
-    def _measured(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _measured(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the index corrected by a measured null.
 
         None where no doc was asked on a wrong image, or no gold has a score.
@@ -180,10 +180,10 @@ class Grids:
         scores = luck_rows.measured(self._work.table, n, form, used)
         if scores is None:
             return None
-        clusters = self._work.table.clusters_of(used, renumbered=True)
+        clusters = self._work.table.groups.clusters_of(used, renumbered=True)
         return luck.measured(scores, form.value, clusters, scale=scale, **s.how)
 
-    def _measured_by_calls(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _measured_by_calls(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the index corrected by a measured null where M must be called: over all docs together, without answer classes."""
         names = (f"full{n}", f"best{n}", f"ceiling{n}", f"null_full{n}", f"null_best{n}")
         if any(name not in self._work.draws.sets for name in names) or not len(
@@ -209,7 +209,7 @@ class Grids:
         )
         return dataclasses.replace(found, asked=int(np.isfinite(self._work.draws.sets[null_best][0].scores).sum()))
 
-    def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _assumed(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the index corrected by donors' answers; None where there are none."""
         form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
@@ -217,29 +217,29 @@ class Grids:
         scores = luck_rows.from_donors(self._work.table, n, form, used)
         if scores is None:
             return None
-        clusters = self._work.table.clusters_of(used)
+        clusters = self._work.table.groups.clusters_of(used)
         s = self._work.settings
         return luck.adjusted(scores, form.value, clusters, scale=scale, **s.how)
 
     def _luck_ceiling(self, n: Key) -> float | None:
-        options = np.array([doc.options for doc in self._work.table.asked if doc.options], float)
+        options = np.array([doc.options for doc in self._work.table.references.asked if doc.options], float)
         if len(options) != len(self._work.table) or not len(options):
             return None
         if isinstance(n, int):
             return luck.luck_ceiling(
                 guessed(options) if self._work.table.kind.every_order else 1 / options, self._work.table.kind.cells(n)
             )
-        tries = np.array([len(places) for places in self._work.table.set_places(n)])
+        tries = np.array([len(places) for places in set_places(self._work.table.records, n)])
         used = self._work.used[n]
         return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None
 
-    def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
+    def _shares(self, n: int, used: Bools) -> spatial.CellShares | None:
         cells = self._work.table.cells(n)
         keep = used & np.isfinite(cells).all(axis=1)
         # Shares of a score are meaningless with negative parts, or where lower is better.
         if not keep.any() or cells[keep].min() < 0 or not self._work.table.higher:
             return None
-        clusters = self._work.table.clusters_of(keep)
+        clusters = self._work.table.groups.clusters_of(keep)
         return spatial.cell_shares(
             cells[keep], clusters, shape=self._work.table.kind.shape(n), seed=self._work.settings.seed
         )

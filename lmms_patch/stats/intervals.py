@@ -24,10 +24,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lmms_patch.stats.bounds import FEWEST_DRAWS
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, weighted_sums
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Bools, Estimate, Ints, Seed, generator, totals, weighted_sums
 
 FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
 UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
@@ -138,7 +138,7 @@ def would_do(docs: int, effective: float) -> str:
     return f"; about {math.ceil(docs * TOO_FEW_CLUSTERS / effective)} docs would do" if effective > 0 else ""
 
 
-def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
+def places_of(clusters: ArrayLike | None) -> Ints | None:
     """Return cluster numbers from 0; None where each doc is its own cluster.
 
     >>> places_of(["b", "a", "b"]).tolist(), places_of(["b", "a", "c"])
@@ -242,7 +242,7 @@ class Sample:
         rows: ArrayLike,
         clusters: ArrayLike | None = None,
         *,
-        used: NDArray[np.bool_] | None = None,
+        used: Bools | None = None,
         whole: bool = False,
         draws: int = DRAWS,
         level: float = LEVEL,
@@ -268,7 +268,7 @@ class Sample:
         )
         self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
 
-    def take(self, columns: NDArray[np.intp]) -> Sample:
+    def take(self, columns: Ints) -> Sample:
         """Return the same sample and draws with some of the sums only."""
         part = copy.copy(self)
         part.rows, part.sums, part.drawn = self.rows[:, columns], self.sums[columns], self.drawn[:, columns]
