@@ -52,7 +52,7 @@ class Groups:
         return cluster_numbers(self.clusters[docs].tolist()) if renumbered else self.clusters[docs]
 
     def complete(self, of_docs: Sequence[T | None]) -> list[T | None]:
-        """Return something of each doc that can be used, from what there is of each doc; None where nothing is.
+        """Return what there is of each doc, and None for a doc that cannot be used.
 
         Where the aggregation works on whole clusters, a doc of which there is nothing takes the rest of its cluster along.
         """

@@ -65,7 +65,7 @@ class References:
 
     @property
     def highest(self) -> float | None:
-        """The score of the gold that earns most; None where some doc has no gold, or no gold has a score."""
+        """The highest score of a gold; None where some doc has no gold, or no gold has a score."""
         if self.ceiling is None or not np.isfinite(self.ceiling.scores).any():
             return None
         return float(np.nanmax(self.ceiling.scores))

@@ -9,8 +9,8 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.record import Asked, Record
-from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.resample import Array, Bools
+from lmms_patch.stats.sampled import Sampled
 
 WHOLE = Asked(metric="", block=0, steps=2)
 """Of a doc all of whose views were asked."""

@@ -18,9 +18,9 @@ from lmms_patch.runs.references import References
 from lmms_patch.runs.sampling import Sampling
 from lmms_patch.runs.views import Chosen, Views, point_places, used_for
 from lmms_patch.runs.wrong_images import WrongImages
-from lmms_patch.stats.asking import Sampled
 from lmms_patch.stats.forms import Form, Picked, on, value_of
 from lmms_patch.stats.resample import Array, Bools, Ints
+from lmms_patch.stats.sampled import Sampled
 
 _ROUNDING = 1e-9
 

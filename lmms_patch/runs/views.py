@@ -82,7 +82,7 @@ class Views:
         return np.array([in_set(view, key) for view in self.different], bool)[self._codes]
 
     def scored(self, metric: str) -> list[float]:
-        """Return the scores of the different views, without those of views that have none."""
+        """Return the scores of the different views; views without a score are left out."""
         scores = (view.scores.get(metric) for view in self.different)
         return [score for score in scores if score is not None]
 

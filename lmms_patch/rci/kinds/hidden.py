@@ -70,7 +70,10 @@ HIDDEN = _Hidden()
 
 
 def _hidden_part(table: Table, key: Key) -> Array:
-    """Return what part of each doc's image is hidden with a set of boxes, shape (docs,); nan where the doc is not used for it."""
+    """Return what part of each doc's image is hidden with a set of boxes, shape (docs,).
+
+    Nan where the doc is not used for the set.
+    """
     shares = (
         record.views[places[0]].hidden if places else None
         for record, places in zip(table.records, set_places(table.records, key), strict=True)

@@ -117,7 +117,13 @@ def orders_of(table: Table) -> list[list[int]]:
 
 
 def _with_gold_at(record: Record, own: Sequence[int], place: int) -> int:
-    """Return the view of a doc with the gold at a place, among the doc's own views in every order."""
+    """Return the view of a doc that shows the gold at a place.
+
+    Args:
+        record: the doc.
+        own: its views in every order (``orders_of``).
+        place: from 1.
+    """
     return next(i for i in own if record.views[i].gold_at == place)
 
 
