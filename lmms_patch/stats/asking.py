@@ -197,7 +197,7 @@ class _Block:
     rates: _Rates
     forms: list[Array]
     ratio: Array
-    scale: float = 1.0
+    scale: float
 
     def raised(self, keep: float) -> _Block:
         """Return the plan with higher rates, which leave only a share of the variance; a share of 0 asks everything."""
