@@ -42,8 +42,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import parse, workers
 from lmms_patch.stats import paired
-from lmms_patch.stats.asking import Asking, Docs, Ends, Goal, Target
+from lmms_patch.stats.asking import Answers, Asking, Docs, Goal
 from lmms_patch.stats.forms import MEAN
+from lmms_patch.stats.sampled import Ends, Target
 
 Array = NDArray[np.float64]
 Z = 1.959964
@@ -199,8 +200,8 @@ def pilot_of(docs: int) -> int:
     return min(300, max(100, docs // 10))
 
 
-def replay(made: Benchmark, goal: Goal, seed: int, pilot: int | None = None) -> Asking:
-    """Ask a benchmark whose answers are known."""
+def replay(made: Benchmark, goal: Goal, seed: int, pilot: int | None = None) -> Answers:
+    """Ask a benchmark whose answers are known, and return what was asked."""
     stream = np.random.default_rng([seed, 7])
     n = len(made.scores)
     keys = stream.random(int(made.clusters.max()) + 1)[made.clusters]
@@ -222,7 +223,7 @@ def replay(made: Benchmark, goal: Goal, seed: int, pilot: int | None = None) -> 
         while True:
             wanted = rounds.send(made.scores[wanted])
     except StopIteration:
-        return asking
+        return asking.answers
 
 
 @dataclass(frozen=True)
@@ -240,12 +241,12 @@ class Row:
         return f"{self.world} {self.earlier} {self.docs} {self.half} {self.target}{' graded' * self.graded}"
 
 
-def check(made: Benchmark, asking: Asking) -> None:
+def check(made: Benchmark, answers: Answers) -> None:
     """Hold that an index is within its interval, and where every answer was asked for what a full pass prints."""
-    ends = asking.interval(0)
+    ends = answers.interval(0)
     assert ends.low <= ends.value <= ends.high, ends
-    assert asking.calls <= made.scores.size, f"{asking.calls} of {made.scores.size} calls"
-    assert asking.calls < made.scores.size or math.isclose(ends.value, made.index, abs_tol=1e-9), (
+    assert answers.calls <= made.scores.size, f"{answers.calls} of {made.scores.size} calls"
+    assert answers.calls < made.scores.size or math.isclose(ends.value, made.index, abs_tol=1e-9), (
         f"{ends.value} of all answers, not {made.index}"
     )
 
@@ -274,12 +275,12 @@ def one(job: tuple[Row, int, float | None]) -> list[float]:
     """Replay a setting once."""
     row, seed, whole = job
     made = drawn(WORLDS[row.world], row.docs, 50_000 + seed, row.earlier, row.graded)
-    asking = replay(made, Goal(row.half, row.target), seed)
-    ends = asking.interval(0)
+    answers = replay(made, Goal(row.half, row.target), seed)
+    ends = answers.interval(0)
     wanted = made.index if whole is None else whole
-    check(made, asking)
+    check(made, answers)
     return [
-        asking.calls / made.scores.size,
+        answers.calls / made.scores.size,
         holds(ends, wanted),
         ends.half,
         ends.value - wanted,
@@ -401,9 +402,9 @@ def recorded(path: Path, earlier: bool) -> Benchmark:
     return Benchmark(scores, theirs if earlier else None, scenes, kinds)
 
 
-def differs(made: Benchmark, asking: Asking, seed: int) -> bool:
+def differs(made: Benchmark, answers: Answers, seed: int) -> bool:
     """Return whether a comparison with the full run of the same model, as ``lmms-patch compare`` makes it, finds another index."""
-    done, part = float((asking.steps >= 2).mean()), asking.sampled(0)
+    done, part = float((answers.steps >= 2).mean()), answers.sampled(0)
     ones = np.ones(len(made.scores))
     pairs = {"full": (made.scores[:, 0], part.whole), "best": (made.scores[:, 1:].max(axis=1), part.cells)}
     sets = {
@@ -422,17 +423,17 @@ def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
     """Replay the recorded answers once, with fresh hashes."""
     path, earlier, half, seed = job
     made = recorded(path, earlier)
-    asking = replay(made, Goal(half), seed)
-    ends = asking.interval(0)
-    check(made, asking)
+    answers = replay(made, Goal(half), seed)
+    ends = answers.interval(0)
+    check(made, answers)
     held = holds(ends, made.index)
     return [
-        asking.calls / made.scores.size,
+        answers.calls / made.scores.size,
         held,
         ends.half,
         ends.value - made.index,
         *simple_plans(made, half),
-        float(differs(made, asking, seed)),
+        float(differs(made, answers, seed)),
     ]
 
 

@@ -64,8 +64,9 @@ from lmms_patch.runs.record import (
 from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.scoring import best
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
 from lmms_patch.runs.trees import differences, same
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Array

@@ -11,9 +11,10 @@ import numpy as np
 from lmms_patch.ask.kinds import BESIDE, REGIONS
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import TaskRun
+from lmms_patch.runs.groups import drawn_with
 from lmms_patch.runs.record import Record, View
 from lmms_patch.runs.run import Result
-from lmms_patch.runs.tables import Table, drawn_with
+from lmms_patch.runs.tables import Table
 
 _DIGESTS = (
     "docs",

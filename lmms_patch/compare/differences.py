@@ -14,17 +14,19 @@ from lmms_patch.compare.checks import (
     failed,
 )
 from lmms_patch.compare.engine import plain_name
-from lmms_patch.compare.pair import Bools, Pair
+from lmms_patch.compare.pair import Pair
 from lmms_patch.compare.withheld import withhold, withhold_refused
 from lmms_patch.errors import RecordError
-from lmms_patch.rci.kinds.orders import turn_sets
+from lmms_patch.rci.kinds.orders import orders_of, turn_sets
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import EXTRA
-from lmms_patch.runs.tables import Chosen
+from lmms_patch.runs.tables import range_of
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.intervals import ends_of
 from lmms_patch.stats.paired import Difference, McNemar, Number
+from lmms_patch.stats.resample import Bools
 
 
 def changes_of(pair: Pair, draws: int, level: float, seed: int) -> dict[str, Difference]:
@@ -88,7 +90,7 @@ class Drawn:
         tables = [table.in_orders for table in self.pair.tables]
         ours, theirs = (turn_sets(table, self.form, self.how["seed"]) for table in tables)
         ends = {key: (ours[f"turns_{key}"][0], theirs[f"turns_{key}"][0]) for key in ("once", "mean", "every")}
-        counts = [np.array([len(own) for own in table.turned]) for table in tables]
+        counts = [np.array([len(own) for own in orders_of(table)]) for table in tables]
         used = (counts[0] == counts[1]) & (counts[0] > 0)
         if not used.any():
             return {}
@@ -167,15 +169,10 @@ class Drawn:
         clusters = None if self.pair.clusters is None else self.pair.clusters[used]
         scores = np.concatenate([side.scores[used] for chosen in sets.values() for side in chosen])
         # With sampling, estimates of docs may leave the scale, while those of all docs are clipped to it.
-        if any(table.sampled for table in self.pair.tables):
-            low, high = (
-                choose(side)
-                for choose, side in zip(
-                    (min, max), zip(*(table.range_seen for table in self.pair.tables), strict=True), strict=True
-                )
-            )
+        if any(table.sampling.used for table in self.pair.tables):
+            low, high = range_of(self.pair.tables)
             scores, form = scores.clip(low, high), form.within(min(low, 0.0), high)
-        ours, theirs = (table.stands_for(2, used) for table in self.pair.tables)
+        ours, theirs = (table.sampling.stands_for(2, used) for table in self.pair.tables)
         return paired.differences(
             form,
             rows,
@@ -189,12 +186,7 @@ class Drawn:
 
     def _marks(self) -> float | None:
         """Return what a doc with full marks scores, as its gold answers say."""
-        ceilings = [table.ceiling.scores for table in self.pair.tables if table.ceiling is not None]
-        return (
-            float(np.nanmax(np.concatenate(ceilings)))
-            if ceilings and np.isfinite(np.concatenate(ceilings)).any()
-            else None
-        )
+        return max((best for table in self.pair.tables if (best := table.references.highest) is not None), default=None)
 
     def _corrected(self, n: int, docs: int) -> dict[str, Difference]:
         """Return the difference of the luck-corrected indices, computed as if each run had asked separate docs.

@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.compare.gap_sides import Side
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import intervals
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, cluster_numbers, generator
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Ints, cluster_numbers, generator
 from lmms_patch.tst.controls import matched_part, matched_random
 
 CONTROLS = 200
@@ -252,7 +251,7 @@ class _Paired:
         self.ends = intervals.ends_of(self.scores)
         self.clusters = self._clusters()
 
-    def _clusters(self) -> NDArray[np.intp] | None:
+    def _clusters(self) -> Ints | None:
         """Return cluster numbers, None for independent docs; a doc without a label is a cluster alone."""
         known = self._known([side.clusters for side in self.sides])
         # marked, so that the id of a doc is never the label of a cluster
@@ -270,7 +269,7 @@ class _Paired:
             for doc_id in self.ids
         ]
 
-    def mean_gap(self, places: NDArray[np.intp]) -> float:
+    def mean_gap(self, places: Ints) -> float:
         """Return the mean gap of some docs."""
         return float(self.gaps[places].mean())
 
@@ -279,7 +278,7 @@ class _Paired:
         width = self.ends[1] - self.ends[0]
         return -width, width
 
-    def row(self, name: str, places: NDArray[np.intp]) -> GapRow:
+    def row(self, name: str, places: Ints) -> GapRow:
         """Return the means and the gap of some docs, clusters of docs together."""
         clusters = None if self.clusters is None else self.clusters[places]
         full, blind = (intervals.mean(self.scores[places, k], clusters, ends=self.ends, **self.options) for k in (0, 1))
@@ -291,7 +290,7 @@ class _Paired:
             intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options),
         )
 
-    def widened(self, places: NDArray[np.intp]) -> Estimate:
+    def widened(self, places: Ints) -> Estimate:
         """Return the gap of some docs less the gap of all docs, both on the same draws of clusters."""
         kept = np.isin(np.arange(len(self.ids)), places).astype(float)
         rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
@@ -305,7 +304,7 @@ class _Paired:
             **self.options,
         )
 
-    def controls(self, places: NDArray[np.intp], subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
+    def controls(self, places: Ints, subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
         """Return the gaps of random subsets, shape (R,), and their summary."""
         groups, stream = self._groups(match), generator(seed)
         drawn = [matched_random(groups, places, stream) for _ in range(subsets)]

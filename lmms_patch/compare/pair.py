@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key, Kind
 from lmms_patch.compare.audit import check_points
@@ -21,13 +20,12 @@ from lmms_patch.rci.recompute import Changes, TaskRun, form_of, table_of
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, paired
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.paired import McNemar
-from lmms_patch.stats.resample import cluster_numbers
-
-Bools = NDArray[np.bool_]
+from lmms_patch.stats.resample import Bools, Ints, cluster_numbers
 
 _COUNTS = ("f1", "precision", "recall")
 _BY_CATEGORY = ("mme", "macro")
@@ -92,7 +90,7 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
         warnings += check_points(side.run, side.table, side.form, side.grids, folds=bool(sides[1].kind.folds))
     scored = _scored(sides, form, common)
     unscored = len(common) - len(scored) - _of_another_metric(sides, common)
-    if any(side.table.whole for side in sides):
+    if any(side.table.groups.whole for side in sides):
         whole = scored - _of_broken_clusters(sides, scored)
         if len(whole) < len(scored):
             warnings.append(
@@ -103,13 +101,13 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     if not compared:
         raise RecordError(f"{first.result.task}: no doc is scored in both runs")
     tables = sides[0].table.of(compared), sides[1].table.of(compared)
-    kinds = [(table.categories, table.merged) for table in tables]
+    kinds = [(table.groups.categories, table.groups.merged) for table in tables]
     if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
         raise RecordError(
             f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories"
         )
     only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
-    form = None if form is None else forms.on(form, tables[0].merged)
+    form = None if form is None else forms.on(form, tables[0].groups.merged)
     return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
 
 
@@ -167,15 +165,15 @@ def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
     docs: set[int] = set()
     for side in sides:
         table = side.table
-        labels = (table.clusters if table.clusters is not None else np.arange(len(table))).tolist()
+        labels = (table.groups.clusters if table.groups.clusters is not None else np.arange(len(table))).tolist()
         missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
         docs |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
     return docs
 
 
-def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> NDArray[np.intp] | None:
+def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> Ints | None:
     """Return what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer."""
-    labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.clusters for table in tables]
+    labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.groups.clusters for table in tables]
     known = [one for one in labels if one is not None]
     if len(known) == 2 and len(np.unique(np.stack(known), axis=1).T) != max(len(np.unique(one)) for one in known):
         warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
@@ -201,7 +199,7 @@ class Pair:
     form: Form | None
     ids: list[int]
     tables: tuple[Table, Table]
-    clusters: NDArray[np.intp] | None
+    clusters: Ints | None
     only: tuple[tuple[int, ...], tuple[int, ...]]
     unscored: int
     warnings: list[str]
@@ -238,5 +236,5 @@ class Pair:
 
     def with_partners(self, docs: Bools) -> Bools:
         """Return these docs; where the aggregation works on whole clusters, with all docs of their clusters."""
-        clusters = next((table.clusters for table in self.tables if table.whole), None)
+        clusters = next((table.groups.clusters for table in self.tables if table.groups.whole), None)
         return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))

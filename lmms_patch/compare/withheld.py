@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_patch.compare.pair import Bools, Pair, Side
+from lmms_patch.compare.pair import Pair, Side
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Logged
 from lmms_patch.runs import reading
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.paired import Difference
+from lmms_patch.stats.resample import Bools
 
 WHICH = ("first", "second")
 

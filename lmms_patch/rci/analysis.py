@@ -56,7 +56,7 @@ def analyse(
     by_set = {n: numbers.of(n, judged, scale or 1.0) for n in work.cells}
     grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
     ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
-    clusters = table.clusters
+    clusters = table.groups.clusters
     found = Analysis(
         metric=table.metric,
         n_docs=len(table),

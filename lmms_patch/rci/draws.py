@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import none_used
 from lmms_patch.runs.record import Record
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.intervals import (
     TOO_FEW_CLUSTERS,
@@ -32,7 +32,7 @@ from lmms_patch.stats.intervals import (
     places_of,
     summarise,
 )
-from lmms_patch.stats.resample import Array, Estimate, bootstrap_by_calls
+from lmms_patch.stats.resample import Array, Bools, Estimate, Ints, bootstrap_by_calls
 
 UNIFORM = "uniform"
 """The beginning of the names of sets of expected guesses."""
@@ -77,7 +77,7 @@ def of_cells(
     best = table.best(key)
     used = best.known
     if not used.any():
-        return None, None, table.no_best or none_used(key)
+        return None, None, table.sampling.no_best or none_used(key)
     if any(view.error is not None for record in records for view in record.views):
         return None, None, "some docs could not be scored"
     if form is None:
@@ -129,7 +129,7 @@ class Draws:
             [self.table.full.scores, *(chosen.scores for choices in self.sets.values() for chosen in choices)]
         )
         # With sampling, estimates of docs may lie outside the scale of scores.
-        if self.table.sampled:
+        if self.table.sampling.used:
             scores = scores.clip(*self.table.range_seen)
         self._ends = ends_of(scores, self._marks(form))
 
@@ -138,8 +138,8 @@ class Draws:
 
         None where there is neither.
         """
-        if self.table.ceiling is not None and np.isfinite(self.table.ceiling.scores).any():
-            return float(np.nanmax(self.table.ceiling.scores))
+        if (highest := self.table.references.highest) is not None:
+            return highest
         per_doc = {"mean": 1.0, "percent": 100.0, "sum": float(self.n)}.get(form.name)
         return None if self.settings.scale is None or per_doc is None else self.settings.scale / per_doc
 
@@ -157,7 +157,7 @@ class Draws:
             self.drawn = {name: np.empty(0) for name in names}
             return
 
-        def values(docs: NDArray[np.intp]) -> list[float]:
+        def values(docs: Ints) -> list[float]:
             return [
                 _mean_of(
                     [native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:_GUESSES]]
@@ -166,20 +166,22 @@ class Draws:
             ]
 
         s = self.settings
-        drawn = bootstrap_by_calls(values, self.n, self.table.clusters, draws=s.draws, seconds=s.seconds, seed=s.seed)
+        drawn = bootstrap_by_calls(
+            values, self.n, self.table.groups.clusters, draws=s.draws, seconds=s.seconds, seed=s.seed
+        )
         self.drawn = {name: drawn[:, k] for k, name in enumerate(names)}
 
-    def counts(self, used: NDArray[np.bool_]) -> tuple[int, int, float]:
+    def counts(self, used: Bools) -> tuple[int, int, float]:
         """Return how many docs are used, how many clusters have a used doc, and the effective number of these clusters.
 
         Args:
             used: shape (docs,).
         """
-        clusters, docs = self.table.clusters, int(used.sum())
+        clusters, docs = self.table.groups.clusters, int(used.sum())
         sizes = np.ones(docs) if clusters is None else np.bincount(clusters[used])
         return docs, int((sizes > 0).sum()), effective_clusters(sizes)
 
-    def estimate(self, name: str, value: float | None = None, used: NDArray[np.bool_] | None = None) -> Estimate:
+    def estimate(self, name: str, value: float | None = None, used: Bools | None = None) -> Estimate:
         """Return M of a set with an interval.
 
         Args:
@@ -194,7 +196,7 @@ class Draws:
         statistic: Callable[..., Any],
         names: tuple[str, ...],
         value: float | None = None,
-        used: NDArray[np.bool_] | None = None,
+        used: Bools | None = None,
     ) -> Estimate:
         """Estimate a function of M of some sets, computed draw by draw.
 
@@ -218,19 +220,19 @@ class Draws:
             if self.form is not None:
                 return self._of_sums(self.form, statistic, names, point, mask)
             drawn = np.asarray(statistic(*(self.drawn[name] for name in names)), float)
-        what = "docs" if self.table.clusters is None else "clusters"
+        what = "docs" if self.table.groups.clusters is None else "clusters"
         return summarise(
             point, drawn, docs, groups, effective, level=self.settings.level, draws=self.settings.draws, what=what
         )
 
     def _of_sums(
-        self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: NDArray[np.bool_]
+        self, form: Form, statistic: Callable[..., Any], names: tuple[str, ...], point: float, used: Bools
     ) -> Estimate:
         # Right-or-wrong answers of independent docs have an exact interval; draws would only add noise.
         if (
             form.plain
             and len(names) == 1
-            and places_of(self.table.clusters) is None
+            and places_of(self.table.groups.clusters) is None
             and (exact := self._exact(form, names[0], used)) is not None
         ):
             # the run's own number may be rounded, and its interval must hold it
@@ -259,25 +261,25 @@ class Draws:
                 )
             # where a sample was asked, each doc stands for several, and so does an unseen one
             elif name.startswith(_OF_ALL):
-                extremes[:, starts[k] * width : starts[k + 1] * width] *= self.table.stands_for(
+                extremes[:, starts[k] * width : starts[k + 1] * width] *= self.table.sampling.stands_for(
                     2 if name.startswith("best") else 1, used
                 )
         return part.estimate(of, extremes, unseen=UNSEEN if len(names) == 1 else UNSEEN_OF_PAIRS, value=point)
 
-    def _exact(self, form: Form, name: str, used: NDArray[np.bool_]) -> Estimate | None:
+    def _exact(self, form: Form, name: str, used: Bools) -> Estimate | None:
         """Return M of right-or-wrong answers to independent docs; None for graded scores."""
         scores = self.sets[name][0].scores[used]
         # The factor turns a mean of scores into the metric's own scale.
         unit = {"percent": 100.0, "sum": float(len(scores))}.get(form.name, 1.0)
         return of_right_or_wrong(unit * scores, (unit * self._ends[0], unit * self._ends[1]), self.settings.level)
 
-    def _sample(self, used: NDArray[np.bool_], form: Form) -> Sample:
+    def _sample(self, used: Bools, form: Form) -> Sample:
         """Return the sample of some docs, from a cache, since many numbers need the sample of all docs."""
         # Keyed by the mask's bytes: many numbers share the same used docs.
         key, s = used.tobytes(), self.settings
         if key not in self._samples:
             rows = np.where(used[:, None], self._rows, 0.0)
-            self._samples[key] = Sample(rows, self.table.clusters, used=used, whole=form.whole, **s.how)
+            self._samples[key] = Sample(rows, self.table.groups.clusters, used=used, whole=form.whole, **s.how)
         return self._samples[key]
 
 

@@ -23,7 +23,7 @@ from lmms_patch.runs.numbers import Grid
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import intervals
 from lmms_patch.stats.bounds import Count, GridSize, Number
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import Bools, Estimate
 
 
 @dataclass(frozen=True)
@@ -191,13 +191,13 @@ def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell
         how: ``draws``, ``level`` and ``seed`` of the intervals.
     """
     first = tables[0]
-    if not first.higher or not len(first) or all(doc.format == "caption" for doc in first.asked):
+    if not first.higher or not len(first) or first.references.captions:
         return None
     hits, used = _right(tables, [table.cells(n) for table in tables])
     same = np.asarray(hits.all(axis=0))
     ids = [record.doc_id for record, keep in zip(first.records, used, strict=True) if keep]
     cells = {str(doc): tuple(np.flatnonzero(row).tolist()) for doc, row in zip(ids, same, strict=True) if row.any()}
-    lost, tried = _right(tables, [table.wrong_cells(n) for table in tables])
+    lost, tried = _right(tables, [table.wrong.cells(n, table.kind.cells(n)) for table in tables])
     return OneCell(
         docs=int(used.sum()),
         each=_share(np.asarray(hits.any(axis=2)).all(axis=0), used, first, how),
@@ -207,9 +207,7 @@ def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell
     )
 
 
-def _right(
-    tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _right(tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]) -> tuple[Bools, Bools]:
     """Return which cells are answered rightly, and of which docs every model has a score on every cell.
 
     Args:
@@ -220,10 +218,10 @@ def _right(
         Shapes (models, scored docs, cells) and (docs,).
     """
     stacked = np.stack(scores)
-    scored: NDArray[np.bool_] = np.asarray(np.isfinite(stacked).all(axis=(0, 2)))
+    scored: Bools = np.asarray(np.isfinite(stacked).all(axis=(0, 2)))
     half = np.stack([table.marks for table in tables])[:, :, None] / 2
     return (stacked >= half)[:, scored], scored
 
 
-def _share(of: ArrayLike, used: NDArray[np.bool_], table: Table, how: Mapping[str, Any]) -> Estimate:
-    return intervals.mean(np.asarray(of, float), table.clusters_of(used), **how)
+def _share(of: ArrayLike, used: Bools, table: Table, how: Mapping[str, Any]) -> Estimate:
+    return intervals.mean(np.asarray(of, float), table.groups.clusters_of(used), **how)

@@ -19,7 +19,7 @@ GOLDS_BEATEN = 0.05
 def chance_of(work: Work) -> Chance:
     """Return the chance floor: a documented floor, the most frequent gold, or the best uninformed answer."""
     given = work.settings.chance
-    asked = work.table.asked
+    asked = work.table.references.asked
     every = {name: work.draws.estimate(name) for name in FLOORS}
     floors = {name: estimate for name, estimate in every.items() if estimate.value is not None}
     rule = _rule(work)
@@ -43,7 +43,7 @@ def _rule(work: Work) -> float | None:
 
     None where the metric is not a mean, or the rule is of one order.
     """
-    asked = work.table.asked
+    asked = work.table.references.asked
     if not asked or work.form is None or not work.form.plain or work.table.kind.every_order:
         return None
     # The factor turns a mean of scores into the metric's own scale.
@@ -55,17 +55,17 @@ def _rule(work: Work) -> float | None:
 
 def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
     """Return the share of the most frequent gold as the chance floor; at least 1/2 for yes/no."""
-    golds = [doc.gold for doc in work.table.asked if doc.gold is not None]
+    golds = [doc.gold for doc in work.table.references.asked if doc.gold is not None]
     if not golds:
         return Chance(None, None, None, floors, rule, work.constants, "no doc has a gold answer")
     scale = work.settings.scale or work.ceiling or 1.0
     # sorted, so that a tie does not depend on the order of the docs
     typical = max(sorted(set(golds)), key=golds.count)
     # cluster numbers are of all docs, so they fit only where each of them has a gold
-    clusters, s = work.table.clusters if len(golds) == len(work.table) else None, work.settings
+    clusters, s = work.table.groups.clusters if len(golds) == len(work.table) else None, work.settings
     se = intervals.mean([gold == typical for gold in golds], clusters, **s.how).se
     share = majority_share(Counter(golds))
-    even = all(doc.format == "yesno" for doc in work.table.asked)
+    even = all(doc.format == "yesno" for doc in work.table.references.asked)
     value = max(share, 0.5) if even else share
     return Chance(scale * value, None if se is None else scale * se, "majority", floors, rule, {"": typical})
 
@@ -78,8 +78,8 @@ def unread(work: Work) -> str:
     Chance, scale and luck are computed from golds: where the scorer does not use them, a pure guesser passes the
     gate.
     """
-    golds, ceiling = work.table.ceiling, work.ceiling
-    if golds is None or not work.table.higher or all(doc.format == "caption" for doc in work.table.asked):
+    golds, ceiling = work.table.references.ceiling, work.ceiling
+    if golds is None or not work.table.higher or work.table.references.captions:
         return ""
     # float error alone must not put the model above the golds
     tiny = 1e-9 * max(1.0, abs(work.fip or 0.0))
@@ -102,8 +102,8 @@ def unread(work: Work) -> str:
 
 def gold_below(work: Work) -> tuple[int, str]:
     """Return how many docs' golds do not get full marks, and a line about them."""
-    golds = work.table.ceiling
-    if golds is None or not len(golds.scores) or all(doc.format == "caption" for doc in work.table.asked):
+    golds = work.table.references.ceiling
+    if golds is None or not len(golds.scores) or work.table.references.captions:
         return 0, ""
     # full marks may come out a trace lower in some docs
     below = int((golds.scores < golds.scores.max() - 1e-9).sum())

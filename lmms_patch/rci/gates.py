@@ -6,7 +6,6 @@ import dataclasses
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import minus
@@ -14,7 +13,7 @@ from lmms_patch.rci.work import Work
 from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.stats import gate, intervals
 from lmms_patch.stats.chance import FLOORS, Chance, decide, floors_for
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import Bools, Estimate
 
 
 class Gates:
@@ -80,7 +79,7 @@ class Gates:
         # A documented chance holds for any docs; an estimated floor is taken over the used docs.
         chance = Chance(judged.chance, judged.se_chance, "documented")
         if self._work.settings.chance is None:
-            asked = [doc for doc, keep in zip(self._work.table.asked, used, strict=True) if keep]
+            asked = [doc for doc, keep in zip(self._work.table.references.asked, used, strict=True) if keep]
             floors = {name: self._work.draws.estimate(f"{name}{n}", used=used) for name in FLOORS}
             name, floor = decide(floors, floors_for(asked))
             chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
@@ -98,7 +97,7 @@ class Gates:
         )
 
     def _se_above(
-        self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: NDArray[np.bool_] | None
+        self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: Bools | None
     ) -> float | None:
         """Return the standard error of FIP − floor, paired by doc where the floor is an answer to each doc.
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import minus
@@ -17,10 +16,11 @@ from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.work import Work
 from lmms_patch.runs import luck_rows, reading
 from lmms_patch.runs.numbers import Grid
-from lmms_patch.stats import asking, forms, gate, intervals, luck, spatial
+from lmms_patch.runs.views import set_places
+from lmms_patch.stats import forms, gate, intervals, luck, sampled, spatial
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, span
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import Bools, Estimate
 
 ASSUMED = (
     "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
@@ -41,7 +41,7 @@ class Grids:
     """
 
     def __init__(self, work: Work, gates: Gates, unread: str) -> None:
-        self._work, self._gates, self._unread = work, gates, unread
+        self._work, self._table, self._gates, self._unread = work, work.table, gates, unread
 
     def of(self, n: Key, judged: gate.Gate, scale: float) -> Grid:
         """Compute the numbers of a set of views.
@@ -57,7 +57,7 @@ class Grids:
         point = (
             Index(None, None, why)
             if why
-            else index(full, best, higher_is_better=self._work.table.higher, signed=self._signed(judged))
+            else index(full, best, higher_is_better=self._table.higher, signed=self._signed(judged))
         )
         # With a documented floor and scale, a scorer that ignores the golds does no harm.
         unread = "" if self._work.without_golds else self._unread
@@ -81,7 +81,7 @@ class Grids:
             warnings.append(ASSUMED)
         if adj is not None and adj.tests is not None and corrected is not None and adj.tests.unlike:
             warnings.append(adj.tests.said)
-        best_scores, marks = self._work.table.best_seen(n).scores[used], self._work.table.marks[used]
+        best_scores, marks = self._table.best_seen(n).scores[used], self._table.marks[used]
         # a trace below full marks is full marks
         partial = float(np.mean((best_scores > 0) & (best_scores < marks - 1e-9))) if used.any() else 0.0
         if (
@@ -91,12 +91,12 @@ class Grids:
             and corrected is not None
             and partial > PARTIAL
         ):
-            medium = self._work.table.kind.words.medium
+            medium = self._table.kind.words.medium
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {medium}s earn as many by luck is assumed, not tested"
             )
         # The papers define bands for grids only.
-        banded = not self._work.table.kind.regions
+        banded = not self._table.kind.regions
         return Grid(
             n=n,
             excluded=int((~used).sum()),
@@ -117,17 +117,17 @@ class Grids:
             full_pass=self._full_pass(n, used, value),
         )
 
-    def _full_pass(self, n: Key, used: NDArray[np.bool_], value: Estimate) -> Estimate | None:
+    def _full_pass(self, n: Key, used: Bools, value: Estimate) -> Estimate | None:
         """Estimate the index that a run over all docs would print, with an interval.
 
         None if this run asked all docs, or has no index.
         """
-        if not self._work.table.sampled or value.value is None:
+        if not self._table.sampling.used or value.value is None:
             return None
-        found = asking.interval(
-            self._work.table.how_asked(n).take(used),
+        found = sampled.interval(
+            self._table.how_asked(n).take(used),
             level=self._work.settings.level,
-            most=max(self._work.table.range_seen[1], 1e-9),
+            most=max(self._table.range_seen[1], 1e-9),
         )
         if not math.isfinite(found.half):
             return dataclasses.replace(value, se=None, low=None, high=None, draws=0, reason=NO_ENDS)
@@ -140,14 +140,14 @@ class Grids:
 
     def _warnings_of(self, n: Key, judged: gate.Gate) -> list[str]:
         """Return the cautions on a set's numbers: too small cells, failed calls, an unknown gate."""
-        warnings = list(filter(None, [fragmentation(n, self._work.table.kind.cells(n))])) if isinstance(n, int) else []
+        warnings = list(filter(None, [fragmentation(n, self._table.kind.cells(n))])) if isinstance(n, int) else []
         if self._work.too_many[n]:
             warnings.append(f"no index: {self._work.too_many[n]}")
         if judged.valid is None:
             warnings.append(f"the gate is {judged.reason}")
         return warnings
 
-    def _corrected(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _corrected(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the luck-corrected index: by a measured null where available, else by an assumed null."""
         if self._unread:
             return None
@@ -156,9 +156,7 @@ class Grids:
 
     def _signed(self, judged: gate.Gate) -> bool:
         """Return whether the metric's scale goes below 0, by the profile, an answer, or the chance floor."""
-        return (
-            self._work.settings.signed or self._work.table.signed or (judged.chance is not None and judged.chance < 0)
-        )
+        return self._work.settings.signed or self._table.signed or (judged.chance is not None and judged.chance < 0)
 
     def _of_docs(self, scale: float) -> tuple[Form | None, float]:
         """Return the form and the scale with which luck is computed.
@@ -166,10 +164,10 @@ class Grids:
         A sum over docs becomes their mean, since the null has fewer docs.
         """
         if self._work.form is forms.SUM:
-            return forms.MEAN, scale / max(1, len(self._work.table))
+            return forms.MEAN, scale / max(1, len(self._table))
         return self._work.form, scale
 
-    def _measured(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _measured(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the index corrected by a measured null.
 
         None where no doc was asked on a wrong image, or no gold has a score.
@@ -178,13 +176,13 @@ class Grids:
         form, scale = self._of_docs(scale)
         if form is None:
             return self._measured_by_calls(n, used, scale)
-        scores = luck_rows.measured(self._work.table, n, form, used)
+        scores = luck_rows.measured(self._table, n, form, used)
         if scores is None:
             return None
-        clusters = self._work.table.clusters_of(used, renumbered=True)
+        clusters = self._table.groups.clusters_of(used, renumbered=True)
         return luck.measured(scores, form.value, clusters, scale=scale, **s.how)
 
-    def _measured_by_calls(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _measured_by_calls(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the index corrected by a measured null where M must be called: over all docs together, without answer classes."""
         names = (f"full{n}", f"best{n}", f"ceiling{n}", f"null_full{n}", f"null_best{n}")
         if any(name not in self._work.draws.sets for name in names) or not len(
@@ -210,37 +208,37 @@ class Grids:
         )
         return dataclasses.replace(found, asked=int(np.isfinite(self._work.draws.sets[null_best][0].scores).sum()))
 
-    def _assumed(self, n: Key, used: NDArray[np.bool_], scale: float) -> luck.Luck | None:
+    def _assumed(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
         """Return the index corrected by donors' answers; None where there are none."""
         form, scale = self._of_docs(scale)
         if form is None or not form.of_scores:
             return None
-        scores = luck_rows.from_donors(self._work.table, n, form, used)
+        scores = luck_rows.from_donors(self._table, n, form, used)
         if scores is None:
             return None
-        clusters = self._work.table.clusters_of(used)
+        clusters = self._table.groups.clusters_of(used)
         s = self._work.settings
         return luck.adjusted(scores, form.value, clusters, scale=scale, **s.how)
 
     def _luck_ceiling(self, n: Key) -> float | None:
-        options = np.array([doc.options for doc in self._work.table.asked if doc.options], float)
-        if len(options) != len(self._work.table) or not len(options):
+        options = np.array([doc.options for doc in self._table.references.asked if doc.options], float)
+        if len(options) != len(self._table) or not len(options):
             return None
         if isinstance(n, int):
             return luck.luck_ceiling(
-                guessed(options) if self._work.table.kind.every_order else 1 / options, self._work.table.kind.cells(n)
+                guessed(options) if self._table.kind.every_order else 1 / options, self._table.kind.cells(n)
             )
-        tries = np.array([len(places) for places in self._work.table.set_places(n)])
+        tries = np.array([len(places) for places in set_places(self._table.records, n)])
         used = self._work.used[n]
         return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None
 
-    def _shares(self, n: int, used: NDArray[np.bool_]) -> spatial.CellShares | None:
-        cells = self._work.table.cells(n)
+    def _shares(self, n: int, used: Bools) -> spatial.CellShares | None:
+        cells = self._table.cells(n)
         keep = used & np.isfinite(cells).all(axis=1)
         # Shares of a score are meaningless with negative parts, or where lower is better.
-        if not keep.any() or cells[keep].min() < 0 or not self._work.table.higher:
+        if not keep.any() or cells[keep].min() < 0 or not self._table.higher:
             return None
-        clusters = self._work.table.clusters_of(keep)
+        clusters = self._table.groups.clusters_of(keep)
         return spatial.cell_shares(
-            cells[keep], clusters, shape=self._work.table.kind.shape(n), seed=self._work.settings.seed
+            cells[keep], clusters, shape=self._table.kind.shape(n), seed=self._work.settings.seed
         )

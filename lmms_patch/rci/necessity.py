@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lmms_patch.runs import luck_rows
 from lmms_patch.runs.details import Settings
@@ -25,7 +25,7 @@ from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import intervals, luck
 from lmms_patch.stats.forms import MEAN, Form
-from lmms_patch.stats.resample import Array, Estimate
+from lmms_patch.stats.resample import Array, Bools, Estimate
 
 NOT_ASKED = "no doc was asked without its image, on a wrong one or blind: docs that need none are among the others"
 _IMAGE = range(ONE_CELL, UNSOLVED + 1)
@@ -55,7 +55,7 @@ def necessity(
         form: the aggregation; luck can be removed where it is a mean.
         refused: by grid, why there is no luck-corrected index; then there are no shares either.
     """
-    if not table.higher or not len(table) or all(doc.format == "caption" for doc in table.asked):
+    if not table.higher or not len(table) or table.references.captions:
         return ()
     return tuple(_map(table, n, settings, blind, form, (refused or {}).get(n, "")) for n in sorted(grids, reverse=True))
 
@@ -72,12 +72,14 @@ def _map(
     # Luck is counted on right and wrong answers of all docs: not on graded scores, not on a sample.
     without_luck = (
         None
-        if table.sampled or refused or not of.any() or found.graded[of].any()
+        if table.sampling.used or refused or not of.any() or found.graded[of].any()
         else _without_luck(table, n, of, form, how)
     )
     nothing = Estimate.nothing(int(of.sum()), refused, settings.level)
     counted = (
-        dict.fromkeys(map(str, NEEDS), nothing) if refused else without_luck or shares(found, of, table.clusters, how)
+        dict.fromkeys(map(str, NEEDS), nothing)
+        if refused
+        else without_luck or shares(found, of, table.groups.clusters, how)
     )
     return Necessity(
         n=n,
@@ -95,7 +97,7 @@ def _map(
 
 
 def _without_luck(
-    table: Table, n: int, of: NDArray[np.bool_], form: Form | None, how: Mapping[str, Any]
+    table: Table, n: int, of: Bools, form: Form | None, how: Mapping[str, Any]
 ) -> dict[str, Estimate] | None:
     """Return the share of each class, luck-corrected.
 
@@ -113,13 +115,11 @@ def _without_luck(
     cells, either = (luck_rows.measured(table, n, MEAN, of, with_full=with_full) for with_full in (False, True))
     if cells is None or either is None:
         return None
-    clusters = table.clusters_of(of, renumbered=True)
+    clusters = table.groups.clusters_of(of, renumbered=True)
     return dict(zip(map(str, NEEDS), luck.needs(cells, either, clusters, **how), strict=True))
 
 
-def shares(
-    found: Found, of: NDArray[np.bool_], labels: ArrayLike | None, how: Mapping[str, Any]
-) -> dict[str, Estimate]:
+def shares(found: Found, of: Bools, labels: ArrayLike | None, how: Mapping[str, Any]) -> dict[str, Estimate]:
     """Return the share of each class with its interval.
 
     Args:
@@ -188,8 +188,8 @@ def _luck(table: Table, n: int, of: Any, how: Mapping[str, Any]) -> Estimate | N
 
     So many docs would be called ``one cell`` though their image is not to be seen.
     """
-    half, wrong, cells = table.marks / 2, table.wrong_full.scores, table.wrong_best(n).scores
+    half, wrong, cells = table.marks / 2, table.wrong.full.scores, table.wrong.best(n).scores
     tried = of & (wrong < half) & np.isfinite(cells)
     if not tried.any():
         return None
-    return intervals.mean((cells >= half)[tried].astype(float), table.clusters_of(tried), **how)
+    return intervals.mean((cells >= half)[tried].astype(float), table.groups.clusters_of(tried), **how)

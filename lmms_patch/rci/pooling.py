@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import KINDS, RCI, Kind
 from lmms_patch.errors import RecordError, nearest
@@ -22,11 +21,11 @@ from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
 from lmms_patch.runs.failures import too_many
 from lmms_patch.runs.record import WrappedKind
 from lmms_patch.runs.results import groups_of
-from lmms_patch.runs.tables import Table
+from lmms_patch.runs.tables import Table, range_of
 from lmms_patch.stats import forms, gate, intervals
 from lmms_patch.stats.bounds import GridSize, Number
 from lmms_patch.stats.index import index
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import Bools, Estimate
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     names, asked = tuple(m.run.name for m in members), members[0].run.result.kind
     kind = None if asked.way == RCI.way else asked.name
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
-    tables: list[tuple[Table, NDArray[np.bool_]]] = []
+    tables: list[tuple[Table, Bools]] = []
     for member in members:
         analysis = member.analysis
         form = forms.FORMS.get(analysis.form or "") if analysis else None
@@ -99,7 +98,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         tables.append((table, used))
         scale = 100.0 if form is forms.PERCENT else float(len(table)) if form is forms.SUM else 1.0
         rows.append(np.column_stack([table.full.scores[used], best.scores[used], np.ones(used.sum())]))
-        place = np.arange(len(table)) if table.clusters is None else table.clusters
+        place = np.arange(len(table)) if table.groups.clusters is None else table.groups.clusters
         # Clusters of different tasks must stay apart, even where their numbers are equal.
         labels += [f"{member.run.name}/{cluster}" for cluster in place[used]]
         docs += int(used.sum())
@@ -109,12 +108,9 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     stacked = np.vstack(rows)
     clusters = np.unique(labels, return_inverse=True)[1]
     how = settings.how
-    low, high = (
-        choose(side)
-        for choose, side in zip((min, max), zip(*(table.range_seen for table, _ in tables), strict=True), strict=True)
-    )
+    low, high = range_of([table for table, _ in tables])
     # With sampling, estimates of docs may lie outside the scale.
-    sampled = any(table.sampled for table, _ in tables)
+    sampled = any(table.sampling.used for table, _ in tables)
     ends = intervals.ends_of(stacked[:, :2].clip(low, high) if sampled else stacked[:, :2])
     fip = intervals.mean(stacked[:, 0], clusters, ends=ends, **how)
     mpp = float(np.clip(stacked[:, 1].mean(), min(0.0, low), high)) if docs else None
@@ -137,7 +133,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
         fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any())
     )
     # the widest: an unseen doc may be of the task of which the fewest docs were asked
-    each = max(table.stands_for(2, used) for table, used in tables)
+    each = max(table.sampling.stands_for(2, used) for table, used in tables)
     how |= {
         "extremes": [[each * whole, each * best, each] for whole in ends for best in ends],
         "unseen": intervals.UNSEEN_OF_PAIRS,
@@ -255,7 +251,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         return None
     settings = table_of(runs[0].run, changes)[0]
     tables = alike([table_of(a.run, changes)[2] for a in runs])
-    form = forms.on(form, tables[0].merged)
+    form = forms.on(form, tables[0].groups.merged)
     cells = [table.cells(n) for table in tables]
     # Runs with equal answers give the same cell everywhere: splitting would only repeat the index.
     if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
@@ -285,7 +281,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     # A doc that no run drew is alike in all runs.
     unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))
     how = settings.how
-    sample = intervals.Sample(np.hstack(parts), tables[0].clusters, used=decides, whole=form.whole, **how)
+    sample = intervals.Sample(np.hstack(parts), tables[0].groups.clusters, used=decides, whole=form.whole, **how)
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)
 
 

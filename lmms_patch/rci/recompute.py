@@ -27,7 +27,8 @@ from lmms_patch.runs.numbers import Analysis, to_json
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, read
-from lmms_patch.runs.tables import Chosen, Table, only
+from lmms_patch.runs.tables import Table, only
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms
 
 MOST_CATEGORIES = 50
@@ -252,7 +253,7 @@ def check_number(
         return []
     # For captions ``analysis`` takes the mean although the native aggregation differs a little.
     near = form is forms.MEAN and abs(value - own) <= 0.02 * abs(own)
-    if near and (table is None or all(doc.format == "caption" for doc in table.asked)):
+    if near and (table is None or table.references.captions):
         return [f"{name} is compared as the mean of its docs, {value:.4g}; the run's own aggregation gives {own:.4g}"]
     raise RecordError(
         f"{where}: the sample log gives {name} {value:.4g}, but the run reported {own:.4g}; the log is of another run, or was changed"
@@ -292,9 +293,9 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     if form is None and table.records:
         return _as_run(run, changes, metric)
     part = table if changes.category is None else _part(table, changes.category)
-    if part is not table and part.sampled and part.asked_docs < LEAST_OF_CATEGORY:
+    if part is not table and part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY:
         raise RecordError(
-            f"{run.name}: of category {changes.category!r} only {part.asked_docs} docs were asked; allowed: {LEAST_OF_CATEGORY} or more"
+            f"{run.name}: of category {changes.category!r} only {part.sampling.asked_docs} docs were asked; allowed: {LEAST_OF_CATEGORY} or more"
         )
     analysis = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
     categories = _categories(run, part, form, settings, sets) if by_category else {}
@@ -361,7 +362,9 @@ def _categories(
             f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
         )
     parts = {
-        name: part for name in names if not (part := _part(table, name)).sampled or part.asked_docs >= LEAST_OF_CATEGORY
+        name: part
+        for name in names
+        if not (part := _part(table, name)).sampling.used or part.sampling.asked_docs >= LEAST_OF_CATEGORY
     }
     return {
         # A category is not the whole run, so its stored numbers cannot serve.

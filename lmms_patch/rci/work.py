@@ -7,19 +7,20 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.timeline import POINTS
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.kinds import PARTS
 from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.runs import failures
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, intervals
 from lmms_patch.stats.chance import FLOORS, constants, pick
 from lmms_patch.stats.forms import Form, Picked
-from lmms_patch.stats.resample import Array, Estimate, generator
+from lmms_patch.stats.resample import Array, Bools, Estimate, generator
 
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
@@ -43,10 +44,13 @@ class Work:
         self.parts = [part for part in PARTS if part.of(table.kind)]
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.best(n) for n in sets}
-        self.pointing = self.table.pointing
+        self.pointing = np.array(
+            [any(why.startswith(POINTS) for why in record.excluded.values()) for record in table.records], bool
+        )
+        """Which docs are left out because their question names a moment of the clip, shape (docs,)."""
         self.used = {n: self.best[n].known for n in sets}
         form, warnings = self._form()
-        self.form = None if form is None else forms.on(form, table.merged)
+        self.form = None if form is None else forms.on(form, table.groups.merged)
         self.failed = failures.count(table.logged)
         self.too_many = {
             key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)
@@ -61,14 +65,14 @@ class Work:
                 f"{len(table.unscored)} of {len(table.asked_records)} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
         self.notices += [failures.unfinished(table.logged), failures.unread(table.logged)]
-        self.constants = constants(table.asked)
+        self.constants = constants(table.references.asked)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
 
     def nothing(self, why: str) -> Estimate:
         """Return a number without a value, with the reason."""
         return Estimate.nothing(0, why, self.settings.level)
 
-    def estimate(self, name: str, value: float | None, used: NDArray[np.bool_] | None) -> Estimate:
+    def estimate(self, name: str, value: float | None, used: Bools | None) -> Estimate:
         """Return M of a set with an interval; empty where M returned nothing (a doc could not be scored)."""
         estimate = self.draws.estimate(name, value, used)
         return estimate if value is not None else estimate.without()
@@ -76,9 +80,9 @@ class Work:
     def mean(self, values: Array) -> Estimate:
         """Return the mean of a value of each doc, shape (docs,); docs with nan are left out."""
         known = np.isfinite(values)
-        if self.table.sampled or not known.any():
-            return self.nothing("views were left out" if self.table.sampled else "no doc has a value")
-        kept, clusters = np.asarray(values, float)[known], self.table.clusters_of(known)
+        if self.table.sampling.used or not known.any():
+            return self.nothing("views were left out" if self.table.sampling.used else "no doc has a value")
+        kept, clusters = np.asarray(values, float)[known], self.table.groups.clusters_of(known)
         return intervals.mean(kept, clusters, ends=intervals.ends_of(kept), **self.settings.how)
 
     def value(self, chosen: Chosen) -> float | None:
@@ -91,9 +95,8 @@ class Work:
     @cached_property
     def ceiling(self) -> float | None:
         """M of the gold answers; None where not known."""
-        if self.table.ceiling is None:
-            return None
-        return self.value(self.table.ceiling)
+        golds = self.table.references.ceiling
+        return None if golds is None else self.value(golds)
 
     @property
     def without_golds(self) -> bool:
@@ -105,22 +108,17 @@ class Work:
             return forms.FORMS.get(self.native.form), []
         if not len(self.table):
             return None, []
-        checks: list[tuple[Picked, float | None]] = [(self._picked(self.table.full, None), self.fip)]
+        whole = self.table.picked(self.table.full)
+        checks: list[tuple[Picked, float | None]] = [(whole, self.fip)]
         for n, (full, best, _) in self.cells.items():
-            checks += [
-                (self._picked(self.table.full, self.used[n]), full),
-                (self._picked(self.best[n], self.used[n]), best),
-            ]
+            used = self.used[n]
+            checks += [(whole.where(used), full), (self.table.picked(self.best[n]).where(used), best)]
         known = [check for check in checks if check[1] is not None]
         # A finished run cannot call the aggregation, so its stored numbers are the only checks.
         if not self.native.no_calls:
             known += self._random_checks()
         form, warning = forms.recognise(known, self.settings.form)
-        if (
-            form is None
-            and all(doc.format == "caption" for doc in self.table.asked)
-            and forms.fits_nearly(forms.MEAN, known)
-        ):
+        if form is None and self.table.references.captions and forms.fits_nearly(forms.MEAN, known):
             return forms.MEAN, [
                 "intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"
             ]
@@ -133,12 +131,12 @@ class Work:
         """
         declared = forms.FORMS.get(self.settings.form or "")
         stream = generator(self.settings.seed)
-        clusters = self.table.clusters
+        clusters = self.table.groups.clusters
         places = np.arange(len(self.table)) if clusters is None else clusters
         out = []
         for _ in range(3):
             half = (stream.random(int(places.max()) + 1) < 0.5)[places]
-            picked = self._picked(self.table.full, half)
+            picked = self.table.picked(self.table.full).where(half)
             if half.any() and (declared is None or math.isfinite(forms.value_of(declared, picked))):
                 out.append(
                     (
@@ -153,12 +151,6 @@ class Work:
                     )
                 )
         return [(picked, value) for picked, value in out if value is not None]
-
-    def _picked(self, chosen: Chosen, mask: NDArray[np.bool_] | None) -> Picked:
-        picked = self.table.picked(chosen)
-        if mask is None:
-            return picked
-        return picked.where(mask)
 
     def _sets(self) -> dict[str, list[Chosen]]:
         """Return the sets of items: ``fip``; the floors; ``full<n>`` and ``best<n>`` over the docs used by grid n."""
@@ -185,7 +177,8 @@ class Work:
         """
         full = self.table.full
         sets: dict[str, list[Chosen]] = {}
-        others = {"wrong": self.table.wrong_full}
+        whole = self.table.wrong.full
+        others = {"wrong": whole}
         if self.blind is not None and self.form is not None and self.form.of_scores:
             others["blind"] = Chosen([None] * len(self.table), self._blind_scores())
         for name, other in others.items():
@@ -196,11 +189,11 @@ class Work:
         # With a known form, luck is computed from sums instead (``luck.measured``).
         if self.form is None:
             for n, used in self.used.items():
-                wrong = self.table.wrong_best(n)
-                both = used & np.isfinite(wrong.scores) & np.isfinite(self.table.wrong_full.scores)
-                if both.any() and self.table.ceiling is not None:
-                    sets |= {f"ceiling{n}": [self.table.ceiling.where(used)], f"null_best{n}": [wrong.where(both)]}
-                    sets[f"null_full{n}"] = [self.table.wrong_full.where(both)]
+                wrong = self.table.wrong.best(n)
+                both = used & np.isfinite(wrong.scores) & np.isfinite(whole.scores)
+                if both.any() and (golds := self.table.references.ceiling) is not None:
+                    sets |= {f"ceiling{n}": [golds.where(used)], f"null_best{n}": [wrong.where(both)]}
+                    sets[f"null_full{n}"] = [whole.where(both)]
         return sets
 
     def _blind_scores(self) -> Array:
@@ -208,7 +201,7 @@ class Work:
         return np.array([blind.get(record.doc_id, math.nan) for record in self.table.records])
 
     def _floor(self, name: str) -> list[Chosen]:
-        asked = self.table.asked
+        asked = self.table.references.asked
         if name == "uniform" and not any(doc.of("option") for doc in asked):
             return []
         if name == "uniform" and self.table.kind.every_order:

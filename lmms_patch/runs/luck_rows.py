@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import Key
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form, Picked
-from lmms_patch.stats.luck import MOST_NAMED, Habits, Ints, Measured, Scores
-from lmms_patch.stats.resample import Array
+from lmms_patch.stats.luck import MOST_NAMED, Habits, Measured, Scores
+from lmms_patch.stats.resample import Array, Bools, Ints
 
 
-def from_donors(table: Table, key: Key, form: Form, used: NDArray[np.bool_]) -> Scores | None:
+def from_donors(table: Table, key: Key, form: Form, used: Bools) -> Scores | None:
     """Return the rows of the used docs, and of their donors' answers scored by the docs' golds.
 
     None where no doc has a donor, or a gold has no score.
@@ -28,7 +29,8 @@ def from_donors(table: Table, key: Key, form: Form, used: NDArray[np.bool_]) -> 
         form: the aggregation, linear or over whole clusters.
         used: shape (docs,), the docs that are used for it.
     """
-    if table.ceiling is None:
+    golds = table.references.ceiling
+    if golds is None:
         return None
     best = table.best(key)
     donors, full, cells = _donated(table, key)
@@ -42,27 +44,22 @@ def from_donors(table: Table, key: Key, form: Form, used: NDArray[np.bool_]) -> 
     donors = np.where(np.isfinite(cells), new[donors], -1)[keep]
 
     def rows(scores: Array) -> Array:
-        found = form.rows(table.picked(Chosen([None] * len(table), scores)))[keep]
-        # a row without a score adds nothing to the sums
-        found[~np.isfinite(found).all(axis=1)] = 0
-        return found
+        return _rows(table, form, Chosen([None] * len(table), scores), used)
 
-    classes, labels = table.answer_classes
+    classes, labels = table.groups.answer_classes
     return Scores(
         rows(table.full.scores),
         rows(best.scores),
-        rows(table.ceiling.scores),
-        np.stack([rows(full[:, p]) for p in range(full.shape[1])]),
-        np.stack([rows(cells[:, p]) for p in range(full.shape[1])]),
+        rows(golds.scores),
+        np.stack([rows(scores) for scores in full.T]),
+        np.stack([rows(scores) for scores in cells.T]),
         donors,
         classes[keep],
         labels,
     )
 
 
-def measured(
-    table: Table, key: Key, form: Form, used: NDArray[np.bool_], *, with_full: bool = False
-) -> Measured | None:
+def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool = False) -> Measured | None:
     """Return the rows of the used docs, and of those also asked on a wrong image.
 
     None where no doc was asked so, or a gold has no score.
@@ -75,38 +72,44 @@ def measured(
         with_full: whether the full image is one of the views of which the best counts; of forms that go by scores
             alone.
     """
-    best, wrong = table.best(key), table.wrong_best(key)
+    best, wrong = table.best(key), table.wrong.best(key)
     if with_full:
         best, wrong = (
             Chosen([None] * len(table), np.maximum(one.scores, whole.scores))
-            for one, whole in ((best, table.full), (wrong, table.wrong_full))
+            for one, whole in ((best, table.full), (wrong, table.wrong.full))
         )
-    asked = used & np.isfinite(wrong.scores) & np.isfinite(table.wrong_full.scores)
-    if table.ceiling is None or not asked.any():
+    golds = table.references.ceiling
+    asked = used & np.isfinite(wrong.scores) & np.isfinite(table.wrong.full.scores)
+    if golds is None or not asked.any():
         return None
 
-    def rows(chosen: Chosen, mask: NDArray[np.bool_]) -> Array:
-        found = form.rows(table.picked(chosen.where(mask)))[used]
-        found[~np.isfinite(found).all(axis=1)] = 0
-        return found
+    def rows(chosen: Chosen, mask: Bools) -> Array:
+        return _rows(table, form, chosen.where(mask), used)
 
-    classes, labels = table.answer_classes
-    corners = form.rows(Picked(np.array([0.0, float(table.ceiling.scores.max())]))) if form.plain else None
+    classes, labels = table.groups.answer_classes
+    corners = form.rows(Picked(np.array([0.0, float(golds.scores.max())]))) if form.plain else None
     return Measured(
         rows(table.full, used),
         rows(best, used),
-        rows(table.ceiling, used),
-        rows(table.wrong_full, asked),
+        rows(golds, used),
+        rows(table.wrong.full, asked),
         rows(wrong, asked),
         asked[used],
         classes[used],
         labels,
         corners,
-        table.stands_for(2, used),
+        table.sampling.stands_for(2, used),
         _habits(table, key, used, asked, with_full)
-        if form.plain and table.higher and not table.sampled and not table.kind.every_order
+        if form.plain and table.higher and not table.sampling.used and not table.kind.every_order
         else None,
     )
+
+
+def _rows(table: Table, form: Form, chosen: Chosen, used: Bools) -> Array:
+    """Return what a form sums of the used docs; a row without a score adds nothing to the sums."""
+    found = form.rows(table.picked(chosen))[used]
+    found[~np.isfinite(found).all(axis=1)] = 0
+    return found
 
 
 def _misread(table: Table) -> float:
@@ -120,7 +123,7 @@ def _misread(table: Table) -> float:
     return float(np.mean(right)) if right else 0.0
 
 
-def _habits(table: Table, key: Key, used: NDArray[np.bool_], asked: NDArray[np.bool_], with_full: bool) -> Habits:
+def _habits(table: Table, key: Key, used: Bools, asked: Bools, with_full: bool) -> Habits:
     """Return which options the used docs name, and for docs without options what their answers earn elsewhere.
 
     A doc with an unread view counts as a doc without options.
@@ -136,7 +139,7 @@ def _habits(table: Table, key: Key, used: NDArray[np.bool_], asked: NDArray[np.b
     options = np.array([record.answer.options for record in table.records], np.intp)
     own, null = (
         views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full)
-        for views in (table.views, table.wrong_views)
+        for views in (table.views, table.wrong.views)
     )
     known = own.known & (null.known | ~asked) & (options <= MOST_NAMED)
     options, gold = np.where(known & (options > 1) & (gold > 0), options, 0), gold - 1
@@ -157,11 +160,11 @@ def _habits(table: Table, key: Key, used: NDArray[np.bool_], asked: NDArray[np.b
 
 def _elsewhere(table: Table, key: Key, with_full: bool) -> Array:
     """Return each doc's mean loss of its answers, over its gold and the golds of docs asked alike (``Habits.elsewhere``)."""
-    assert table.ceiling is not None
+    assert table.references.ceiling is not None
     out = np.full((len(table), 4), math.nan)
     # no division by zero where a gold earns nothing
-    marks = np.maximum(table.ceiling.scores, 1e-300)
-    scored = [table.full.scores, table.best(key).scores, table.wrong_full.scores, table.wrong_best(key).scores]
+    marks = np.maximum(table.references.ceiling.scores, 1e-300)
+    scored = [table.full.scores, table.best(key).scores, table.wrong.full.scores, table.wrong.best(key).scores]
     others = {
         d: other
         for d, record in enumerate(table.records)

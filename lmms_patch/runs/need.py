@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats.resample import Array
+from lmms_patch.runs.views import used_for
+from lmms_patch.stats.resample import Array, Bools
 
 if TYPE_CHECKING:
     from lmms_patch.runs.run import Result
@@ -51,11 +52,11 @@ class Found:
 
     by_image: NDArray[np.int8]
     text: NDArray[np.int8]
-    tried: NDArray[np.bool_]
-    alike: NDArray[np.bool_]
-    planned: NDArray[np.bool_]
-    used: NDArray[np.bool_]
-    graded: NDArray[np.bool_]
+    tried: Bools
+    alike: Bools
+    planned: Bools
+    used: Bools
+    graded: Bools
     sources: tuple[Source, ...]
 
     @property
@@ -108,11 +109,11 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
     """
     # right is at least half of what the gold scores
     half = table.marks / 2
-    used = np.array([str(n) not in record.excluded for record in table.records], bool)
+    used = used_for(table.records, n)
     full, best, wrong = (
         table.full_seen.scores,
         np.where(used, table.best_seen(n).scores, math.nan),
-        table.wrong_full.scores,
+        table.wrong.full.scores,
     )
     without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
     # nan stays nan: no score is no wrong answer
@@ -125,19 +126,13 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
         # between nothing and full marks, but for rounding
         graded |= (scores > 0) & (scores < table.marks - 1e-9)
     # in a run that left docs out, only the docs asked whole stand for the rest
-    planned = np.array(
-        [
-            not (table.sampled or table.no_best) or record.asked is None or record.asked.block == 0
-            for record in table.records
-        ],
-        bool,
-    )
+    planned = table.sampling.pilot | (not (table.sampling.used or table.sampling.no_best))
     tried = np.isfinite(wrong) | np.isfinite(without)
     image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == table.kind.cells(n)))
     return Found(image, text, tried, alike, planned, used, graded & used, sources)
 
 
-def by_image(full: Array, cell: NDArray[np.bool_], scored: NDArray[np.bool_]) -> NDArray[np.int8]:
+def by_image(full: Array, cell: Bools, scored: Bools) -> NDArray[np.int8]:
     """Return the class of each doc by the answers to its image.
 
     A right cell decides alone. A doc without one has a class only if all its views have a score: the view without a
@@ -152,7 +147,7 @@ def by_image(full: Array, cell: NDArray[np.bool_], scored: NDArray[np.bool_]) ->
     return np.select([cell, known & (full == 1), known], [ONE_CELL, WHOLE, UNSOLVED], UNKNOWN).astype(np.int8)
 
 
-def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], NDArray[np.bool_], tuple[Source, ...]]:
+def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], Bools, tuple[Source, ...]]:
     """Return ``Found.text``, ``Found.alike`` and ``Found.sources``.
 
     Where a run has both, a doc that is right blind is known to be text. One that is wrong blind is known only if it was

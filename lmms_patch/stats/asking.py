@@ -1,4 +1,4 @@
-"""Ask no more views than an interval needs: which docs and views are asked, and what their answers say of all docs.
+"""Ask no more views than an interval needs: which docs and views are asked.
 
 Pure; NumPy and SciPy.
 
@@ -7,16 +7,9 @@ The docs stand in an order given by hashes. The first of them are asked whole (t
 blocks. In a block, each doc has two steps: its full image, and then its cells, until one of each set earns the most
 that any doc's gold earns. Each doc has one hash u in (0, 1); it takes a step exactly if u is no larger than the step's
 probability. The probability of the second step may depend on F. All probabilities and all predictions come from earlier
-blocks only. So
+blocks only. So what the answers say of all docs has no bias, whatever was predicted (``stats.sampled``).
 
-    F^ = f + R0 (F - f) / W0        M^ = m + R0 (m' - m) / W0 + R1 (M - m') / W1
-
-have the means of F and M whatever the predictions f, m (before the image was asked) and m' (after it) are: a bad
-prediction costs calls, and moves no number. R0 and R1 tell whether a step was taken, W0 and W1 are the probabilities.
-
-Sources: Horvitz & Thompson (1952) and Särndal, Swensson & Wretman, Model Assisted Survey Sampling (1992), 6.3, for the
-estimates; Neyman (1938), Contribution to the Theory of Sampling Human Populations, for rates in two steps; Fieller
-(1954), Some Problems in Interval Estimation, for the ratio.
+Source: Neyman (1938), Contribution to the Theory of Sampling Human Populations, for rates in two steps.
 """
 
 from __future__ import annotations
@@ -24,27 +17,20 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lmms_patch.stats.intervals import (
-    FEW_CLUSTERS,
-    TOO_FEW_CLUSTERS,
-    UNSEEN_OF_PAIRS,
-    effective_clusters,
-    normal_quantile,
-)
-from lmms_patch.stats.resample import LEVEL, Array
+from lmms_patch.stats.intervals import normal_quantile
+from lmms_patch.stats.resample import LEVEL, Array, Bools, Ints
+from lmms_patch.stats.sampled import Ends, Sampled, Target, interval
 
-Target = Literal["benchmark", "population"]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 Wanted = tuple[Ints, Ints]
 """Views to ask for: their docs, and their numbers among a doc's views (0 is the full image)."""
+Asks = Generator[Wanted, Array, None]
+"""Yields views to ask for; wants to be sent their scores, in the same order, nan where a view has none."""
 
 BLOCKS = (0.1, 0.2, 0.3, 0.4)
 """The share of the docs after the pilot that each block has. Early blocks are small, because their rates rest on few answers."""
@@ -57,9 +43,6 @@ FOLDS = 5
 MOST_TOP_UPS = 6
 FEW_LEFT = 0.02
 """Share of the docs up to which those that are not finished are asked after all: they cost little, and the number is then exact."""
-FEWEST_DOCS = 3.0
-"""The half-width of a benchmark's interval in docs, at least: none among many is seen by chance where three have it (the rule of three), so where
-few docs are right, a narrower interval is one that a run stopped at because it saw none."""
 LEAST_ROUND = 16
 """How many views are asked at once, at least: where few docs are left, several cells of each. Why: models answer in batches."""
 MOST_LOST = 0.1
@@ -73,197 +56,6 @@ MOST_KINDS = 9
 _TINY, _EVERYTHING = 1e-9, 1e12
 _SHRINK = 10.0
 """With how many docs of the average a level's variance and cost are mixed."""
-
-
-# --- what a sampled doc says ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sampled:
-    """How docs were asked, and what they scored on a set of cells.
-
-    All arrays have shape (docs,) unless they say otherwise.
-
-    Attributes:
-        full, best: F and M; any number where a doc did not take the step.
-        steps: how many steps the doc took: 0, 1 (the image) or 2 (its cells, too).
-        p: shape (docs, 2), the probability of each step; 1 in the pilot.
-        guess: f, the prediction of F.
-        before, after: m and m', the predictions of M before and after the image was asked.
-    """
-
-    full: Array
-    best: Array
-    steps: NDArray[np.intp]
-    p: Array
-    guess: Array
-    before: Array
-    after: Array
-
-    @property
-    def whole(self) -> Array:
-        """F^, shape (docs,): an unbiased estimate of F, which may lie outside its scale."""
-        return self.guess + self._errors[:, 0] / self.p[:, 0]
-
-    @property
-    def cells(self) -> Array:
-        """M^, shape (docs,): an unbiased estimate of M, which may lie outside its scale."""
-        return np.asarray(self.before + (self._errors[:, 1:] / self.p).sum(axis=1))
-
-    @property
-    def _errors(self) -> Array:
-        """Shape (docs, 3): F - f, m' - m and M - m'; 0 for steps that were not taken."""
-        image, cells = self.steps >= 1, self.steps >= 2
-        return np.column_stack(
-            [
-                np.where(image, self.full - self.guess, 0),
-                np.where(image, self.after - self.before, 0),
-                np.where(cells, self.best - self.after, 0),
-            ]
-        )
-
-    def variances(self, cells: float, whole: float) -> Array:
-        """Return an unbiased estimate of each doc's part of the variance of ``cells`` * sum(M^) + ``whole`` * sum(F^), given all answers.
-
-        A doc has one u, so its steps are nested: steps k <= l have the covariance (1 / W_k - 1) D_k D_l, which is seen
-        only if l was taken.
-        """
-        errors = self._errors
-        first, second = cells * errors[:, 1] + whole * errors[:, 0], cells * errors[:, 2]
-        image, last = (self.steps >= 1) / self.p[:, 0], (self.steps >= 2) / self.p[:, 1]
-        spread = 1 / self.p - 1
-        return np.asarray(
-            image * spread[:, 0] * first**2 + last * (spread[:, 1] * second**2 + 2 * spread[:, 0] * first * second)
-        )
-
-    def take(self, docs: Ints | Bools) -> Sampled:
-        """Return some of the docs."""
-        return Sampled(*(getattr(self, field.name)[docs] for field in dataclasses.fields(self)))
-
-
-@dataclass(frozen=True)
-class Ends:
-    """RCI with its interval.
-
-    Attributes:
-        value: RCI.
-        low, high: the interval's ends.
-        df: degrees of freedom of the quantile; few heavy docs make them few, and the interval wide.
-    """
-
-    value: float
-    low: float
-    high: float
-    df: float
-
-    @property
-    def half(self) -> float:
-        """Half of the interval's width."""
-        return (self.high - self.low) / 2
-
-
-def interval(
-    docs: Sampled,
-    target: Target = "benchmark",
-    clusters: ArrayLike | None = None,
-    level: float = LEVEL,
-    most: float = 1.0,
-) -> Ends:
-    """Return RCI of a set of cells with its interval, by Fieller's theorem with Student's quantile.
-
-    Args:
-        docs: all docs of the benchmark, also those that were not asked.
-        target: ``benchmark``: what a full pass over these docs would print. ``population``: RCI of the docs that these
-        are a sample of.
-        clusters: of ``population``, the cluster number of each doc; None: docs are independent.
-        level: nominal coverage, 0..1.
-        most: the most that a doc can score.
-
-    Returns:
-        All nan where no doc scores anything. Infinite ends where the sum of F cannot be told from 0. Of the benchmark
-        also where the half-width is less than ``FEWEST_DOCS`` docs, or than the docs that are not finished. Of the
-        population also under 10 effective clusters (``stats.intervals``); and, as long as docs are left out, where
-        there were under 50 if docs of one cluster were all alike. A run would else stop where large clusters happen to
-        agree, and such intervals hold too seldom.
-    """
-    from scipy.stats import gamma
-    from scipy.stats import t as student
-
-    cells, whole = docs.cells, docs.whole
-    a, b, n = float(cells.sum()), float(whole.sum()), len(whole)
-    if not b > 0:
-        return Ends(math.nan, math.nan, math.nan, math.nan)
-    deciding, few = math.inf, False
-    if target == "benchmark":
-
-        def parts(x: float, y: float) -> Array:
-            return docs.variances(x, y)
-    else:
-        places = np.arange(n) if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1]
-        groups = int(places.max()) + 1
-        sizes = np.bincount(places)
-        deciding = clusters_that_decide(cells - a / b * whole, places)
-        few = effective_clusters(sizes) < TOO_FEW_CLUSTERS or (
-            docs.p.min() < 1 and effective_clusters(sizes**2) < FEW_CLUSTERS
-        )
-
-        def parts(x: float, y: float) -> Array:
-            sums = np.bincount(places, x * (cells - a / n) + y * (whole - b / n))
-            return np.asarray(sums**2 * groups / max(1, groups - 1))
-
-    terms = parts(1, -a / b)
-    mm, ff = float(parts(1, 0).sum()), float(parts(0, 1).sum())
-    mf = (float(parts(1, 1).sum()) - mm - ff) / 2
-    total = float(terms.sum())
-    df = max(5.0, 2 * total**2 / float((terms**2).sum())) if total > 0 else 1e6
-    df = max(1.0, min(df, deciding - 1))
-    q = float(student.ppf((1 + level) / 2, df)) ** 2
-    done = int((docs.steps >= 2).sum())
-    if b * b <= q * ff or not done or few:
-        return Ends(1 - a / b, -math.inf, math.inf, df)
-    # Where all docs seen are alike, nothing varies, but docs that were not asked may differ. ``stats.intervals`` adds
-    # half a doc of random weight, so here are as many docs as that weighs at the interval's level, each standing for as
-    # many docs as one that was sampled; of the benchmark no more than were left out.
-    sampled = docs.p.min(axis=1) < 1
-    left_out, found = int(sampled.sum()), int((sampled & (docs.steps >= 2)).sum())
-    unseen = float(gamma.ppf((1 + level) / 2, UNSEEN_OF_PAIRS)) * max(
-        left_out / max(1, found), 1.0 if target == "population" else 0.0
-    )
-    if target == "benchmark":
-        unseen = min(unseen * (1 - found / max(1, left_out)), left_out - found)
-    unseen *= most
-    up = math.hypot(_root(a, b, mm, mf, ff, q, 1) - a / b, unseen / b)
-    down = math.hypot(a / b - _root(a, b, mm, mf, ff, q, -1), a / b - a / (b + unseen))
-    missing = float((docs.steps < 2).sum())
-    if target == "benchmark" and b * (up + down) / 2 < min(FEWEST_DOCS, missing) * most:
-        return Ends(1 - a / b, -math.inf, math.inf, df)
-    return Ends(1 - a / b, 1 - a / b - up, 1 - a / b + down, df)
-
-
-def clusters_that_decide(errors: Array, places: Ints) -> float:
-    """Return how many equal clusters would tell the variance as surely as these do: (sum V)^2 / sum V^2.
-
-    A cluster of s docs adds V = s (1 + rho (s - 1)), where rho is how alike docs of one cluster are: with rho 0 few
-    large clusters decide little, and with rho 1 everything. rho is one standard error above what is seen, since few
-    large clusters tell it badly.
-
-    Source: Bell & McCaffrey (2002), Bias Reduction in Standard Errors for Linear Regression with Multi-Stage Samples.
-
-    Args:
-        errors: shape (docs,), M - r F of each doc.
-        places: shape (docs,), cluster numbers from 0.
-    """
-    sizes = np.bincount(places)
-    shared = np.bincount(places, errors) ** 2 - np.bincount(places, errors**2)
-    pairs = float((sizes * (sizes - 1.0)).sum()) * float((errors**2).mean())
-    rho = min(1.0, max(0.0, (float(shared.sum()) + math.sqrt(float((shared**2).sum()))) / pairs)) if pairs > 0 else 0.0
-    return effective_clusters(sizes * (1 + rho * (sizes - 1)))
-
-
-def _root(a: float, b: float, mm: float, mf: float, ff: float, q: float, side: int) -> float:
-    """Return the upper (``side`` 1) or lower (-1) end of Fieller's interval of a / b: a root of (a - r b)^2 = q (mm - 2 r mf + r^2 ff)."""
-    top, middle, bottom = a * a - q * mm, a * b - q * mf, b * b - q * ff
-    return (middle + side * math.sqrt(max(middle**2 - bottom * top, 0.0))) / bottom
 
 
 # --- the plan ---------------------------------------------------------------------------------------
@@ -320,6 +112,16 @@ class Docs:
         """How many views a doc has."""
         return 1 + sum(self.cells)
 
+    @property
+    def places(self) -> list[slice]:
+        """Of each set, where its cells are among the views of a doc."""
+        return [slice(end - count, end) for count, end in zip(self.cells, 1 + np.cumsum(self.cells), strict=True)]
+
+    @property
+    def may_stop(self) -> Bools:
+        """Whether a cell with the gold's marks is surely the doc's best, shape (docs,): no doc has a gold that earns more."""
+        return self.marks >= 1 - _TINY
+
     def blocks(self) -> list[Ints]:
         """Return the docs of the pilot and of each block; blocks never split a cluster."""
         n, pilot = len(self.order), min(self.pilot, len(self.order))
@@ -328,27 +130,6 @@ class Docs:
         last = np.flatnonzero(np.r_[own[1:] != own[:-1], True]) + 1
         ends = [0, *(int(last[np.searchsorted(last, min(cut, n))]) if cut else 0 for cut in cuts)]
         return [self.order[low:high] for low, high in itertools.pairwise(ends)]
-
-
-@dataclass
-class _Block:
-    """The plan of a block.
-
-    Attributes:
-        docs: its docs.
-        scale: c, which all rates are multiplied by.
-        image: the rate of the image at c = 1.
-        finish: shape (levels,), the rate of the cells at c = 1, by the level of F.
-        forms: of F and then of M of each set, the coefficients of the regressions.
-        table: what the rates were made of.
-    """
-
-    docs: Ints
-    image: float
-    finish: Array
-    forms: list[Array]
-    table: _Table
-    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -366,6 +147,67 @@ class _Table:
     share: Array
     finish: Array
     cost: Array
+
+    def rates(self) -> _Rates:
+        """Return the rates with the least variance per call, over all sets."""
+        levels = zip(self.share, self.finish.mean(axis=1), self.cost, strict=True)
+        image, finish = best_rates(float(self.image.mean()), [*levels])
+        return _Rates(self, image, np.array(finish))
+
+
+@dataclass(frozen=True)
+class _Rates:
+    """How often the two steps are taken, up to a common factor: the scale.
+
+    Attributes:
+        table: what the rates were made of.
+        image: the rate of the image.
+        finish: shape (levels,), the rate of the cells, by the level of F.
+    """
+
+    table: _Table
+    image: float
+    finish: Array
+
+    def probabilities(self, scale: float) -> tuple[float, Array]:
+        """Return the probabilities of both steps: of the image, and of the cells by the level of F."""
+        image = float(_probability(scale * self.image, FLOOR_OF_IMAGE))
+        return image, np.minimum(image, _probability(scale * self.finish))
+
+    def forecast(self, scale: float) -> tuple[Array, float]:
+        """Return the variance a doc will add to each set (shape (sets,)), and the calls per doc."""
+        table, (image, finish) = self.table, self.probabilities(scale)
+        variance = table.image * (1 / image - 1) + (table.share * (1 / finish - 1)) @ table.finish
+        return variance, image + float((table.share * table.cost) @ finish)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The plan of a block.
+
+    Attributes:
+        docs: its docs.
+        rates: of the two steps.
+        forms: of F and then of M of each set, the coefficients of the regressions.
+        ratio: shape (sets,), M / F of the docs seen before.
+        scale: c, which all rates are multiplied by.
+    """
+
+    docs: Ints
+    rates: _Rates
+    forms: list[Array]
+    ratio: Array
+    scale: float
+
+    def raised(self, keep: float) -> _Block:
+        """Return the plan with higher rates, which leave only a share of the variance; a share of 0 asks everything."""
+        now = self.rates.forecast(self.scale)[0]
+
+        def enough(factor: float) -> bool:
+            return bool((self.rates.forecast(self.scale * factor)[0] <= keep * now).all())
+
+        # a level of F that no doc seen has adds nothing to the forecast, so the forecast never asks it whole
+        return dataclasses.replace(self, scale=self.scale * max(1.0, _least(enough)) if keep else _EVERYTHING)
 
 
 _TYPICAL = (
@@ -392,46 +234,29 @@ _TYPICAL = (
 _TYPICAL_SCORE = 0.6
 
 
-class Asking:
-    """Decides which views are asked, from the docs' hashes and the answers so far.
+class Answers:
+    """How each doc was asked so far, and what it scored, as shares of the scale.
 
-    The same answers give the same decisions.
-
-    Args:
-        docs: the docs.
-        goal: when enough is asked; None: ask all docs, but of each doc no more cells than it needs (early exit).
+    Attributes:
+        docs, goal: see ``Asking``.
+        scores: shape (docs, views); nan where a view was not asked, or gave no score.
+        asked: shape (docs, views), whether the view was asked.
+        block: shape (docs,), the number of the doc's block; 0: the pilot.
+        steps, p, guess: as in ``Sampled``.
+        before, after, best: as in ``Sampled``, of each set: shape (docs, sets).
+        cost: shape (docs,), how many cells were asked until the doc was finished.
+        exits: whether a doc's cells are asked only until one earns full marks: no answer earned more than every gold.
     """
 
-    def __init__(self, docs: Docs, goal: Goal | None) -> None:
+    def __init__(self, docs: Docs, goal: Goal) -> None:
         self.docs, self.goal = docs, goal
         n, sets = len(docs.order), len(docs.cells)
-        self.answers = np.full((n, docs.views), np.nan)
-        """Shape (docs, views), scores as shares of the scale; nan where a view was not asked, or gave no score."""
-        self.asked = np.zeros((n, docs.views), bool)
-        self.block = np.zeros(n, np.intp)
-        self.steps = np.zeros(n, np.intp)
+        self.scores, self.asked = np.full((n, docs.views), np.nan), np.zeros((n, docs.views), bool)
+        self.block, self.steps = np.zeros((2, n), np.intp)
         self.p = np.ones((n, 2))
-        self.guess, self.before, self.after = np.zeros(n), np.zeros((n, sets)), np.zeros((n, sets))
-        self.best, self._cost = np.zeros((n, sets)), np.zeros(n)
+        self.guess, self.cost = np.zeros((2, n))
+        self.before, self.after, self.best = np.zeros((3, n, sets))
         self.exits = True
-        """Whether a doc's cells are asked only until one earns full marks."""
-        self.looks: list[Ends] = []
-        """RCI of each set with its interval, as far as the finished blocks tell."""
-        self.too_many_lost = False
-        """Whether so many docs of the pilot have no score that no doc is left out."""
-        self.plans: list[_Block] = []
-        """The plans of the blocks after the pilot, as far as they are made."""
-        self._blocks = docs.blocks()
-        self._right = np.full((n, sets), -1)
-        """Shape (docs, sets), the first cell asked that earned full marks; -1 where there is none."""
-        self._places = [slice(1 + sum(docs.cells[:g]), 1 + sum(docs.cells[: g + 1])) for g in range(sets)]
-        self._ratio = np.ones(sets)
-        self._finished, self._before, self._left, self._each = 0, 0, len(docs.order), float(docs.views)
-        self._may_stop = docs.marks >= 1 - _TINY
-        """Shape (docs,), whether a cell that earns the gold's marks is surely the doc's best: no gold of another doc earns more."""
-        self._fold = (FOLDS * ((docs.u * 2**20) % 1)).astype(int)
-
-    # --- what is known ----------------------------------------------------------------------------
 
     @property
     def calls(self) -> int:
@@ -441,18 +266,21 @@ class Asking:
     @property
     def lost(self) -> Bools:
         """The docs of which an asked view gave no score: they are in no estimate."""
-        return np.asarray((self.asked & np.isnan(self.answers)).any(axis=1))
+        return np.asarray((self.asked & np.isnan(self.scores)).any(axis=1))
+
+    def kept(self, docs: Ints | None) -> Ints:
+        """Return some docs (None: all) without the lost."""
+        every = np.arange(len(self.steps)) if docs is None else docs
+        return every[~self.lost[every]]
 
     def sampled(self, g: int, docs: Ints | None = None) -> Sampled:
         """Return how some docs were asked, and what they scored on set number g, as shares of the scale.
 
         Without docs that are lost.
         """
-        kept = np.arange(len(self.steps)) if docs is None else docs
-        kept = kept[~self.lost[kept]]
-        full = np.nan_to_num(self.answers[kept, 0])
+        kept = self.kept(docs)
         return Sampled(
-            full,
+            np.nan_to_num(self.scores[kept, 0]),
             self.best[kept, g],
             self.steps[kept],
             self.p[kept],
@@ -461,135 +289,105 @@ class Asking:
             self.after[kept, g],
         )
 
-    def interval(self, g: int) -> Ends:
-        """Return RCI of set number g with its interval, when all is asked."""
-        goal, kept = self.goal or Goal(0.0), np.flatnonzero(~self.lost)
-        return interval(self.sampled(g, kept), goal.target, self.docs.clusters[kept], goal.level)
+    def interval(self, g: int, docs: Ints | None = None, target: Target | None = None) -> Ends:
+        """Return RCI of set number g with its interval.
 
-    def _look(self) -> None:
-        """Estimate the index of each set from the finished blocks, with its interval."""
-        docs = np.concatenate(self._blocks[: self._finished])
-        kept, goal = docs[~self.lost[docs]], self.goal or Goal(0.0)
-        self.looks = []
-        for g in range(len(self._places) if len(kept) else 0):
-            found, wider = (
-                interval(self.sampled(g, kept), target, self.docs.clusters[kept], goal.level)
-                for target in (goal.target, "population")
-            )
+        Args:
+            g: the number of the set.
+            docs: the docs that it rests on; None: all docs, when all is asked.
+            target: what the interval is of; None: the goal's.
+        """
+        kept = self.kept(docs)
+        return interval(self.sampled(g, kept), target or self.goal.target, self.docs.clusters[kept], self.goal.level)
+
+    def looks(self, docs: Ints) -> list[Ends]:
+        """Estimate the index of each set from the docs of the finished blocks, with its interval."""
+        out = []
+        for g in range(len(self.docs.cells) if len(self.kept(docs)) else 0):
+            found, wider = self.interval(g, docs), self.interval(g, docs, "population")
             # The docs of later blocks differ from those seen as a second sample does.
             later = math.sqrt(1 - len(docs) / len(self.docs.order))
             half = math.hypot(found.half, wider.half * later) if later else found.half
-            self.looks.append(Ends(found.value, found.value - half, found.value + half, wider.df))
+            out.append(Ends(found.value, found.value - half, found.value + half, wider.df))
+        return out
 
-    def expected_calls(self) -> int:
-        """Return how many calls to expect in all, as planned from the finished blocks."""
-        return max(self.calls, round(self._before + self._left * self._each))
-
-    # --- asking -----------------------------------------------------------------------------------
-
-    def rounds(self) -> Generator[Wanted, Array, None]:
-        """Yield what to ask next; wants to be sent the scores, in the same order, nan where a view has none."""
-        pilot, *blocks = self._blocks
-        yield from self._whole(pilot)
-        self._order_cells(pilot)
-        self._finished, self._before, self._left = 1, self.calls, len(self.docs.order) - len(pilot)
-        self._look()
-        self.too_many_lost = bool(self.lost[pilot].mean() > MOST_LOST) if len(pilot) else True
-        if self.goal is None or (
-            self.too_many_lost and self.goal.budget is None
-        ):  # of docs that were not asked nothing would be known
-            self._each = 1 + float(self._cost[pilot].mean()) if len(pilot) else float(self.docs.views)
-            yield from self._finish_all(np.concatenate(blocks))
-            if not self.exits:  # a later answer beats all golds: what was left out is asked after all
-                yield from self._cells(np.concatenate(blocks))
-            self._finished = len(self._blocks)
-            self._look()
-            return
-        used = np.zeros(len(self._ratio))
-        for number, docs in enumerate(blocks, 1):
-            self.block[docs] = number
-            if len(docs):
-                plan = self._plan(np.concatenate(self._blocks[:number]), docs)
-                plan.scale = self._scale(plan, used)
-                self.plans.append(plan)
-                self._before, self._each = self.calls, _forecast(plan, plan.scale)[1]
-                yield from self._run(plan)
-                used += [self.sampled(g, docs).variances(1, -ratio).sum() for g, ratio in enumerate(self._ratio)]
-                self._left -= len(docs)
-            self._finished = number + 1
-            self._look()
-        self._before, self._left = self.calls, 0
-        yield from self._top_up()
-
-    def _ask(self, docs: Ints, views: ArrayLike) -> Generator[Wanted, Array, None]:
+    def ask(self, docs: Ints, views: ArrayLike) -> Asks:
         """Ask some views of docs, except views asked before."""
         views = np.broadcast_to(views, docs.shape)
         new = ~self.asked[docs, views]
         if new.any():
             at = docs[new], views[new]
-            self.answers[at] = yield at
+            self.scores[at] = yield at
             self.asked[at] = True
 
-    def _whole(self, docs: Ints) -> Generator[Wanted, Array, None]:
+    def ask_whole(self, docs: Ints) -> Asks:
         """Ask some docs whole."""
-        yield from self._ask(np.repeat(docs, self.docs.views), np.tile(np.arange(self.docs.views), len(docs)))
+        yield from self.ask(np.repeat(docs, self.docs.views), np.tile(np.arange(self.docs.views), len(docs)))
         self.steps[docs] = 2
-        for g, place in enumerate(self._places):
-            self.best[docs, g] = np.nan_to_num(self.answers[docs, place].max(axis=1))
-        self.exits = not self._beats_golds(docs)
+        for g, place in enumerate(self.docs.places):
+            self.best[docs, g] = np.nan_to_num(self.scores[docs, place].max(axis=1))
+        self.watch_golds(docs)
 
-    def _beats_golds(self, docs: Ints) -> bool:
-        """Return whether an answer to some docs earns more than every gold.
+    def watch_golds(self, docs: Ints) -> None:
+        """Note whether an answer to some docs earns more than every gold.
 
         Then a cell that earns a gold's marks need not be the best.
         """
-        return bool((np.nan_to_num(self.answers[docs]) > 1 + _TINY).any())
+        self.exits = self.exits and not bool((np.nan_to_num(self.scores[docs]) > 1 + _TINY).any())
 
-    def _finish_all(self, docs: Ints) -> Generator[Wanted, Array, None]:
-        """Ask all docs, each until a cell earns full marks."""
-        self.block[docs] = 1
-        yield from self._ask(docs, 0)
-        self.steps[docs] = 2
-        yield from self._cells(docs)
+    def finish(self, docs: Ints, best: Array, cost: Array) -> None:
+        """Note what docs scored on the best cell of each set, and how many cells were asked."""
+        self.best[docs], self.cost[docs] = np.where(np.isfinite(best), best, 0.0), cost
 
-    def _cells(self, docs: Ints) -> Generator[Wanted, Array, None]:
-        """Ask docs their cells set by set, the most promising first, until a cell of the set earns full marks."""
-        best, count = np.full((len(docs), len(self._places)), -math.inf), np.zeros(len(docs))
-        may_stop = self._may_stop[docs]
-        for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
-            order, turn = self._order_of(g, docs), 0
-            while turn < cells and len(at := np.flatnonzero(~(self.exits & may_stop & (best[:, g] >= 1 - _TINY)))):
-                views = place.start + order[at, turn : turn + max(1, LEAST_ROUND // len(at))]
-                yield from self._ask(np.repeat(docs[at], views.shape[1]), views.ravel())
-                self.exits = self.exits and not self._beats_golds(docs)
-                best[at, g] = np.fmax(best[at, g], np.fmax.reduce(self.answers[docs[at][:, None], views], axis=1))
-                count[at] += views.shape[1]
-                turn += views.shape[1]
-            self._note_right(g, docs, order)
-        self.best[docs] = np.where(np.isfinite(best), best, 0.0)
-        self._cost[docs] = count
+    def take_step(self, asked: Ints, plan: _Block, told: Array) -> Ints:
+        """Note what a plan says of its docs once their images were asked, and return the docs whose cells are next.
 
-    # --- predicting -------------------------------------------------------------------------------
-
-    def _order_cells(self, pilot: Ints) -> None:
-        """Learn from the pilot and from earlier runs which cells of a doc are promising.
-
-        And gather what predictions rest on.
+        Args:
+            asked: the docs whose image was asked.
+            plan: the plan.
+            told: shape (docs, d), what predictions rest on.
         """
-        pilot = pilot[~self.lost[pilot]]
-        earlier = self._earlier()
+        image, finish = plan.rates.probabilities(plan.scale)
+        self.guess[plan.docs], self.before[plan.docs] = _predicted(told[plan.docs], plan.forms)
+        self.p[plan.docs], self.steps[plan.docs], self.steps[asked] = image, 0, 1
+        full = np.clip(np.nan_to_num(self.scores[asked, 0]), 0, 1)
+        self.after[asked] = _after(told[asked], full, plan.forms)
+        self.p[asked, 1] = finish[np.searchsorted(_LEVELS, full, "right")]
+        last: Ints = asked[self.docs.u[asked] <= self.p[asked, 1]]
+        self.steps[last] = 2
+        return last
+
+
+class Search:
+    """Asks docs their cells set by set, the most promising first, until a cell of the set earns full marks.
+
+    Which cells are promising is learned from the pilot and from earlier runs.
+
+    Attributes:
+        told: shape (docs, d), what is known of each doc before it is asked: its kind, and what earlier runs scored.
+
+    Args:
+        answers: those so far; the pilot was asked whole.
+        pilot: its docs.
+    """
+
+    def __init__(self, answers: Answers, pilot: Ints) -> None:
+        docs = answers.docs
+        self._answers, self._docs = answers, docs
+        pilot, n = answers.kept(pilot), len(answers.steps)
+        self._right = np.full((n, len(docs.cells)), -1)
+        """Shape (docs, sets), the first cell asked that earned full marks; -1 where there is none."""
+        earlier = _without_gaps(docs.earlier)
         self._strength: list[Array] = []
         self._pull: list[Array] = []
-        self._order: list[Ints] = []
-        kinds = (
-            np.zeros(len(self.steps), np.intp) if self.docs.kinds is None else np.minimum(self.docs.kinds, MOST_KINDS)
-        )
-        told = [np.ones(len(self.steps)), *(kinds == kind for kind in range(1, int(kinds.max(initial=0)) + 1))]
-        for g, (place, cells) in enumerate(zip(self._places, self.docs.cells, strict=True)):
-            known = self.answers[pilot, place]
+        kinds = np.zeros(n, np.intp) if docs.kinds is None else np.minimum(docs.kinds, MOST_KINDS)
+        most = int(kinds.max(initial=0)) + 1
+        told = [np.ones(n), *(kinds == kind for kind in range(1, most))]
+        for g, (place, cells) in enumerate(zip(docs.places, docs.cells, strict=True)):
+            known = answers.scores[pilot, place]
             of_all = known.mean(axis=0) if len(pilot) else np.full(cells, 0.5)
-            count, sums = np.zeros((kinds.max(initial=0) + 1, 1)), np.zeros((kinds.max(initial=0) + 1, cells))
-            np.add.at(count, kinds[pilot], 1)
+            count = np.bincount(kinds[pilot], minlength=most)[:, None]
+            sums = np.zeros((most, cells))
             np.add.at(sums, kinds[pilot], known)
             rate = np.clip((sums + _SHRINK * of_all) / (count + _SHRINK), 0.01, 0.99)
             strength = np.log(rate / (1 - rate))[kinds]
@@ -604,19 +402,40 @@ class Asking:
                 strength, pull = features @ weights[:own], weights[own:]
             self._strength.append(strength)
             self._pull.append(pull)
-            self._order.append(np.zeros((len(self.steps), cells), np.intp))
-            self._note_right(g, pilot, self._order_of(g, pilot))
+            self._note_right(g, pilot, self._order(g, pilot))
             told += [
                 one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))
             ]
-        self._told = np.column_stack(told)
-        self._cost[pilot] = self._cost_of(pilot)
+        self.told = np.column_stack(told)
 
-    def _order_of(self, g: int, docs: Ints) -> Ints:
+    def ask(self, docs: Ints) -> Asks:
+        """Ask the cells of some docs."""
+        answers, sets = self._answers, self._docs.cells
+        best, count = np.full((len(docs), len(sets)), -math.inf), np.zeros(len(docs))
+        may_stop = self._docs.may_stop[docs]
+        for g, (place, cells) in enumerate(zip(self._docs.places, sets, strict=True)):
+            order, turn = self._order(g, docs), 0
+            while turn < cells and len(at := np.flatnonzero(~(answers.exits & may_stop & (best[:, g] >= 1 - _TINY)))):
+                views = place.start + order[at, turn : turn + max(1, LEAST_ROUND // len(at))]
+                yield from answers.ask(np.repeat(docs[at], views.shape[1]), views.ravel())
+                answers.watch_golds(docs)
+                best[at, g] = np.fmax(best[at, g], np.fmax.reduce(answers.scores[docs[at][:, None], views], axis=1))
+                count[at] += views.shape[1]
+                turn += views.shape[1]
+            self._note_right(g, docs, order)
+        answers.finish(docs, best, count)
+
+    def cost(self, whole: Ints) -> Array:
+        """Return how many cells of docs asked whole were needed until a cell earned full marks, summed over sets."""
+        stops, cost = self._answers.exits & self._docs.may_stop[whole], np.zeros(len(whole))
+        for g, cells in enumerate(self._docs.cells):
+            cost += np.where(stops, self._note_right(g, whole, self._order(g, whole)), cells)
+        return cost
+
+    def _order(self, g: int, docs: Ints) -> Ints:
         """Order the cells of set number g of some docs, the most promising first; shape (docs, cells)."""
         strength = self._strength[g][docs] + self._near(g, docs) @ self._pull[g]
-        self._order[g][docs] = np.argsort(-strength, axis=1, kind="stable")
-        return self._order[g][docs]
+        return np.asarray(np.argsort(-strength, axis=1, kind="stable"))
 
     def _near(self, g: int, docs: Ints) -> Array:
         """Return how near cells of set number g of some docs are to right cells of earlier sets.
@@ -628,47 +447,42 @@ class Asking:
             Shape (docs, cells, 2); (docs, cells, 0) where there are no earlier sets, or the shapes of grids are not
             known.
         """
-        if not g or not self.docs.shapes:
-            return np.zeros((len(docs), self.docs.cells[g], 0))
-        mean, last = np.zeros((2, len(docs), self.docs.cells[g]))
+        cells, shapes = self._docs.cells[g], self._docs.shapes
+        if not g or not shapes:
+            return np.zeros((len(docs), cells, 0))
+        mean, last = np.zeros((2, len(docs), cells))
         for h in range(g):
-            right, share = self._right[docs, h], overlap(self.docs.shapes[g], self.docs.shapes[h])
+            right, share = self._right[docs, h], overlap(shapes[g], shapes[h])
             found = np.where(right[:, None] >= 0, share.T[right], 0.0)
             mean += found / g
             last = np.where(right[:, None] >= 0, found, last)
         return np.stack([mean, last], axis=2)
 
-    def _note_right(self, g: int, docs: Ints, order: Ints) -> None:
-        """Note the first full-mark cell of set number g in each doc's order; -1 for docs without."""
-        scores = np.take_along_axis(self.answers[docs, self._places[g]], order, axis=1)
-        right = scores >= self.docs.marks[docs, None] - _TINY
-        first = np.take_along_axis(order, right.argmax(axis=1)[:, None], axis=1)[:, 0]
-        self._right[docs, g] = np.where(right.any(axis=1), first, -1)
+    def _note_right(self, g: int, docs: Ints, order: Ints) -> Ints:
+        """Note the first full-mark cell of set number g in each doc's order, and return how many cells were asked until then.
 
-    def _earlier(self) -> Array:
-        """Return what earlier runs scored, shape (runs, docs, views), with the mean of a view where a run does not say."""
-        if self.docs.earlier is None or not len(self.docs.earlier):
-            return np.zeros((0, 0, 0))
-        runs = self.docs.earlier[:MOST_OF_EARLIER]
-        means = (
-            np.nan_to_num(np.nanmean(runs, axis=1, keepdims=True))
-            if np.isfinite(runs).any()
-            else np.zeros((len(runs), 1, runs.shape[2]))
-        )
-        return np.where(np.isfinite(runs), runs, means)
+        A doc without such a cell has -1, and all of its cells were asked.
+        """
+        scores = np.take_along_axis(self._answers.scores[docs, self._docs.places[g]], order, axis=1)
+        right = scores >= self._docs.marks[docs, None] - _TINY
+        found, first = right.any(axis=1), right.argmax(axis=1)
+        self._right[docs, g] = np.where(found, order[np.arange(len(docs)), first], -1)
+        return np.where(found, first + 1, self._docs.cells[g])
 
-    def _cost_of(self, whole: Ints) -> Array:
-        """Return how many cells of docs asked whole were needed until a cell earned full marks, summed over sets."""
-        cost = np.zeros(len(whole))
-        for g, place in enumerate(self._places):
-            scores = np.take_along_axis(self.answers[whole, place], self._order[g][whole], axis=1)
-            right = scores >= self.docs.marks[whole, None] - _TINY
-            cost += np.where(
-                right.any(axis=1) & self.exits & self._may_stop[whole], right.argmax(axis=1) + 1, self.docs.cells[g]
-            )
-        return cost
 
-    def _plan(self, seen: Ints, docs: Ints) -> _Block:
+class Planner:
+    """Plans the blocks: which share of their docs is asked, from the answers to earlier blocks.
+
+    Args:
+        answers: those so far.
+        told: shape (docs, d), what predictions rest on (``Search.told``).
+    """
+
+    def __init__(self, answers: Answers, told: Array) -> None:
+        self._answers, self._goal, self._told = answers, answers.goal, told
+        self._fold = (FOLDS * ((answers.docs.u * 2**20) % 1)).astype(int)
+
+    def plan(self, seen: Ints, docs: Ints, left: int, used: Array) -> _Block:
         """Plan a block: fit two regressions for each set, and choose the asking rates by their errors.
 
         The errors are those on docs that a regression was not fitted to, so nothing rests on the regressions being
@@ -677,127 +491,176 @@ class Asking:
         Args:
             seen: the docs of earlier blocks.
             docs: the docs of the block.
+            left: how many docs earlier blocks leave.
+            used: shape (sets,), variance of earlier blocks: a block pays for what these got wrong.
         """
-        known = seen[(self.steps[seen] >= 1) & ~self.lost[seen]]
-        done, full = self.steps[known] >= 2, np.clip(self.answers[known, 0], 0, 1)
-        best, told, fold = np.clip(self.best[known], 0, 1), self._told[known], self._fold[known]
-        sums = [
-            (sampled.cells.sum(), sampled.whole.sum())
-            for sampled in (self.sampled(g, seen) for g in range(len(self._places)))
-        ]
-        self._ratio = np.array([cells / whole if whole > 0 else 1.0 for cells, whole in sums])
+        answers = self._answers
+        known = answers.kept(seen[answers.steps[seen] >= 1])
+        done, full = answers.steps[known] >= 2, np.clip(answers.scores[known, 0], 0, 1)
+        best, told, fold = np.clip(answers.best[known], 0, 1), self._told[known], self._fold[known]
+        ratio = _ratios(self.parts(seen))
 
         def fitted(on: Bools) -> list[Array]:
             rest = [logistic(_with(told[on & done], full[on & done]), best[on & done, g]) for g in range(best.shape[1])]
             return [logistic(told[on], full[on]), *rest]
 
-        guess, before, after = np.zeros(len(known)), np.zeros(best.shape), np.zeros(best.shape)
+        guess, (before, after) = np.zeros(len(known)), np.zeros((2, *best.shape))
         for k in range(FOLDS):
             at, forms = fold == k, fitted(fold != k)
             guess[at], before[at] = _predicted(told[at], forms)
             after[at] = _after(told[at], full[at], forms)
-        image = (after - before - self._ratio * (full - guess)[:, None]) ** 2
+        image = (after - before - ratio * (full - guess)[:, None]) ** 2
         finish, level = (best - after) ** 2, np.searchsorted(_LEVELS, full, "right")
-        table = _table(image, finish, level, done, self._cost[known])
-        first, rates = best_rates(
-            float(table.image.mean()), [*zip(table.share, table.finish.mean(axis=1), table.cost, strict=True)]
-        )
-        return _Block(docs, first, np.array(rates), fitted(np.ones(len(known), bool)), table)
+        table = _table(image, finish, level, done, answers.cost[known])
+        rates, allowed = table.rates(), (self.allowed(seen, ratio) - used) / max(1, left)
+        forms = fitted(np.ones(len(known), bool))
+        return _Block(docs, rates, forms, ratio, self._scale(rates, allowed, left))
 
-    # --- rates ------------------------------------------------------------------------------------
-
-    def _scale(self, plan: _Block, used: Array) -> float:
+    def _scale(self, rates: _Rates, allowed: Array, left: int) -> float:
         """Return c, by which a block multiplies its rates: small enough to be cheap, large enough for the goal.
 
         Args:
-            plan: the block's plan.
-            used: shape (sets,), variance of the blocks before it: a block pays for what earlier blocks got wrong.
+            rates: the block's.
+            allowed: shape (sets,), the variance that a doc may add.
+            left: how many docs earlier blocks leave.
         """
-        assert self.goal is not None
-        seen = np.concatenate(self._blocks[: self._finished])
-        allowed = (self._allowed(seen) - used) / max(1, self._left)
-        scale = _least(lambda c: bool((_forecast(plan, c)[0] <= allowed).all()))
-        if self.goal.budget is not None:
-            rest = self.goal.budget - self.calls
-            each = (rest - 3 * math.sqrt(max(rest, 0) * float(plan.table.cost.mean()))) / max(
-                1, self._left
-            )  # so that chance does not exceed it
-            scale = min(scale, _least(lambda c: _forecast(plan, c)[1] > each))
+        scale = _least(lambda c: bool((rates.forecast(c)[0] <= allowed).all()))
+        if self._goal.budget is not None:
+            rest = self._goal.budget - self._answers.calls
+            # so that chance does not exceed it
+            each = (rest - 3 * math.sqrt(max(rest, 0) * float(rates.table.cost.mean()))) / max(1, left)
+            scale = min(scale, _least(lambda c: rates.forecast(c)[1] > each))
         return scale
 
-    def _allowed(self, seen: Ints, aim: float = AIM) -> Array:
+    def parts(self, docs: Ints | None) -> list[Sampled]:
+        """Return of each set how some docs (None: all) were asked, and what they scored."""
+        return [self._answers.sampled(g, docs) for g in range(len(self._answers.docs.cells))]
+
+    def variances(self, docs: Ints | None, ratio: Array) -> Array:
+        """Return of each set the variance of sum(M^) - r sum(F^) over some docs (None: all), given all answers.
+
+        Shape (sets,).
+        """
+        return np.array([part.variances(1, -r).sum() for part, r in zip(self.parts(docs), ratio, strict=True)])
+
+    def allowed(self, seen: Ints | None, ratio: Array, aim: float = AIM) -> Array:
         """Return, for each set, the variance of sum(M^) - r sum(F^) within the goal, estimated from the docs seen."""
-        assert self.goal is not None
-        n, out = len(self.docs.order), []
-        for g, ratio in enumerate(self._ratio):
-            kept = seen[~self.lost[seen]]
-            part = self.sampled(g, kept)
-            whole = aim * self.goal.half * part.whole.mean() * n / normal_quantile((1 + self.goal.level) / 2)
-            out.append(whole**2 - (0.0 if self.goal.target == "benchmark" else self._between(part, kept, ratio)))
+        n, out = len(self._answers.docs.order), []
+        for part, r in zip(self.parts(seen), ratio, strict=True):
+            whole = aim * self._goal.half * part.whole.mean() * n / normal_quantile((1 + self._goal.level) / 2)
+            out.append(whole**2 - (0.0 if self._goal.target == "benchmark" else self._between(part, seen, r)))
         return np.array(out)
 
-    def _between(self, part: Sampled, kept: Ints, ratio: float) -> float:
+    def _between(self, part: Sampled, seen: Ints | None, ratio: float) -> float:
         """Return the variance left by a full pass: the variance between docs of the population, from the docs seen.
 
         What docs of one cluster share counts only when all docs are seen: from a part of them it is so uncertain that
         steering by it ends runs at lucky moments.
         """
-        z, factor = part.cells - ratio * part.whole, len(self.docs.order) / max(1, len(kept))
+        kept, docs = self._answers.kept(seen), self._answers.docs
+        z, factor = part.cells - ratio * part.whole, len(docs.order) / max(1, len(kept))
         own = float((z**2).sum())
         between = max(0.0, own - float(part.variances(1, -ratio).sum()))
-        if len(kept) == len(self.docs.order) - int(self.lost.sum()):
-            places = np.unique(self.docs.clusters[kept], return_inverse=True)[1]
+        if len(kept) == len(docs.order) - int(self._answers.lost.sum()):
+            places = np.unique(docs.clusters[kept], return_inverse=True)[1]
             between += max(0.0, float((np.bincount(places, z) ** 2).sum()) - own)
         return float(factor * between)
 
-    def _run(self, *plans: _Block) -> Generator[Wanted, Array, None]:
-        """Ask the docs of some blocks as their plans say.
+
+class Asking:
+    """Decides which views are asked, from the docs' hashes and the answers so far.
+
+    The same answers give the same decisions.
+
+    Attributes:
+        answers: how each doc was asked so far, and what it scored.
+        looks: RCI of each set with its interval, as far as the finished blocks tell.
+        too_many_lost: whether so many docs of the pilot have no score that no doc is left out.
+        plans: the plans of the blocks after the pilot, as far as they are made.
+
+    Args:
+        docs: the docs.
+        goal: when enough is asked; None: ask all docs, but of each doc no more cells than it needs (early exit).
+    """
+
+    def __init__(self, docs: Docs, goal: Goal | None) -> None:
+        self.goal, self.answers = goal, Answers(docs, goal or Goal(0.0))
+        self.looks: list[Ends] = []
+        self.too_many_lost = False
+        self.plans: list[_Block] = []
+        self._blocks = docs.blocks()
+        self._before, self._left, self._each = 0, len(docs.order), float(docs.views)
+
+    def expected_calls(self) -> int:
+        """Return how many calls to expect in all, as planned from the finished blocks."""
+        return max(self.answers.calls, round(self._before + self._left * self._each))
+
+    def rounds(self) -> Asks:
+        """Yield what to ask next; wants to be sent the scores, in the same order, nan where a view has none."""
+        answers, (pilot, *blocks) = self.answers, self._blocks
+        yield from answers.ask_whole(pilot)
+        search, kept = Search(answers, pilot), answers.kept(pilot)
+        answers.cost[kept] = search.cost(kept)
+        self._before, self._left = answers.calls, self._left - len(pilot)
+        self.looks = answers.looks(pilot)
+        self.too_many_lost = bool(answers.lost[pilot].mean() > MOST_LOST) if len(pilot) else True
+        # of docs that were not asked nothing would be known
+        if self.goal is None or (self.too_many_lost and self.goal.budget is None):
+            self._each = 1 + float(answers.cost[pilot].mean()) if len(pilot) else float(answers.docs.views)
+            rest = np.concatenate(blocks)
+            answers.block[rest] = 1
+            yield from answers.ask(rest, 0)
+            answers.steps[rest] = 2
+            yield from search.ask(rest)
+            if not answers.exits:  # a later answer beats all golds: what was left out is asked after all
+                yield from search.ask(rest)
+            self.looks = answers.looks(answers.docs.order)
+            return
+        planner, seen, used = Planner(answers, search.told), pilot, np.zeros(len(answers.docs.cells))
+        for number, docs in enumerate(blocks, 1):
+            answers.block[docs] = number
+            if len(docs):
+                plan = planner.plan(seen, docs, self._left, used)
+                self.plans.append(plan)
+                self._before, self._each = answers.calls, plan.rates.forecast(plan.scale)[1]
+                yield from self._run(search)
+                used += planner.variances(docs, plan.ratio)
+                self._left -= len(docs)
+            seen = np.concatenate([seen, docs])
+            self.looks = answers.looks(seen)
+        self._before, self._left = answers.calls, 0
+        yield from self._top_up(search, planner)
+
+    def _run(self, search: Search, again: bool = False) -> Asks:
+        """Ask the docs of the last block as its plan says; again: those of all blocks.
 
         Asked again with a larger scale, they ask only for what is new.
         """
-        first = [
-            plan.docs[self.docs.u[plan.docs] <= _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)] for plan in plans
-        ]
-        yield from self._ask(np.concatenate(first), 0)
-        second = []
-        for plan, asked in zip(plans, first, strict=True):
-            image = _probability(plan.scale * plan.image, FLOOR_OF_IMAGE)
-            finish = np.minimum(image, _probability(plan.scale * plan.finish))
-            self.guess[plan.docs], self.before[plan.docs] = _predicted(self._told[plan.docs], plan.forms)
-            self.p[plan.docs], self.steps[plan.docs], self.steps[asked] = image, 0, 1
-            full = np.clip(np.nan_to_num(self.answers[asked, 0]), 0, 1)
-            self.after[asked] = _after(self._told[asked], full, plan.forms)
-            self.p[asked, 1] = finish[np.searchsorted(_LEVELS, full, "right")]
-            second.append(asked[self.docs.u[asked] <= self.p[asked, 1]])
-        self.steps[np.concatenate(second)] = 2
-        yield from self._cells(np.concatenate(second))
+        answers, plans = self.answers, self.plans if again else self.plans[-1:]
+        first = [plan.docs[answers.docs.u[plan.docs] <= plan.rates.probabilities(plan.scale)[0]] for plan in plans]
+        yield from answers.ask(np.concatenate(first), 0)
+        last = [answers.take_step(asked, plan, search.told) for asked, plan in zip(first, plans, strict=True)]
+        yield from search.ask(np.concatenate(last))
 
-    def _top_up(self) -> Generator[Wanted, Array, None]:
+    def _top_up(self, search: Search, planner: Planner) -> Asks:
         """Ask some more where the interval came out too wide. The same hashes decide, so no answer is lost."""
-        assert self.goal is not None
-        everyone, sets = np.arange(len(self.steps)), range(len(self._ratio))
-        if (
-            not self.exits and self.goal.budget is None
-        ):  # an answer beats all golds: no doc is finished before all its cells are asked
-            yield from self._run(*self.plans)
+        answers, goal = self.answers, self.answers.goal
+        # an answer beats all golds: no doc is finished before all its cells are asked
+        if self.plans and not answers.exits and goal.budget is None:
+            yield from self._run(search, again=True)
         for _ in range(MOST_TOP_UPS):
-            half, few = max((self.interval(g).half for g in sets), default=0.0), (self.steps < 2).mean() <= FEW_LEFT
-            if (half <= self.goal.half and not few) or self.goal.budget is not None or self.p.min() == 1:
+            half = max((answers.interval(g).half for g in range(len(answers.docs.cells))), default=0.0)
+            few = (answers.steps < 2).mean() <= FEW_LEFT
+            if (half <= goal.half and not few) or goal.budget is not None or answers.p.min() == 1:
                 return
-            parts = [self.sampled(g) for g in sets]
-            self._ratio = np.array([part.cells.sum() / part.whole.sum() for part in parts])
-            allowed = self._allowed(everyone, aim=1.0)
-            used = np.array([part.variances(1, -ratio).sum() for part, ratio in zip(parts, self._ratio, strict=True)])
-            more = not few and bool((allowed > 0).all())
-            keep = (
-                min(float((allowed / (1.03 * used + _TINY)).min()), (self.goal.half / half) ** 2, 0.95) if more else 0.0
-            )
-            for plan in (
-                self.plans
-            ):  # a level of F that no doc seen has adds nothing to the forecast, so the forecast never asks it whole
-                plan.scale = plan.scale * _raised(plan, keep) if keep else _EVERYTHING
-            yield from self._run(*self.plans)
-            self._look()
+            ratio = _ratios(planner.parts(None))
+            allowed, used = planner.allowed(None, ratio, aim=1.0), planner.variances(None, ratio)
+            keep = 0.0
+            if not few and (allowed > 0).all():
+                keep = min(float((allowed / (1.03 * used + _TINY)).min()), (goal.half / half) ** 2, 0.95)
+            self.plans = [plan.raised(keep) for plan in self.plans]
+            yield from self._run(search, again=True)
+            self.looks = answers.looks(answers.docs.order)
 
 
 # --- parts of the plan ------------------------------------------------------------------------------
@@ -875,15 +738,11 @@ def typical_calls(docs: int, cells: int, pilot: int, goal: Goal) -> tuple[int, i
     left = max(0, docs - pilot)
 
     def calls(table: _Table, spread: float) -> int:
-        table = dataclasses.replace(table, cost=table.cost * cells / 9)
-        first, rates = best_rates(
-            float(table.image[0]), [*zip(table.share, table.finish[:, 0], table.cost, strict=True)]
-        )
-        plan = _Block(np.zeros(0, np.intp), first, np.array(rates), [], table)
+        rates = dataclasses.replace(table, cost=table.cost * cells / 9).rates()
         allowed = (AIM * goal.half * _TYPICAL_SCORE * docs / normal_quantile((1 + goal.level) / 2)) ** 2
         allowed -= docs * spread * (goal.target == "population")
-        scale = _least(lambda c: bool(_forecast(plan, c)[0][0] * left <= allowed))
-        return round(pilot * (1 + cells) + left * _forecast(plan, scale)[1])
+        scale = _least(lambda c: bool(rates.forecast(c)[0][0] * left <= allowed))
+        return round(pilot * (1 + cells) + left * rates.forecast(scale)[1])
 
     out = [calls(table, spread) for table, spread in _TYPICAL]
     return min(out), max(out)
@@ -914,19 +773,10 @@ def _table(image: Array, finish: Array, level: Ints, done: Bools, cost: Array) -
     )
 
 
-def _forecast(plan: _Block, scale: float) -> tuple[Array, float]:
-    """Return the variance a doc of a block will add to each set (shape (sets,)), and the calls per doc."""
-    table = plan.table
-    image = float(_probability(scale * plan.image, FLOOR_OF_IMAGE))
-    finish = np.minimum(image, _probability(scale * plan.finish))
-    variance = table.image * (1 / image - 1) + (table.share * (1 / finish - 1)) @ table.finish
-    return variance, image + float((table.share * table.cost) @ finish)
-
-
-def _raised(plan: _Block, keep: float) -> float:
-    """Return the factor on a block's rates to leave only a share ``keep`` of the variance."""
-    now = _forecast(plan, plan.scale)[0]
-    return max(1.0, _least(lambda factor: bool((_forecast(plan, plan.scale * factor)[0] <= keep * now).all())))
+def _ratios(parts: Sequence[Sampled]) -> Array:
+    """Return M / F of each set, 1 where nothing scores; shape (sets,)."""
+    sums = ((part.cells.sum(), part.whole.sum()) for part in parts)
+    return np.array([cells / whole if whole > 0 else 1.0 for cells, whole in sums])
 
 
 def _probability(rate: ArrayLike, floor: float = FLOOR) -> Array:
@@ -973,3 +823,16 @@ def _spread(scores: Array, cells: int) -> Array:
     """Return the mean score of each doc, once for each of its cells."""
     mean = scores if scores.ndim == 1 else scores.mean(axis=1)
     return np.broadcast_to(mean[:, None], (len(mean), cells))
+
+
+def _without_gaps(runs: Array | None) -> Array:
+    """Return what earlier runs scored, shape (runs, docs, views), with the mean of a view where a run does not say."""
+    if runs is None or not len(runs):
+        return np.zeros((0, 0, 0))
+    runs = runs[:MOST_OF_EARLIER]
+    means = (
+        np.nan_to_num(np.nanmean(runs, axis=1, keepdims=True))
+        if np.isfinite(runs).any()
+        else np.zeros((len(runs), 1, runs.shape[2]))
+    )
+    return np.where(np.isfinite(runs), runs, means)

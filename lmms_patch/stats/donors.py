@@ -12,9 +12,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import Seed, generator
+from lmms_patch.stats.resample import Ints, Seed, generator
 
 LEAST_DOCS = 20
 """The fewest docs that make a stratum of their own."""
@@ -71,7 +70,7 @@ def draw(
     donors: int = DONORS,
     seed: Seed = 0,
     of: Sequence[int] | None = None,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Draw donors for each doc from its stratum, without replacement; never the doc itself, its cluster or its image.
 
     Args:
@@ -113,7 +112,7 @@ def draw_clusters(
     *,
     donors: int = DONORS,
     seed: Seed = 0,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Draw donors where the metric works on clusters (MME's pairs): whole clusters of the same size, their docs in random order.
 
     The order is random on purpose. MME asks every pair for a yes first and a no second: matched by position, the right

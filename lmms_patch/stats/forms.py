@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import Array
+from lmms_patch.stats.resample import Array, Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,13 @@ class Picked:
     """
 
     scores: Array
-    said: NDArray[np.bool_] | None = None
-    gold: NDArray[np.bool_] | None = None
-    clusters: NDArray[np.intp] | None = None
-    categories: NDArray[np.intp] | None = None
+    said: Bools | None = None
+    gold: Bools | None = None
+    clusters: Ints | None = None
+    categories: Ints | None = None
     merged: tuple[int, ...] = ()
 
-    def where(self, mask: NDArray[np.bool_]) -> Picked:
+    def where(self, mask: Bools) -> Picked:
         """Return the same arrays for the docs in ``mask``, shape (docs,)."""
         parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         kept: dict[str, Any] = {

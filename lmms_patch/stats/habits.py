@@ -30,9 +30,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lmms_patch.stats.resample import Array
+from lmms_patch.stats.resample import Array, Bools
 
 GRID = np.array([0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0, 20.0, 1000.0])
 """Concentrations α of the mixture, from "says one option again and again" to "says all options alike"."""
@@ -44,7 +43,7 @@ STEPS = 300
 """Steps of EM. With 60, a uniform start still shows in the weights (+0.03 in a share of 0.65)."""
 
 
-def of_missed(said: NDArray[np.bool_], gold: NDArray[np.bool_]) -> Array:
+def of_missed(said: Bools, gold: Bools) -> Array:
     """Return how many docs that know nothing each doc stands for that misses its gold, shape (docs,), at least 1.
 
     Args:

@@ -24,10 +24,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lmms_patch.stats.bounds import FEWEST_DRAWS
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, generator, totals, weighted_sums
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Bools, Estimate, Ints, Seed, generator, totals, weighted_sums
 
 FEW_CLUSTERS, TOO_FEW_CLUSTERS = 50, 10
 UNSEEN, UNSEEN_OF_PAIRS = 1.0, 0.5
@@ -140,7 +140,7 @@ def would_do(docs: int, effective: float) -> str:
     return f"; about {math.ceil(docs * TOO_FEW_CLUSTERS / effective)} docs would do" if effective > 0 else ""
 
 
-def places_of(clusters: ArrayLike | None) -> NDArray[np.intp] | None:
+def places_of(clusters: ArrayLike | None) -> Ints | None:
     """Return cluster numbers from 0; None where each doc is its own cluster.
 
     >>> places_of(["b", "a", "b"]).tolist(), places_of(["b", "a", "c"])
@@ -244,7 +244,7 @@ class Sample:
         rows: ArrayLike,
         clusters: ArrayLike | None = None,
         *,
-        used: NDArray[np.bool_] | None = None,
+        used: Bools | None = None,
         whole: bool = False,
         draws: int = DRAWS,
         level: float = LEVEL,
@@ -275,7 +275,7 @@ class Sample:
         # drawn once, since all numbers of a sample are compared on the same draws
         self._unseen = {mass: stream.standard_gamma(mass, len(self.drawn)) for mass in (UNSEEN, UNSEEN_OF_PAIRS)}
 
-    def take(self, columns: NDArray[np.intp]) -> Sample:
+    def take(self, columns: Ints) -> Sample:
         """Return the same sample and draws with some of the sums only."""
         # shallow: the weights of imagined docs stay those of the whole sample
         part = copy.copy(self)

@@ -41,7 +41,9 @@ from lmms_patch.stats.resample import (
     DRAWS,
     LEVEL,
     Array,
+    Bools,
     Estimate,
+    Ints,
     Seed,
     generator,
     totals,
@@ -81,8 +83,6 @@ PRIOR = 0.5
 Without it, a null of 0 in the data would be 0 in every draw, as if it were certain."""
 
 Null = Literal["measured", "assumed"]
-Ints = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Habits:
     null_cells: Ints
     null_full: Ints
     elsewhere: Array | None = None
-    varied: Flags | None = None
+    varied: Bools | None = None
     misread: float = 0.0
 
 
@@ -141,7 +141,7 @@ class Measured:
     ceiling: Array
     null_full: Array
     null_best: Array
-    asked: Flags
+    asked: Bools
     classes: Ints
     labels: tuple[str, ...]
     corners: Array | None = None
@@ -738,7 +738,7 @@ class _Exchanged:
     That is known of some docs, so the weighted share of these docs' losses is applied to the losses of all.
     """
 
-    def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Flags) -> None:
+    def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Bools) -> None:
         marks = np.maximum(scores.ceiling[:, 0], 1e-300)
         sides, losses = _sides(scores, docs), _lost(scores)
         means = np.full((4, len(docs)), math.nan) if said.elsewhere is None else said.elsewhere.T
@@ -774,7 +774,7 @@ class _Named:
         options: M.
     """
 
-    def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Flags, options: int) -> None:
+    def __init__(self, columns: list[Array], scores: Measured, said: Habits, docs: Bools, options: int) -> None:
         self.options = options
         share = np.bincount(said.gold[docs], minlength=options)[:options] / docs.sum()
         self.without_form = int(docs.sum()) if options == 2 or share.max() == 1 else 0
@@ -857,7 +857,7 @@ def _lost(scores: Measured) -> list[Array]:
     ]
 
 
-def _sides(scores: Measured, docs: Flags) -> list[Flags]:
+def _sides(scores: Measured, docs: Bools) -> list[Bools]:
     """Return which of some docs have each of the losses of ``_lost``."""
     return [docs, docs, docs & scores.asked, docs & scores.asked]
 
@@ -873,7 +873,7 @@ def _put(columns: list[Array], more: list[Array]) -> slice:
     return slice(len(columns) - len(more), len(columns))
 
 
-def _kinds(counts: Ints, docs: Flags) -> tuple[Array, list[Flags]]:
+def _kinds(counts: Ints, docs: Bools) -> tuple[Array, list[Bools]]:
     """Return the different rows of some docs, and which docs have each."""
     kinds, code = np.unique(counts[docs], axis=0, return_inverse=True)
     places = np.full(len(docs), -1)
@@ -990,7 +990,7 @@ class Numbers:
     mpp0: Array
     docs: Array
 
-    def of_used(self, used: NDArray[np.bool_]) -> Iterator[Array]:
+    def of_used(self, used: Bools) -> Iterator[Array]:
         """Yield κ_FIP, κ_MPP and FIP − FIP⁰ over the used classes, docs as weights; shape (b,) each."""
         # a draw leaves out the classes of which it has no pair
         known = np.isfinite(self.fip0) & np.isfinite(self.mpp0) & used

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lmms_patch.stats import intervals
 from lmms_patch.stats.bounds import Count, Share
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.intervals import Sample, few_clusters, is_few, normal_quantile, quantile, shortfall, tails
-from lmms_patch.stats.resample import LEVEL, Array, Estimate, Seed, totals
+from lmms_patch.stats.resample import LEVEL, Array, Bools, Estimate, Seed, totals
 
 DRAWS = 10_000
 """Holm's correction over many tasks needs small p-values, so there are more draws than for an interval. The smallest p is 2 / (B + 1)."""
@@ -163,7 +163,7 @@ def differences(
     return out
 
 
-def _changed(first: Array, second: Array, clusters: ArrayLike | None) -> NDArray[np.bool_]:
+def _changed(first: Array, second: Array, clusters: ArrayLike | None) -> Bools:
     """Tell of each cluster whether its sums differ between the runs."""
     # the same scores summed in another order may differ in the last digits
     return np.asarray(

@@ -24,6 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from lmms_patch.stats.bounds import LARGEST, Count, Level, Number
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 Seed = int | np.random.Generator
 
 DRAWS = 1000
@@ -75,7 +77,7 @@ def generator(seed: Seed) -> np.random.Generator:
     return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
 
 
-def cluster_numbers(labels: Sequence[Hashable] | None) -> NDArray[np.intp] | None:
+def cluster_numbers(labels: Sequence[Hashable] | None) -> Ints | None:
     """Return cluster numbers from 0 for labels of any type, by their ``repr``; None stays None."""
     # labels of several types cannot be sorted, their texts can
     return None if labels is None else np.unique([repr(label) for label in labels], return_inverse=True)[1]
@@ -127,7 +129,7 @@ def weighted_sums(cluster_totals: Array, draws: int, seed: Seed, shape: float = 
     return out
 
 
-def _distinct(array: Array) -> tuple[Array, NDArray[np.intp]] | None:
+def _distinct(array: Array) -> tuple[Array, Ints] | None:
     """Return the distinct rows and how often each occurs; None where more than half of all rows are distinct.
 
     Same result as ``np.unique(axis=0)`` but for the order, and ten times as fast: it goes column by column.
@@ -172,7 +174,7 @@ def unit_weights(units: int, draws: int, seed: Seed, columns: int = 1) -> Iterat
 
 
 def bootstrap_by_calls(
-    statistic: Callable[[NDArray[np.intp]], Sequence[float | None]],
+    statistic: Callable[[Ints], Sequence[float | None]],
     n: int,
     clusters: ArrayLike | None = None,
     *,

@@ -14,10 +14,10 @@ from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lmms_patch.stats.bounds import Count, Number, Share
-from lmms_patch.stats.resample import Array, Seed, generator, totals
+from lmms_patch.stats.resample import Array, Ints, Seed, generator, totals
 
 # with the data themselves these are 1,000, so p is a multiple of 0.001
 PERMUTATIONS = 999
@@ -141,7 +141,7 @@ def _permuted_sums(scores: Array, permutations: int, stream: np.random.Generator
     return out
 
 
-def _turns(rows: Array, counts: NDArray[np.intp], varied: Array, block: int, stream: np.random.Generator) -> Array:
+def _turns(rows: Array, counts: Ints, varied: Array, block: int, stream: np.random.Generator) -> Array:
     """Return the sum of the rows that are rotated by each number of places, for each permutation, shape (block, turns, cells)."""
     cells = varied.shape[1]
     # equal rows are interchangeable: draw only how many of them take each rotation

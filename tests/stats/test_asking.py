@@ -18,14 +18,12 @@ from lmms_patch.stats.asking import (
     Asking,
     Docs,
     Goal,
-    Sampled,
     best_rates,
-    clusters_that_decide,
-    interval,
     logistic,
     overlap,
     typical_calls,
 )
+from lmms_patch.stats.sampled import Sampled, clusters_that_decide, interval
 from tests.sizes import size
 
 GOAL = Goal(0.08)
@@ -52,7 +50,10 @@ def world(docs=400, cells=(9,), seed=0, per_cluster=1, earlier=None, pilot=60, m
 
 
 def asked(scores, docs, goal=GOAL, known=None, most=math.inf):
-    """Run a design on a population; ``known`` remembers answers between runs, ``most`` is where the run is killed."""
+    """Run a design on a population, and return what it asked.
+
+    ``known`` remembers answers between runs, ``most`` is where the run is killed.
+    """
     asking, store = Asking(docs, goal), {} if known is None else known
     rounds, got = asking.rounds(), None
     try:
@@ -67,7 +68,7 @@ def asked(scores, docs, goal=GOAL, known=None, most=math.inf):
                 got.append(store[doc, view])
             wanted = rounds.send(np.array(got))
     except StopIteration:
-        return asking
+        return asking.answers
 
 
 def index(scores, cells=slice(1, None)):
@@ -206,7 +207,7 @@ def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
     for seed in range(turns):
         scores, docs = world(600, cells, seed, earlier=earlier)
         asking = asked(scores, docs)
-        for g, place in enumerate(asking._places):
+        for g, place in enumerate(asking.docs.places):
             ends = asking.interval(g)
             assert ends.half <= GOAL.half + 1e-12
             held += ends.low <= index(scores, place) <= ends.high
@@ -261,7 +262,7 @@ def test_early_exit_loses_nothing():
     """All docs, fewer cells: the best cell of each doc and set is the best of all, by brute force."""
     scores, docs = world(300, (4, 9))
     asking = asked(scores, docs, None)
-    for g, place in enumerate(asking._places):
+    for g, place in enumerate(asking.docs.places):
         assert asking.best[:, g].tolist() == scores[:, place].max(axis=1).tolist()
         assert asking.interval(g).value == pytest.approx(index(scores, place))
     assert asking.calls < 0.85 * scores.size
@@ -334,6 +335,12 @@ def test_where_a_later_answer_beats_its_gold_all_cells_are_asked_after_all():
         assert not asking.exits or not (asking.asked[odd, 1:] & (scores[odd, 1:] > 1)).any()
         if goal is None:
             assert asking.best[done, 0].tolist() == scores[done, 1:].max(axis=1).tolist()
+
+
+def test_where_an_answer_beats_its_gold_and_all_docs_are_in_the_pilot_nothing_is_left_to_ask():
+    scores, docs = world(5, pilot=5)
+    scores[:, 1] = 2
+    assert asked(scores, docs).calls == scores.size
 
 
 @pytest.mark.parametrize("broken", ["failed", "pilot"])
@@ -607,11 +614,11 @@ def test_a_right_cell_says_where_to_look_in_the_next_grid(seed):
     scores, plain, placed = spots(seed=seed)
     without, known = (asked(scores, docs, None) for docs in (plain, placed))
     for asking in (without, known):
-        for g, place in enumerate(asking._places):
+        for g, place in enumerate(asking.docs.places):
             np.testing.assert_array_equal(asking.best[:, g], scores[:, place].max(axis=1))
     assert known.calls < 0.85 * without.calls
     mixed = scores.copy()
-    for g, place in enumerate(known._places):
+    for g, place in enumerate(known.docs.places):
         mixed[:, place] = scores[np.random.default_rng([seed, g]).permutation(len(scores)), place]
     without, known = (asked(mixed, docs, None) for docs in (plain, placed))
     assert known.calls < 1.02 * without.calls

@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.references import unit_of
 from lmms_patch.ask.spec import WrapSpec
@@ -30,9 +29,11 @@ from lmms_patch.harness.wrap.swap import stable_keys
 from lmms_patch.runs.record import Asked
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
-from lmms_patch.stats.asking import Asking, Docs, Ends, Goal
+from lmms_patch.stats.asking import Answers, Asking, Docs, Goal
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters
+from lmms_patch.stats.resample import Ints
+from lmms_patch.stats.sampled import Ends
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ class Quick:
                 self._note()
             wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
         # the first rank alone knows how every doc was asked
-        told = self._ranks.told(None if self._asking is None else self._as_records(self._asking))
+        told = self._ranks.told(None if self._asking is None else self._as_records(self._asking.answers))
         asked = {doc_id: Asked(**how) for doc_id, how in told.items()}
         numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
         self.plan = dataclasses.replace(self.plan, asked=asked, numbers=numbers)
@@ -327,7 +328,7 @@ class Quick:
         self.planned = design.pilot * design.views + null
         return asking
 
-    def _kinds(self) -> NDArray[np.intp]:
+    def _kinds(self) -> Ints:
         """Return the kind of question of each evaluated doc (its stratum), as numbers, the most frequent kind first."""
         plan = self._session.golds.plan
         assert plan is not None
@@ -353,7 +354,7 @@ class Quick:
         assert self._asking is not None
         name, options = self._spec.name, self._spec.options
         if self._asking.looks and not self.told:
-            if not self._asking.exits:
+            if not self._asking.answers.exits:
                 log().warning(
                     f"{name}: an answer of the docs asked whole scores above every gold, so all cells of a doc are asked"
                 )
@@ -366,28 +367,28 @@ class Quick:
             f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, self._asking.looks, strict=False)
         )
 
-    def _as_records(self, asking: Asking) -> dict[int, dict[str, Any]]:
+    def _as_records(self, answers: Answers) -> dict[int, dict[str, Any]]:
         """Return how each doc was asked, in the form of records, by doc id."""
         out: dict[int, dict[str, Any]] = {}
         for i, doc_id in enumerate(self._evaluated):
             # a doc that was certain to be asked needs no expectation
-            sure = bool(asking.p[i].min() == 1)
+            sure = bool(answers.p[i].min() == 1)
             grids = [str(n) for n in self._spec.grids]
             guesses: dict[str, Any] = (
                 {}
                 if sure
                 else {
-                    "p": asking.p[i].tolist(),
-                    "full": self._scale * float(asking.guess[i]),
-                    "before": {n: self._scale * float(asking.before[i, g]) for g, n in enumerate(grids)},
-                    "after": {n: self._scale * float(asking.after[i, g]) for g, n in enumerate(grids)},
+                    "p": answers.p[i].tolist(),
+                    "full": self._scale * float(answers.guess[i]),
+                    "before": {n: self._scale * float(answers.before[i, g]) for g, n in enumerate(grids)},
+                    "after": {n: self._scale * float(answers.after[i, g]) for g, n in enumerate(grids)},
                 }
             )
             out[doc_id] = {
                 "metric": self._session.primary,
-                "block": int(asking.block[i]),
-                "steps": int(asking.steps[i]),
-                "unasked": int(asking.docs.views - asking.asked[i].sum()),
+                "block": int(answers.block[i]),
+                "steps": int(answers.steps[i]),
+                "unasked": int(answers.docs.views - answers.asked[i].sum()),
                 **guesses,
             }
         return out

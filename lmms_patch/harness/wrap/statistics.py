@@ -164,7 +164,7 @@ def details(
     settings = settings_of(spec.options, metric, golds)
     table = Table(records, metric, higher=higher.get(metric, True), whole=is_whole(settings.form))
     # docs were left out: estimates by the form take the place of the native aggregation
-    if table.sampled and form is not None:
+    if table.sampling.used and form is not None:
         native = Estimates(table, form, records)
     name = spec.kind.prefix
     # without an index, no set of views has numbers

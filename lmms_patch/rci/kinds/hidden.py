@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import REGIONS, Key, Kind
 from lmms_patch.rci.draws import minus
 from lmms_patch.rci.kinds.part import left_out, warned
 from lmms_patch.runs.numbers import Analysis, Grid, Hidden
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen, set_places
+from lmms_patch.stats.resample import Array, Bools
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
@@ -38,7 +39,7 @@ class _Hidden:
         table = work.table
         used = {key: np.isfinite(table.points[key].scores) for key in REGIONS}
         both = _in_both(table)
-        parts = {key: table.hidden(key) for key in REGIONS}
+        parts = {key: _hidden_part(table, key) for key in REGIONS}
         share = {key: float(part[used[key]].mean()) for key, part in parts.items() if used[key].any()}
         of_both = {key: float(part[both].mean()) for key, part in parts.items() if both.any()}
         lost = next(filter(None, work.too_many.values()), "")
@@ -68,7 +69,19 @@ class _Hidden:
 HIDDEN = _Hidden()
 
 
-def _in_both(table: Table) -> NDArray[np.bool_]:
+def _hidden_part(table: Table, key: Key) -> Array:
+    """Return what part of each doc's image is hidden with a set of boxes, shape (docs,).
+
+    Nan where the doc is not used for the set.
+    """
+    shares = (
+        record.views[places[0]].hidden if places else None
+        for record, places in zip(table.records, set_places(table.records, key), strict=True)
+    )
+    return np.array([*shares], float)  # None becomes nan
+
+
+def _in_both(table: Table) -> Bools:
     """Return which docs have a score with either set of boxes hidden, shape (docs,)."""
     return np.asarray(np.logical_and.reduce([np.isfinite(table.points[key].scores) for key in REGIONS]))
 

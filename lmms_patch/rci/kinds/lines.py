@@ -16,7 +16,7 @@ from lmms_patch.ask.kinds import Key, Kind, windows
 from lmms_patch.ask.views import between
 from lmms_patch.runs import luck_rows
 from lmms_patch.runs.numbers import Analysis, Grid, Lines
-from lmms_patch.runs.tables import Chosen
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, luck
 from lmms_patch.stats.resample import Estimate
 
@@ -63,7 +63,7 @@ def _lines(work: Work, n: int, grid: Grid) -> Lines:
         for key in ((n, windows(n)) if not why else ())
     ]
     scores = [one for one in found if one is not None]
-    clusters = table.clusters_of(used, renumbered=True)
+    clusters = table.groups.clusters_of(used, renumbered=True)
     how = s.how
     # Windows add tries, so luck alone may explain the score: then there is nothing to measure.
     if len(scores) == 4:

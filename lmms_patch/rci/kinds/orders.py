@@ -23,7 +23,8 @@ from lmms_patch.rci.kinds.regions import drawn
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.numbers import Analysis, Grid, Placed, Turned
 from lmms_patch.runs.record import TURNS, Record
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import spatial
 from lmms_patch.stats.forms import Form
 from lmms_patch.stats.resample import Estimate, Seed, generator
@@ -70,7 +71,7 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     """
     if form is None:
         return {}
-    places, higher = table.turned, table.higher
+    places, higher = orders_of(table), table.higher
     scores = [
         [record.views[i].scores[table.metric] or 0.0 for i in own]
         for record, own in zip(table.records, places, strict=True)
@@ -92,15 +93,38 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
         for place in range(1, count + 1):
             sets[f"turns_{count}_{place}"] = [
                 table.at(
-                    [_with_gold_at(table, doc, place) if len(own) == count else None for doc, own in enumerate(places)]
+                    [
+                        _with_gold_at(record, own, place) if len(own) == count else None
+                        for record, own in zip(table.records, places, strict=True)
+                    ]
                 )
             ]
     return sets
 
 
-def _with_gold_at(table: Table, doc: int, place: int) -> int:
-    """Return the view of a doc with the gold at a place."""
-    return next(i for i in table.turned[doc] if table.records[doc].views[i].gold_at == place)
+def orders_of(table: Table) -> list[list[int]]:
+    """Return the full views of each doc asked in every order of its options; none where a view has no score."""
+    every = (
+        [i for i, view in enumerate(record.views) if view.gold_at is not None and view.cell is None]
+        if table.kind.turns
+        else []
+        for record in table.records
+    )
+    return [
+        own if all(record.views[i].scores.get(table.metric) is not None for i in own) else []
+        for record, own in zip(table.records, every, strict=True)
+    ]
+
+
+def _with_gold_at(record: Record, own: Sequence[int], place: int) -> int:
+    """Return the view of a doc that shows the gold at a place.
+
+    Args:
+        record: the doc.
+        own: its views in every order (``orders_of``).
+        place: from 1.
+    """
+    return next(i for i in own if record.views[i].gold_at == place)
 
 
 def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str = "") -> Turned:
@@ -112,7 +136,7 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
         draws: M of ``turn_sets`` on each draw.
         refused: why no number may be read, such as too many failed calls; empty where they may.
     """
-    counts = np.array([len(own) for own in table.turned])
+    counts = np.array([len(own) for own in orders_of(table)])
     used = counts > 0
     kept = {record.doc_id for record, one in zip(table.records, used, strict=True) if one}
     reasons = Counter(
@@ -163,20 +187,18 @@ def evenness(table: Table, count: int, seed: Seed) -> float | None:
     Each doc's scores in the order of the gold's place are rotated at random (``spatial.cell_shares``), which under the
     hypothesis changes nothing.
     """
-    docs = [doc for doc, own in enumerate(table.turned) if len(own) == count]
+    orders = orders_of(table)
     scores = np.array(
         [
-            [
-                table.records[doc].views[_with_gold_at(table, doc, place)].scores[table.metric]
-                for place in range(1, count + 1)
-            ]
-            for doc in docs
+            [record.views[_with_gold_at(record, own, place)].scores[table.metric] for place in range(1, count + 1)]
+            for record, own in zip(table.records, orders, strict=True)
+            if len(own) == count
         ],
         float,
     )
     if scores.min() < 0 or not table.higher:
         return None
-    clusters = table.clusters_of(docs)
+    clusters = table.groups.clusters_of([len(own) == count for own in orders])
     return spatial.cell_shares(scores, clusters, shape=(1, count), seed=seed).p
 
 

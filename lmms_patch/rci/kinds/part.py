@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from lmms_patch.ask.kinds import Key, Kind
 from lmms_patch.runs.numbers import Analysis, Grid
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work

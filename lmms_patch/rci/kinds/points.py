@@ -12,7 +12,7 @@ from lmms_patch.ask.kinds import Key, Kind, end
 from lmms_patch.rci.draws import minus
 from lmms_patch.rci.kinds.part import warned
 from lmms_patch.runs.numbers import Analysis, Grid, none_used
-from lmms_patch.runs.tables import Chosen
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.ask.kinds import REGIONS, Key, Kind
 from lmms_patch.rci.draws import minus
 from lmms_patch.rci.kinds.part import left_out
 from lmms_patch.runs.numbers import Analysis, Grid, Regions
-from lmms_patch.runs.tables import Chosen, Table
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen, set_places
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.resample import Estimate, Seed, generator
+from lmms_patch.stats.resample import Bools, Estimate, Seed, generator
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
@@ -80,9 +80,7 @@ def _numbers(work: Work, sets: Mapping[Key, Grid]) -> Regions:
     )
 
 
-def _of_boxes(
-    work: Work, statistic: Callable[..., Any], names: tuple[str, ...], used: NDArray[np.bool_], why: str
-) -> Estimate:
+def _of_boxes(work: Work, statistic: Callable[..., Any], names: tuple[str, ...], used: Bools, why: str) -> Estimate:
     """Return a number computed from boxes.
 
     Without a value, and with the reason, where the best boxes have none either.
@@ -120,12 +118,12 @@ def scored_places(table: Table, key: Key) -> list[list[int]]:
     metric = table.metric
     return [
         [i for i in places if record.views[i].scores.get(metric) is not None]
-        for record, places in zip(table.records, table.set_places(key), strict=True)
+        for record, places in zip(table.records, set_places(table.records, key), strict=True)
     ]
 
 
 def region_sets(
-    table: Table, form: Form | None, best: Mapping[Key, Chosen], used: Mapping[Key, NDArray[np.bool_]], seed: Seed
+    table: Table, form: Form | None, best: Mapping[Key, Chosen], used: Mapping[Key, Bools], seed: Seed
 ) -> dict[str, list[Chosen]]:
     """Return the sets of items by name.
 
