@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError, message
 from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
+from lmms_patch.present.explore.views import NOT_ASKED
 from lmms_patch.rci import necessity
 from lmms_patch.runs import reading, rows, samples
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
@@ -72,7 +73,7 @@ class Side:
         return (
             None
             if self.blind_docs is None
-            else _aligned(self.blind_docs.first_right, self.blind_docs, _docs(self), np.nan)
+            else _aligned(self.blind_docs.views.first_right, self.blind_docs, _docs(self), np.nan)
         )
 
     def necessity(self, category: str | None = None) -> dict[str, Any] | None:
@@ -109,7 +110,7 @@ class Side:
             return None
         return _map(
             Necessity(
-                n=docs.grids[-1],
+                n=docs.views.grids[-1],
                 docs=int(of.sum()),
                 checked=int((of & (found.text != UNKNOWN)).sum()),
                 sources=found.sources,
@@ -489,19 +490,22 @@ def _docs(side: Side) -> Docs:
 def _columns(side: Side, main: Docs) -> dict[str, Any]:
     """Return the answers of a side as columns, in the order of the listed docs."""
     own = _docs(side)
-    needs = own.found(side.right_blind).classes
+    views = own.views
 
-    def text(flags: NDArray[np.bool_]) -> str:
-        return "".join(np.where(_aligned(flags, own, main, False), "1", "0").tolist())
+    def column(values: NDArray[Any], missing: Any) -> Any:
+        return _aligned(values, own, main, missing).tolist()
+
+    def flags(values: NDArray[np.bool_]) -> str:
+        return "".join("01"[value] for value in column(values, False))
 
     return {
-        "first": "".join(_aligned(own.first, own, main, "n").tolist()),
-        "need": digits(_aligned(needs, own, main, -1)),
-        "image": digits(_aligned(own.by_image, own, main, -1)),
-        "cells": _aligned(own.right_cells, own, main, 0).tolist(),
-        "failed": text(own.failed),
-        "excluded": text(own.excluded),
-        "unfinished": text(own.first_unfinished),
+        "first": "".join(column(views.first, NOT_ASKED)),
+        "need": digits(column(own.found(side.right_blind).classes, UNKNOWN)),
+        "image": digits(column(own.by_image, UNKNOWN)),
+        "cells": column(views.right_cells, 0),
+        "failed": flags(views.failed),
+        "excluded": flags(own.excluded),
+        "unfinished": flags(views.first_unfinished),
     }
 
 
