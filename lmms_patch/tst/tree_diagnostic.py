@@ -25,9 +25,10 @@ from lmms_patch.ask.answers import as_number
 from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.candidates import CANDIDATES, Candidates
-from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of, option_name
+from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
 from lmms_patch.tst.linear import MOST_ROWS as MOST_LINEAR
+from lmms_patch.tst.options import option_name
 from lmms_patch.tst.rewards import Values, rewards_nearness, values_of
 from lmms_patch.tst.target_encoding import inner_folds
 from lmms_patch.tst.trees import ModelSettings, Right, fit_number, fit_right
@@ -145,19 +146,19 @@ class PreparedRf:
     def _fit_choice(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready:
         table = self._options
         features = table.features(train, groups, seed, **settings.parts)
-        fitted = fit_right(features, table.target, table.owner, settings, seed)
+        fitted = fit_right(features, table.rows.target, table.rows.owner, settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
             chance = _spread_over(fitted, values, table, asked, whole=True)
             out = {}
             for i in asked:
-                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
+                own = chance[table.rows.of_item(i)]
                 own = own / own.sum()
-                item = table.items[i]
+                item = table.rows.items[i]
                 out[int(self._choice[i])] = Prediction(item.answers[int(own.argmax())], item.answers, own)
             return out
 
-        return Ready("options", features, fitted.importance, table.rows_of, predict)
+        return Ready("options", features, fitted.importance, table.rows.of, predict)
 
     def _fit_number(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready | None:
         table = self._numbers
@@ -191,20 +192,20 @@ class PreparedRf:
             return None
         table = OptionTable(items, candidates, right, self._settings.embed)
         features = table.features(train, groups, seed, **settings.parts)
-        fitted = fit_right(features, table.target, table.owner, settings, seed)
+        fitted = fit_right(features, table.rows.target, table.rows.owner, settings, seed)
 
         def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
             chance = _spread_over(fitted, values, table, asked, whole=False)
             out = {}
             for i in asked:
-                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
+                own = chance[table.rows.of_item(i)]
                 answers = tuple(candidates[i])
                 out[int(self._open[i])] = (
                     Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
                 )
             return out
 
-        return Ready("open answers", features, fitted.importance, table.rows_of, predict)
+        return Ready("open answers", features, fitted.importance, table.rows.of, predict)
 
     def _fits(
         self, train: Places, test: Places, seed: int, groups: Places, settings: ModelSettings | None = None
@@ -323,9 +324,9 @@ def _spread_over(
 
     ``whole`` as in ``Right.probability``.
     """
-    rows = table.rows_of(asked)
-    out = np.zeros(table.rows)
-    out[rows] = fitted.probability(values[rows], table.owner[rows], whole)
+    rows = table.rows.of(asked)
+    out = np.zeros(table.rows.count)
+    out[rows] = fitted.probability(values[rows], table.rows.owner[rows], whole)
     return out
 
 

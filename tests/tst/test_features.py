@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.tst.features import Features, NumberTable, OptionTable, numbered
+from lmms_patch.tst.features import Features, NumberTable, OptionTable
+from lmms_patch.tst.options import numbered
 from tests.sizes import examples, size
 from tests.tst.worlds import (
     FEW_TREES,
@@ -173,7 +174,7 @@ def test_a_training_gold_moves_features_of_others_but_not_of_its_own_inner_fold(
     changed = [*items]
     changed[one] = replace(items[one], golds=(items[one].answers[(items[one].right + 1) % 4],))
     after = OptionTable(changed).features(train, groups, 0)
-    owner = OptionTable(items).owner
+    owner = OptionTable(items).rows.owner
     own_fold = np.isin(before.inner, before.inner[owner == one])
     assert np.array_equal(before.values[own_fold], after.values[own_fold], equal_nan=True)
     assert not np.array_equal(before.values[~own_fold], after.values[~own_fold], equal_nan=True)
