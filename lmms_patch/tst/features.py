@@ -134,10 +134,9 @@ class OptionTable:
         Those of the questions have shape (items, components), those of the distinct option texts (option texts,
         components).
         """
-        if self._vectors is None:
-            return np.empty((len(self.rows.items), 0), np.float32), np.empty((len(self.rows.names), 0), np.float32)
-        questions, options = self._vectors
-        return questions.components(train, seed), options.components(self._shown(train), seed)
+        questions, options = self._vectors or (None, None)
+        of_options = _components(options, len(self.rows.names), self._shown(train), seed)
+        return _components(questions, len(self.rows.items), train, seed), of_options
 
     def _shown(self, train: Places) -> Places:
         """Return the distinct options of the training items, in order of first appearance."""
@@ -269,6 +268,11 @@ def _likeness(rows: OptionRows) -> Array:
 
 def _question_vectors(embed: Embed, items: Sequence[Item]) -> VectorSpace:
     return VectorSpace(embed, [asked_of(item) for item in items])
+
+
+def _components(space: VectorSpace | None, texts: int, train: Places, seed: int) -> NDArray[np.float32]:
+    """Return the principal components of the embeddings of some texts, shape (texts, components); none without embeddings."""
+    return np.empty((texts, 0), np.float32) if space is None else space.components(train, seed)
 
 
 def _by_number(name: str, columns: NDArray[np.float32]) -> dict[str, Array]:
@@ -430,11 +434,7 @@ class NumberTable:
         # Without a gold there is nothing to learn from, so such items are in no inner fold.
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
-        components = (
-            np.empty((len(self.items), 0), np.float32)
-            if self._vectors is None
-            else self._vectors.components(train, seed)
-        )
+        components = _components(self._vectors, len(self.items), train, seed)
         columns = (
             self._for_trees(train, target, inner, seed) | _by_number("question text (embedding)", components)
             if trees

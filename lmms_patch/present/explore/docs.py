@@ -172,8 +172,8 @@ class Docs:
         found, seen = self._doc(place), self.seen(place)
         return {
             "id": found.doc_id,
-            "seen": None if seen is None else seen.doc_id,
-            "size": None if seen is None or seen.size is None else list(seen.size),
+            "seen": seen and seen.doc_id,
+            "size": seen and seen.size and list(seen.size),
             "options": [page_text(one) for one in (found.options or [])[:MOST_OPTIONS]],
             **{name: page_text(getattr(found, name)) for name in ("question", "gold", "category", "cluster")},
         }

@@ -299,11 +299,8 @@ class Explorer:
                 out.append([])
                 continue
             main = _docs(task.main)
-            found = main.matches(words)
-            for side in task.sides:
-                if side is not None and side is not task.main:
-                    found |= _aligned(_docs(side).matches(words), _docs(side), main, False)
-            out.append(np.flatnonzero(found).tolist())
+            found = [_aligned(docs.matches(words), docs, main, False) for docs in map(_docs, task.known)]
+            out.append(np.flatnonzero(np.any(found, axis=0)).tolist())
         return out
 
     def rows(self, number: int, places: Sequence[int]) -> list[dict[str, Any]]:
@@ -315,8 +312,7 @@ class Explorer:
             where = [
                 None if side is None else _docs(side).places.get(doc_id) for doc_id in main.ids[list(places)].tolist()
             ]
-            known = [place for place in where if place is not None]
-            told = iter(_docs(side).rows(known) if side is not None and known else ())
+            told = iter([] if side is None else _docs(side).rows([place for place in where if place is not None]))
             for of_doc, place in zip(answers, where, strict=True):
                 of_doc.append(None if place is None else next(told).answer)
         return [
@@ -341,7 +337,8 @@ class Explorer:
 
         None where they show none that is known (``Docs.seen``).
         """
-        return self.tasks[number].main.result.base, _docs(self.tasks[number].main).seen(place)
+        main = self.tasks[number].main
+        return main.result.base, _docs(main).seen(place)
 
 
 def open_runs(paths: Sequence[Path]) -> Explorer:

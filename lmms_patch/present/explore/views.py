@@ -232,12 +232,8 @@ def _shown(view: View, size: tuple[int, int]) -> dict[str, Any]:
     # Boxes are cut at whole pixels, so percentages come from the pixels and not from the grid's fractions.
     place = window_box if view.kind == "window" else cell_box
     left, top, right, bottom = place(size, view.n, view.row, view.col)
-    percent = (
-        100 * left / size[0],
-        100 * top / size[1],
-        100 * (right - left) / size[0],
-        100 * (bottom - top) / size[1],
-    )
+    ends = (left, top, right - left, bottom - top)
+    percent = tuple(100 * end / side for end, side in zip(ends, size * 2, strict=True))
     if view.kind == "segment":  # drawn as a part of the clip's length
         percent = (100 * view.col / view.n, 0.0, 100 / view.n, 100.0)
     box = [round(end, 4) for end in percent]
