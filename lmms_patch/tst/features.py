@@ -11,7 +11,7 @@ instead of by regular expressions for each benchmark.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,6 +57,12 @@ class Features:
         """The column with the linear model's probabilities of the options; None where the model was left out."""
         return self.names.index(SHARE) if SHARE in self.names else None
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Array], inner: Places) -> Features:
+        """Put columns side by side."""
+        values = np.column_stack(list(columns.values())) if columns else np.empty((len(inner), 0))
+        return cls(values.astype(np.float32), tuple(columns), inner)
+
 
 def asked_of(item: Item) -> str:
     """Return the text of an item for embedding: the context beside the question, then the question."""
@@ -79,25 +85,13 @@ class OptionTable:
     """The table of options: a row for each option of each item.
 
     Args:
-        items: n items.
-        options: the option texts of each item; default: its own.
-        right: the places of the right options of each item; default: those of its gold.
-        embed: a text-embedding model; None: no embeddings.
-
-    Attributes:
         rows: which option of which item each row is.
+        embed: a text-embedding model; None: no embeddings.
     """
 
-    def __init__(
-        self,
-        items: Sequence[Item],
-        options: Sequence[Sequence[str]] | None = None,
-        right: Sequence[Sequence[int]] | None = None,
-        embed: Embed | None = None,
-    ) -> None:
-        self.rows = OptionRows(items, options, right)
-        self._keys = OptionKeys(self.rows)
-        self._embed, self._are_candidates = embed, options is not None
+    def __init__(self, rows: OptionRows, embed: Embed | None = None) -> None:
+        self.rows, self._embed = rows, embed
+        self._keys = OptionKeys(rows)
 
     @cached_property
     def _space(self) -> TextSpace:
@@ -160,7 +154,7 @@ class OptionTable:
         if self._near is not None:
             out["option.near question"] = self._near
         # Nobody wrote candidates to go together.
-        likeness, same = np.zeros((2, rows.count)) if self._are_candidates else _likeness(rows)
+        likeness, same = np.zeros((2, rows.count)) if rows.are_candidates else _likeness(rows)
         out |= {
             "option.in question": rows.shares_in([item.question for item in rows.items]),
             "option.like others": likeness,
@@ -225,7 +219,7 @@ class OptionTable:
                 else np.zeros(rows.count)
             )
             columns |= {LINEAR: rows.less_mean(scores), SHARE: linear.shares(scores, rows.owner)}
-        return Features(_table(columns, rows.count), tuple(columns), inner)
+        return Features.of(columns, inner)
 
     def _for_trees(self, train: Places, inner: Places, seed: int) -> dict[str, Array]:
         """Return the features for trees by name; arguments as in ``features``, with ``inner`` of each row."""
@@ -260,7 +254,7 @@ def _likeness(rows: OptionRows) -> Array:
         own = rows.of_item(item)
         texts = tuple(rows.text[own].tolist())
         if texts not in alike:
-            found = [_alike(texts, offset, rows.vocabulary, rows.segments) for offset in range(len(texts))]
+            found = [_alike(rows, texts, offset) for offset in range(len(texts))]
             alike[texts] = np.array(found).reshape(-1, 2).T
         out[:, own] = alike[texts]
     return out
@@ -278,11 +272,6 @@ def _components(space: VectorSpace | None, texts: int, train: Places, seed: int)
 def _by_number(name: str, columns: NDArray[np.float32]) -> dict[str, Array]:
     """Return the columns of an array as features."""
     return {f"{name} {number}": values.astype(float) for number, values in enumerate(columns.T)}
-
-
-def _table(columns: dict[str, Array], rows: int) -> NDArray[np.float32]:
-    """Return columns side by side, shape (rows, columns)."""
-    return np.column_stack(list(columns.values())).astype(np.float32) if columns else np.empty((rows, 0), np.float32)
 
 
 def _known(values: NDArray[np.uint64], kinds: NDArray[np.uint64]) -> Places:
@@ -323,33 +312,29 @@ def _as_seen(category: Places, train: Places) -> Array:
     shown = _first_seen(category[train])
     codes = np.full(int(category.max()) + 1 if len(category) else 0, np.nan)
     codes[shown] = np.arange(len(shown))
-    return np.asarray(codes[category])
+    return codes[category]
 
 
 def _first_seen(values: Places) -> Places:
     """Return the distinct values in order of first appearance."""
     distinct, first = np.unique(values, return_index=True)
-    return np.asarray(distinct[np.argsort(first)])
+    return distinct[np.argsort(first)]
 
 
-def _alike(
-    texts: Sequence[int], offset: int, vocabulary: Sequence[frozenset[str]], parts: Sequence[Sequence[str]]
-) -> tuple[float, float]:
+def _alike(rows: OptionRows, texts: Sequence[int], offset: int) -> tuple[float, float]:
     """Return the words and the segments shared by an option and its rivals in the item, each from 0 to 1.
 
     Args:
-        texts: the options, by their number among all texts.
+        rows: all options.
+        texts: those of the item, by the number of their text.
         offset: the place of the option among them.
-        vocabulary: the words of each text.
-        parts: the segments of each text.
     """
     a, others = texts[offset], [b for place, b in enumerate(texts[:MOST_RIVALS]) if place != offset]
     if not others:
         return 0.0, 0.0
-    likeness = sum(
-        len(vocabulary[a] & vocabulary[b]) / max(1, len(vocabulary[a] | vocabulary[b])) for b in others
-    ) / len(others)
-    return likeness, sum(_shared(parts[a], parts[b]) for b in others) / len(others)
+    said, parts = rows.vocabulary, rows.segments
+    likeness = sum(len(said[a] & said[b]) / max(1, len(said[a] | said[b])) for b in others)
+    return likeness / len(others), sum(_shared(parts[a], parts[b]) for b in others) / len(others)
 
 
 def _shared(a: Sequence[str], b: Sequence[str]) -> float:
@@ -367,8 +352,8 @@ class NumberTable:
     def __init__(self, items: Sequence[Item], embed: Embed | None = None) -> None:
         self.items, self._embed = items, embed
         self.category = numbered(item.category for item in items)
-        golds = [as_number(item.golds[0]) if item.golds else None for item in items]
-        self.golds = np.array([np.nan if gold is None else gold for gold in golds])
+        # None becomes nan.
+        self.golds = np.array([as_number(item.golds[0]) if item.golds else None for item in items], float)
         self.questions = Texts.of(list(map(asked_of, items)))
 
     @cached_property
@@ -442,7 +427,7 @@ class NumberTable:
         )
         if linear_model and len(train) and len(self.items) <= linear.MOST_ROWS:
             columns[LINEAR] = linear.number_scores(self._terms(train, components), target, inner)
-        return Features(_table(columns, len(self.items)), tuple(columns), inner)
+        return Features.of(columns, inner)
 
     def _terms(self, train: Places, components: NDArray[np.float32]) -> Any:
         """Return what the linear model reads of each item, sparse, shape (n, terms): its text, and the components of its embedding."""

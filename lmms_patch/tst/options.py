@@ -46,8 +46,9 @@ def extras(items: Sequence[Item]) -> dict[str, Array]:
     for name in names:
         given = [item.extra.get(name) for item in items]
         as_text = any(isinstance(value, str) for value in given)
-        codes = [hash_of(str(v)) % 997 if v is not None else np.nan for v in given] if as_text else given
-        out[f"extra.{name}"] = np.array([np.nan if v is None else float(v) for v in codes])
+        # None becomes nan.
+        codes = [None if v is None else hash_of(str(v)) % 997 for v in given] if as_text else given
+        out[f"extra.{name}"] = np.array(codes, float)
     return out
 
 
@@ -61,6 +62,7 @@ class OptionRows:
 
     Attributes:
         items: as given.
+        are_candidates: whether options were given, which are not those of the items.
         category: the number of each item's category, with its format and its number of options, shape (n,).
         sizes: how many options each item has, shape (n,).
         start: the first row of each item, shape (n,).
@@ -81,7 +83,7 @@ class OptionRows:
         options: Sequence[Sequence[str]] | None = None,
         right: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        self.items = items
+        self.items, self.are_candidates = items, options is not None
         given = [item.options for item in items] if options is None else options
         self.category = numbered((item.category, item.format, len(item.answers)) for item in items)
         self.sizes = np.array([len(own) for own in given], np.intp)
@@ -122,7 +124,7 @@ class OptionRows:
         known, items = np.isfinite(values), len(self.items)
         owner = self.owner[known]
         means = np.bincount(owner, values[known], items) / np.maximum(np.bincount(owner, minlength=items), 1)
-        return np.asarray(values - means[self.owner])
+        return values - means[self.owner]
 
     def shares_in(self, texts: Sequence[str]) -> Array:
         """Return for each row the share of its words in the text of its item.
@@ -232,7 +234,7 @@ class OptionKeys:
         in_train = np.isin(self._rows.owner, train)
         kinds, code = self.fixed[0].coded
         # A training item does not count itself, as a held-out item is not counted either.
-        return np.asarray(np.log1p(np.bincount(code[in_train], minlength=kinds)[code] - in_train))
+        return np.log1p(np.bincount(code[in_train], minlength=kinds)[code] - in_train)
 
 
 def pairs_within(row: Places, distances: Iterable[int]) -> tuple[Places, Places]:

@@ -107,15 +107,14 @@ class PreparedRf:
 
     def __init__(self, items: Sequence[Item], rewards: AnswerScores, settings: ModelSettings) -> None:
         self.items, self._rewards, self._settings = items, rewards, settings
-        usable = [i for i, item in enumerate(items) if item.golds]
-        self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
+        self._choice = np.array([i for i, item in enumerate(items) if item.is_choice], np.intp)
         # Where the scorer gives nothing for being near, a number is an open answer like any other.
         near = {category for category, places in _numbers_of(items).items() if rewards_nearness(rewards, places)}
         self._number = np.array(
-            [i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp
+            [i for i, item in enumerate(items) if item.format == "number" and item.category in near], np.intp
         )
         self._open = np.setdiff1d(np.arange(len(items)), np.union1d(self._choice, self._number))
-        self._has_gold = np.isin(np.arange(len(items)), usable)
+        self._has_gold = np.array([bool(item.golds) for item in items], bool)
         self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
         self._has_gold[self._number] &= np.array(
             [bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool
@@ -133,7 +132,7 @@ class PreparedRf:
 
     @cached_property
     def _options(self) -> OptionTable:
-        return OptionTable([self.items[i] for i in self._choice], embed=self._settings.embed)
+        return OptionTable(OptionRows([self.items[i] for i in self._choice]), self._settings.embed)
 
     @cached_property
     def _numbers(self) -> NumberTable:
@@ -178,7 +177,7 @@ class PreparedRf:
         candidates, right = self._candidates.of(train, inner_folds(train, groups, len(items), seed))
         if not len(train) or not any(candidates):
             return None
-        table = OptionTable(items, candidates, right, self._settings.embed)
+        table = OptionTable(OptionRows(items, candidates, right), self._settings.embed)
         features = table.features(train, groups, seed, **settings.parts)
         return _ready("open answers", table.rows, features, settings, seed, self._open, candidates)
 

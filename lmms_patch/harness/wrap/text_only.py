@@ -110,13 +110,13 @@ class Found:
         """
         return {
             "diagnostic": self.diagnostic,
-            "settings": dict(self.described),
+            "settings": self.described,
             "folds": folds,
             "grouping": self.headline,
-            "unusable": dict(self.unusable),
+            "unusable": self.unusable,
             "texts": dataclasses.asdict(self.repeats),
-            "importance": list(self.importance),
-            "causes": list(self.causes),
+            "importance": self.importance,
+            "causes": self.causes,
             "shuffled": None if self.null is None else to_json(self.null),
             "seconds": round(self.seconds, 1),
         }

@@ -281,10 +281,8 @@ def _noun(text: Text, at: int, last: Group | None) -> Group | None:
 
 def _bracketed(text: Text, at: int, last: Group | None) -> Group | None:
     """Read ``R[1-3]``, ``R_{1,2}`` and ``<regions>1, 3</regions>``."""
-    token = text.tokens[at]
-    return (
-        read_list(text, token.start, at + 1, "many", False) if text.kept(text.item(at + 1).numbers[0], False) else None
-    )
+    kept = text.kept(text.item(at + 1).numbers[0], False)
+    return read_list(text, text.tokens[at].start, at + 1, "many", False) if kept else None
 
 
 def _ordinal(text: Text, at: int, last: Group | None) -> Group | None:

@@ -95,7 +95,7 @@ class Views:
         failed = pc.is_valid(self._table.column("failed")).to_numpy()
         # The order decides: a view that was not asked has no score either, and must not count as unscored.
         kinds = [~self._asked, failed, np.isnan(self._right), self._right == 1]
-        return np.asarray(np.select(kinds, [NOT_ASKED, FAILED, UNSCORED, RIGHT], WRONG))
+        return np.select(kinds, [NOT_ASKED, FAILED, UNSCORED, RIGHT], WRONG)
 
     @cached_property
     def grids(self) -> list[int]:
@@ -116,21 +116,17 @@ class Views:
 
         Where it was asked in every order of the options, that of the order that counts.
         """
-        return (
-            np.flatnonzero(self._counts & self._is_full & ~self._swapped)
-            if self._in_orders
-            else np.asarray(self._starts[:-1])
-        )
+        return np.flatnonzero(self._counts & self._is_full & ~self._swapped) if self._in_orders else self._starts[:-1]
 
     @cached_property
     def first(self) -> NDArray[np.str_]:
         """The state of the answer to each doc's first view (``STATES``); the first view is the full image where shown."""
-        return np.asarray(self._states[self._firsts])
+        return self._states[self._firsts]
 
     @cached_property
     def first_right(self) -> NDArray[np.float64]:
         """Whether the first view of each doc is right: 1, 0, or nan."""
-        return np.asarray(self._right[self._firsts])
+        return self._right[self._firsts]
 
     @cached_property
     def first_unfinished(self) -> Bools:
@@ -177,8 +173,8 @@ class Views:
 
     def _count(self, rows: Bools) -> Ints:
         """Return how many rows of each doc are marked."""
-        total = np.r_[0, np.cumsum(rows)]
-        return np.asarray(total[self._starts[1:]] - total[self._starts[:-1]])
+        total: Ints = np.r_[0, np.cumsum(rows)]
+        return np.diff(total[self._starts])
 
     # --- what the page shows of them --------------------------------------------------------------
 
@@ -202,14 +198,9 @@ class Views:
         start, stop = self._starts[place], self._starts[place + 1]
         for at, found in enumerate(self._table.slice(start, stop - start).to_pylist(), start):
             view = View(*found.values())
-            made = {
-                "name": words.say(_name(view)) + of,
-                "state": STATES[str(self._states[at])],
-                **_shown(view, size),
-            }
-            (wrong if self._swapped[at] else own).append(
-                made | ({"counts": bool(self._counts[at])} if self._in_orders else {})
-            )
+            counts = {"counts": bool(self._counts[at])} if self._in_orders else {}
+            made = {"name": words.say(_name(view)) + of, "state": STATES[str(self._states[at])]}
+            (wrong if self._swapped[at] else own).append(made | _shown(view, size) | counts)
         return own, wrong
 
 
