@@ -146,7 +146,7 @@ class OptionRows:
 
 
 class OptionKeys:
-    """The keys of rows: an option, a letter, a segment, a word of the question together with an option.
+    """The keys by which golds of rows are counted: an option, a letter, a segment, a word of the question with an option.
 
     Args:
         rows: the options.
@@ -165,7 +165,7 @@ class OptionKeys:
 
     @cached_property
     def fixed(self) -> list[Family]:
-        """The keys that are equal for every split into folds; the first of them is the option."""
+        """The keys equal for every split into folds; the first are the options."""
         rows, every, category = self._rows, self._every, self._category
         row, place, part = self._parts
         few = np.flatnonzero(rows.place < MOST_RIVALS)
@@ -238,7 +238,7 @@ class OptionKeys:
 
 
 def pairs_within(row: Places, distances: Iterable[int]) -> tuple[Places, Places]:
-    """Pair entries of one row that stand so far apart; return the places of the first and of the second, rows ascending.
+    """Pair the entries of a row at some distances; return the places of the first and of the second, rows ascending.
 
     Args:
         row: the row of each entry, ascending.
@@ -252,7 +252,7 @@ def pairs_within(row: Places, distances: Iterable[int]) -> tuple[Places, Places]
 
 
 def _laid_out(lengths: Places, text: Places) -> tuple[Places, Places, Places]:
-    """Lay out the parts of each row's text: return row, place in the text, and place among the parts of all texts.
+    """Return for each part of each row's text: the row, the place in the text, and the place among the parts of all texts.
 
     Args:
         lengths: how many parts each text has.

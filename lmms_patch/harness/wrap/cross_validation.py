@@ -26,7 +26,7 @@ from lmms_patch.tst.target_encoding import Array
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """A diagnostic and the items on which it is trained and asked, fold by fold.
+    """A diagnostic on the items of a task: trained on some folds, and asked about the fold left out.
 
     Attributes:
         spec: what was asked.
@@ -48,7 +48,7 @@ class CrossValidation:
 
     @cached_property
     def _prepared(self) -> Any:
-        """The diagnostic that has read the items."""
+        """The diagnostic with the items read."""
         return self.diagnostic.prepare(self.items, self.rewards)
 
     def check(self) -> None:
@@ -110,7 +110,7 @@ class CrossValidation:
         return done, unusable
 
     def zero_shot(self) -> tuple[Array, Array] | None:
-        """Return bias scores and native scores of the untrained model, shape (n,) each; None where it has no answers."""
+        """Return bias scores and native scores of the untrained model, shape (n,) each; None for a diagnostic without zero-shot answers."""
         if not hasattr(self._prepared, "zero_shot"):
             return None
         # nothing is held out from a model without training: the parts only share the work

@@ -82,7 +82,7 @@ class Group:
 
 
 class Text:
-    """A text that may name boxes, cut into tokens.
+    """A text in which boxes may be named, cut into tokens.
 
     Args:
         text: from ``mentions.same_length``.
@@ -101,19 +101,19 @@ class Text:
         self.kinds = "".join(token.kind for token in self.tokens)
 
     def before(self, start: int) -> str:
-        """Return what stands before a place, as far as it counts."""
+        """Return the ``NEAR`` characters before a place."""
         return self.whole[max(0, start - NEAR) : start]
 
     def after(self, end: int) -> str:
-        """Return what stands behind a place, as far as it counts."""
+        """Return the ``NEAR`` characters behind a place."""
         return self.whole[end : end + NEAR]
 
     def clause(self, start: int, end: int) -> tuple[str, str]:
-        """Return what the clause of a stretch of text says before it, and behind it."""
+        """Return the rest of the clause around a stretch of text: the part before the stretch, and the part behind."""
         return _STOP.split(self.before(start))[-1], _STOP.split(self.after(end), maxsplit=1)[0]
 
     def kept(self, number: int, strong: bool) -> bool:
-        """Return whether a number may be a box: one beyond the count only with a strong form."""
+        """Return whether a number may be a box: beyond the count only a number in a strong form may."""
         return 1 <= number <= self.count or (strong and number < 100)
 
     def counts(self, end: int) -> bool:

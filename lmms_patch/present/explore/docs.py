@@ -27,7 +27,7 @@ TITLE, MOST_OPTIONS = 160, 100
 
 
 class Doc(NamedTuple):
-    """The columns of one doc (docs/tables.md)."""
+    """The columns of a doc (docs/tables.md)."""
 
     doc_id: int
     question: str | None
@@ -51,7 +51,7 @@ class Told(NamedTuple):
 
 
 def columns_of(result: Result) -> list[str]:
-    """Return the columns that the page needs of a task; only ``_caption`` tasks have captions."""
+    """Return the columns of a task for the page; only ``_caption`` tasks have captions."""
     names = [name for name in View._fields if name != CAPTION or result.kind.captions]
     return [*names, *Doc._fields]
 
@@ -156,7 +156,7 @@ class Docs:
         return np.asarray(np.any(found, axis=0))
 
     def rows(self, places: Sequence[int]) -> list[Told]:
-        """Return question, gold and first answer of the docs at some places, each cut to one short line for the page's list."""
+        """Return question, gold and first answer of the docs at some places, each as a short line for the page's list."""
         answers = self.views.first_answers(np.asarray(places, np.intp))
         docs = self._docs.take(pa.array(places, pa.int64()))
         columns = (docs.column("question"), docs.column("gold"), answers)

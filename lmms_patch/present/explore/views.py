@@ -26,7 +26,7 @@ LONGEST = 20_000
 
 
 class View(NamedTuple):
-    """The columns of one view (docs/tables.md)."""
+    """The columns of a view (docs/tables.md)."""
 
     kind: str
     swapped: bool | None
@@ -48,7 +48,7 @@ class View(NamedTuple):
 
 
 class Views:
-    """The views of all docs of one task of one run, a row for each view.
+    """The views of all docs of a task, a row for each view.
 
     Args:
         table: the columns ``View._fields``; the rows of a doc stand together, its full image first.
@@ -179,7 +179,7 @@ class Views:
     # --- what the page shows of them --------------------------------------------------------------
 
     def shown(self, place: int, size: tuple[int, int], of: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return what the page shows of the views of a doc: of the task's own, and of those on another doc's image.
+        """Return what the page shows of a doc's views: of those that the task is of, and of those on a wrong image.
 
         Args:
             place: of the doc.
@@ -277,7 +277,7 @@ _NAMED = {
 
 
 def page_text(value: Any) -> str | None:
-    """Return a text for the page, harmless and of at most about ``LONGEST`` characters; None for None."""
+    """Return a harmless text for the page, cut after ``LONGEST`` characters; None for None."""
     return None if value is None else cut(block(value), LONGEST)
 
 
