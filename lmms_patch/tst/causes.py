@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number, counted
-from lmms_patch.tst.features import numbered
 from lmms_patch.tst.items import Item
+from lmms_patch.tst.options import numbered
 from lmms_patch.tst.templates import Texts, find_slots
 
 Array = NDArray[np.float64]

@@ -221,7 +221,7 @@ def shares(scores: Array, owner: Places) -> Array:
         return scores
     starts, item = items_of(owner)
     odds = np.exp(scores - np.maximum.reduceat(scores, starts)[item])
-    return np.asarray(odds / np.add.reduceat(odds, starts)[item])
+    return odds / np.add.reduceat(odds, starts)[item]
 
 
 def items_of(owner: Places) -> tuple[Places, Places]:

@@ -274,13 +274,13 @@ class _Pruning:
         """
         if self.copies is None:
             return
-        above = np.asarray((found.scores - found.baseline).mean(axis=0))
+        above = (found.scores - found.baseline).mean(axis=0)
         self._reversed = reversed_copies(above, self.copies(kept), self._clusters(kept))
         if self._reversed and not self.rounds:
             raise PruneError(f"nothing is pruned: {self._reversed}")
 
     def _score(self, found: Diagnosis) -> Array:
-        return found.s if self.settings.by == "s" else np.asarray(found.s - found.chance)
+        return found.s if self.settings.by == "s" else found.s - found.chance
 
     def _why_stop(self, done: Round, known: Mapping[int, float]) -> str:
         s = self.settings

@@ -85,7 +85,7 @@ def _others(family: Family, inner: Places) -> Callable[[Array], Array]:
         # summed anew for each fold: the total less the own part would still carry the own part's rounding error, which
         # is a leak
         without = np.column_stack([np.delete(by_cell, fold, axis=1).sum(axis=1) for fold in range(INNER_FOLDS)])
-        return np.asarray(np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code]))
+        return np.where(seen, without.ravel()[cell], by_cell.sum(axis=1)[code])
 
     return others
 

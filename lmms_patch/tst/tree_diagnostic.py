@@ -25,12 +25,13 @@ from lmms_patch.ask.answers import as_number
 from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.candidates import CANDIDATES, Candidates
-from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of, option_name
+from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
 from lmms_patch.tst.linear import MOST_ROWS as MOST_LINEAR
+from lmms_patch.tst.options import OptionRows, option_name
 from lmms_patch.tst.rewards import Values, rewards_nearness, values_of
 from lmms_patch.tst.target_encoding import inner_folds
-from lmms_patch.tst.trees import ModelSettings, Right, fit_number, fit_right
+from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
 
 Array = NDArray[np.float64]
 
@@ -106,15 +107,14 @@ class PreparedRf:
 
     def __init__(self, items: Sequence[Item], rewards: AnswerScores, settings: ModelSettings) -> None:
         self.items, self._rewards, self._settings = items, rewards, settings
-        usable = [i for i, item in enumerate(items) if item.golds]
-        self._choice = np.array([i for i in range(len(items)) if items[i].is_choice], np.intp)
+        self._choice = np.array([i for i, item in enumerate(items) if item.is_choice], np.intp)
         # Where the scorer gives nothing for being near, a number is an open answer like any other.
         near = {category for category, places in _numbers_of(items).items() if rewards_nearness(rewards, places)}
         self._number = np.array(
-            [i for i in range(len(items)) if items[i].format == "number" and items[i].category in near], np.intp
+            [i for i, item in enumerate(items) if item.format == "number" and item.category in near], np.intp
         )
         self._open = np.setdiff1d(np.arange(len(items)), np.union1d(self._choice, self._number))
-        self._has_gold = np.isin(np.arange(len(items)), usable)
+        self._has_gold = np.array([bool(item.golds) for item in items], bool)
         self._has_gold[self._choice] &= np.array([items[i].right is not None for i in self._choice], bool)
         self._has_gold[self._number] &= np.array(
             [bool(items[i].golds) and as_number(items[i].golds[0]) is not None for i in self._number], bool
@@ -132,7 +132,7 @@ class PreparedRf:
 
     @cached_property
     def _options(self) -> OptionTable:
-        return OptionTable([self.items[i] for i in self._choice], embed=self._settings.embed)
+        return OptionTable(OptionRows([self.items[i] for i in self._choice]), self._settings.embed)
 
     @cached_property
     def _numbers(self) -> NumberTable:
@@ -143,21 +143,9 @@ class PreparedRf:
         return Candidates([self.items[i] for i in self._open])
 
     def _fit_choice(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready:
-        table = self._options
-        features = table.features(train, groups, seed, **settings.parts)
-        fitted = fit_right(features, table.target, table.owner, settings, seed)
-
-        def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
-            chance = _spread_over(fitted, values, table, asked, whole=True)
-            out = {}
-            for i in asked:
-                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
-                own = own / own.sum()
-                item = table.items[i]
-                out[int(self._choice[i])] = Prediction(item.answers[int(own.argmax())], item.answers, own)
-            return out
-
-        return Ready("options", features, fitted.importance, table.rows_of, predict)
+        features = self._options.features(train, groups, seed, **settings.parts)
+        answers = [item.answers for item in self._options.rows.items]
+        return _ready("options", self._options.rows, features, settings, seed, self._choice, answers)
 
     def _fit_number(self, train: Places, seed: int, groups: Places, settings: ModelSettings) -> Ready | None:
         table = self._numbers
@@ -189,22 +177,9 @@ class PreparedRf:
         candidates, right = self._candidates.of(train, inner_folds(train, groups, len(items), seed))
         if not len(train) or not any(candidates):
             return None
-        table = OptionTable(items, candidates, right, self._settings.embed)
+        table = OptionTable(OptionRows(items, candidates, right), self._settings.embed)
         features = table.features(train, groups, seed, **settings.parts)
-        fitted = fit_right(features, table.target, table.owner, settings, seed)
-
-        def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
-            chance = _spread_over(fitted, values, table, asked, whole=False)
-            out = {}
-            for i in asked:
-                own = chance[table.start[i] : table.start[i] + table.sizes[i]]
-                answers = tuple(candidates[i])
-                out[int(self._open[i])] = (
-                    Prediction(answers[int(own.argmax())], answers, own) if len(own) else _nothing()
-                )
-            return out
-
-        return Ready("open answers", features, fitted.importance, table.rows_of, predict)
+        return _ready("open answers", table.rows, features, settings, seed, self._open, candidates)
 
     def _fits(
         self, train: Places, test: Places, seed: int, groups: Places, settings: ModelSettings | None = None
@@ -316,17 +291,45 @@ def group_of(feature: str) -> str:
     return feature.removesuffix(", relative").partition(":")[0]
 
 
-def _spread_over(
-    fitted: Right, values: NDArray[np.float32], table: OptionTable, asked: Places, *, whole: bool
-) -> Array:
-    """Return the probability of each row of the asked items, 0 elsewhere; shape (rows,).
+def _ready(
+    kind: str,
+    rows: OptionRows,
+    features: Features,
+    settings: ModelSettings,
+    seed: int,
+    places: Places,
+    answers: Sequence[Sequence[str]],
+) -> Ready:
+    """Fit a model of which options are right.
 
-    ``whole`` as in ``Right.probability``.
+    Args:
+        kind: the kind of items.
+        rows: their options.
+        features: of the rows.
+        settings: the model class and its size.
+        seed: of the fit.
+        places: the places of the items among all items.
+        answers: what each option of an item answers.
     """
-    rows = table.rows_of(asked)
-    out = np.zeros(table.rows)
-    out[rows] = fitted.probability(values[rows], table.owner[rows], whole)
-    return out
+    fitted = fit_right(features, rows.target, rows.owner, settings, seed)
+    # Of an item's own options one is right; the candidates for an open answer may all be wrong.
+    whole = kind == "options"
+
+    def predict(values: NDArray[np.float32], asked: Places) -> dict[int, Prediction]:
+        own = rows.of(asked)
+        chance = np.zeros(rows.count)
+        chance[own] = fitted.probability(values[own], rows.owner[own], whole)
+        return {int(places[i]): _chosen(answers[i], chance[rows.of_item(i)], whole) for i in asked}
+
+    return Ready(kind, features, fitted.importance, rows.of, predict)
+
+
+def _chosen(answers: Sequence[str], chance: Array, whole: bool) -> Prediction:
+    """Return the most probable answer, by the probability of each; ``whole``: they add up to 1."""
+    if not answers:
+        return _nothing()
+    chance = chance / chance.sum() if whole else chance
+    return Prediction(answers[int(chance.argmax())], tuple(answers), chance)
 
 
 def _rewarded(density: Array, span: tuple[int, Values] | None) -> Prediction:

@@ -121,7 +121,7 @@ def _pooled(trees: Array, linear: Array, owner: Places, pool: tuple[float, float
     starts, item = items_of(owner)
     # a probability of 0 would rule an option out whatever the other member says
     logs = pool[0] * np.log(np.maximum(trees, 1e-9)) + pool[1] * np.log(np.maximum(linear, 1e-9))
-    return np.asarray(shares(logs, owner) * np.add.reduceat(trees, starts)[item])
+    return shares(logs, owner) * np.add.reduceat(trees, starts)[item]
 
 
 def _shared(probability: Array, owner: Places, whole: bool) -> Array:
@@ -130,7 +130,7 @@ def _shared(probability: Array, owner: Places, whole: bool) -> Array:
     probability = np.maximum(probability, 1e-9) if whole else probability
     starts, item = items_of(owner)
     total = np.add.reduceat(probability, starts)
-    return np.asarray(probability / (total if whole else np.maximum(1.0, total))[item])
+    return probability / (total if whole else np.maximum(1.0, total))[item]
 
 
 def fit_right(features: Features, target: Array, owner: Places, settings: ModelSettings, seed: int) -> Right:

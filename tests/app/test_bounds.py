@@ -307,9 +307,9 @@ def test_no_task_leads_out_of_the_folder_of_its_run(tmp_path, name):
 
 
 def _segments(text):
-    from lmms_patch.tst.features import _segments
+    from lmms_patch.tst.options import segments
 
-    return _segments(text)
+    return segments(text)
 
 
 def _words(text):

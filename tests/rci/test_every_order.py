@@ -317,8 +317,10 @@ def test_the_explorer_counts_views_by_their_worst_order(runs):
         for view in record.views:
             scores.setdefault(view.cell, []).append(view.scores.get("acc"))
         known = None not in scores[None]
-        assert (docs.first_right[place] == 1) == (known and min(scores[None]) == 1)
-        assert docs.right_cells[place] == sum(None not in one and min(one) == 1 for cell, one in scores.items() if cell)
+        assert (docs.views.first_right[place] == 1) == (known and min(scores[None]) == 1)
+        assert docs.views.right_cells[place] == sum(
+            None not in one and min(one) == 1 for cell, one in scores.items() if cell
+        )
         views = docs.answers(place)["views"]
         assert sum(view["counts"] for view in views) == len(scores)
     stored = result.details["analysis"]["necessity"][0]["counts"]

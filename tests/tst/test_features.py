@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.tst.features import Features, NumberTable, OptionTable, numbered
+from lmms_patch.tst.features import Features, NumberTable, OptionTable
+from lmms_patch.tst.options import OptionRows, numbered
 from tests.sizes import examples, size
 from tests.tst.worlds import (
     FEW_TREES,
@@ -42,6 +43,10 @@ REAL = {
     "videomme": size(80, 300),
     "nlvr": size(100, 400),
 }
+
+
+def option_table(items) -> OptionTable:
+    return OptionTable(OptionRows(items))
 
 
 def all_features(items, train, groups, seed=0) -> list[Features]:
@@ -132,7 +137,7 @@ def test_held_out_texts_and_golds_of_any_kind(texts, rights):
     held = [mc(i, f"Which {i}?", ("a0", "b", "c"), 0) for i in range(8)]
     other = [mc(i, texts[i], tuple(texts[8 + i : 11 + i]), rights[i]) for i in range(8)]
     train = np.arange(8, 20)
-    a, b = (OptionTable([*out, *known]).features(train, np.arange(20), 0) for out in (held, other))
+    a, b = (option_table([*out, *known]).features(train, np.arange(20), 0) for out in (held, other))
     same(a, b, training_only=True)
 
 
@@ -141,7 +146,7 @@ def test_a_held_out_item_with_another_number_of_options_moves_no_training_featur
     items = WORLDS["choice"]()
     train = np.arange(10, len(items))
     changed = [mc(0, items[0].question, ("yes", "perhaps"), 1), replace(items[1], category="its own"), *items[2:]]
-    a, b = (OptionTable(own).features(train, np.arange(len(items)), 0) for own in (items, changed))
+    a, b = (option_table(own).features(train, np.arange(len(items)), 0) for own in (items, changed))
     same(a, b, training_only=True)
     numbers = WORLDS["number"]()
     a, b = (
@@ -168,12 +173,12 @@ def test_a_training_gold_moves_features_of_others_but_not_of_its_own_inner_fold(
     items, *_ = planted_choice(90)
     train, _ = split(items)
     groups = np.arange(90)
-    before = OptionTable(items).features(train, groups, 0)
+    before = option_table(items).features(train, groups, 0)
     one = int(train[3])
     changed = [*items]
     changed[one] = replace(items[one], golds=(items[one].answers[(items[one].right + 1) % 4],))
-    after = OptionTable(changed).features(train, groups, 0)
-    owner = OptionTable(items).owner
+    after = option_table(changed).features(train, groups, 0)
+    owner = OptionRows(items).owner
     own_fold = np.isin(before.inner, before.inner[owner == one])
     assert np.array_equal(before.values[own_fold], after.values[own_fold], equal_nan=True)
     assert not np.array_equal(before.values[~own_fold], after.values[~own_fold], equal_nan=True)
@@ -210,7 +215,7 @@ def test_values_of_static_features_by_hand():
         mc(1, "How many?", ("12", "13", "table"), 1),
         mc(2, "", ("x", "x", "y"), 2),
     ]
-    found = OptionTable(items).features(np.arange(3), np.arange(3), 0)
+    found = option_table(items).features(np.arange(3), np.arange(3), 0)
     value = dict(zip(found.names, found.values.T, strict=True))
     assert value["option.characters"].tolist() == [14, 5, 2, 2, 2, 5, 1, 1, 1]
     assert value["option.words"][:3].tolist() == [3, 1, 1]
@@ -227,7 +232,7 @@ def test_values_of_static_features_by_hand():
 
 def test_relative_numbers_are_relative_to_the_options_that_are_numbers():
     """Options 10, 20 and "none": relative to the mean 15 of the two."""
-    found = OptionTable([mc(0, "How many?", ("10", "20", "none"), 0)]).features(np.arange(1), np.arange(1), 0)
+    found = option_table([mc(0, "How many?", ("10", "20", "none"), 0)]).features(np.arange(1), np.arange(1), 0)
     value = dict(zip(found.names, found.values.T, strict=True))
     np.testing.assert_array_equal(value["option.number, relative"], [-5, 5, np.nan])
 
@@ -247,7 +252,7 @@ ODD = [
 
 def test_odd_options_have_finite_or_missing_features():
     items = ODD * 4
-    found = OptionTable(items).features(np.arange(0, 30), np.arange(len(items)), 0)
+    found = option_table(items).features(np.arange(0, 30), np.arange(len(items)), 0)
     assert found.values.shape == (4 * sum(len(item.options) for item in ODD), len(found.names))
     assert len(set(found.names)) == len(found.names)
     assert not np.isinf(found.values).any()
@@ -259,7 +264,7 @@ def test_odd_options_have_finite_or_missing_features():
 
 def test_options_with_equal_text_have_equal_statistics_but_for_their_place():
     items = [mc(i, f"which {i % 5}", ("x", "y", "X "), i % 3) for i in range(40)]
-    found = OptionTable(items).features(np.arange(30), np.arange(40), 0)
+    found = option_table(items).features(np.arange(30), np.arange(40), 0)
     for name, column in zip(found.names, found.values.T, strict=True):
         if not name.startswith(("letter", "option.place", "linear model")):  # the linear model reads the place, too
             np.testing.assert_array_equal(column[0::3], column[2::3], err_msg=name)
@@ -268,21 +273,21 @@ def test_options_with_equal_text_have_equal_statistics_but_for_their_place():
 @pytest.mark.parametrize("train", [[], [0], [0, 1]])
 def test_hardly_any_training_items(train):
     items = ODD[:3] * 2
-    found = OptionTable(items).features(np.array(train, np.intp), np.arange(6), 0)
+    found = option_table(items).features(np.array(train, np.intp), np.arange(6), 0)
     assert not np.isinf(found.values).any()
     numbers = [number(i, "", text) for i, text in enumerate(["1,000", "50%", "²", "0", "-3"])]
     assert not np.isinf(NumberTable(numbers).features(np.array(train, np.intp), np.arange(5), 0).values).any()
 
 
 def test_no_items_at_all():
-    assert OptionTable([]).features(np.empty(0, np.intp), np.empty(0, np.intp), 0).values.shape[0] == 0
+    assert option_table([]).features(np.empty(0, np.intp), np.empty(0, np.intp), 0).values.shape[0] == 0
     assert NumberTable([]).features(np.empty(0, np.intp), np.empty(0, np.intp), 0).values.shape[0] == 0
 
 
 def test_features_of_a_profile_are_numbers_or_codes():
     extra = [{"size": 3, "kind": "a"}, {"size": None, "kind": "b"}, {"kind": "a"}, {}]
     items = [replace(yesno(i, "q", "yes"), extra=own) for i, own in enumerate(extra)]
-    found = OptionTable(items).features(np.arange(4), np.arange(4), 0)
+    found = option_table(items).features(np.arange(4), np.arange(4), 0)
     value = dict(zip(found.names, found.values[::2].T, strict=True))
     np.testing.assert_array_equal(value["extra.size"], [3, np.nan, np.nan, np.nan])
     kinds = value["extra.kind"]

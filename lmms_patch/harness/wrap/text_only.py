@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,24 +19,23 @@ from lmms_patch.ask.boxes import within
 from lmms_patch.ask.references import Doc
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness.wrap.cross_validation import CrossValidation
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.golds import field as field_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import own_stream
-from lmms_patch.runs.numbers import FOLDS, Null, to_json
+from lmms_patch.runs.numbers import Null, to_json
 from lmms_patch.runs.scoring import Scalar
-from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
-from lmms_patch.tst.checks import leaks
 from lmms_patch.tst.context import contexts
-from lmms_patch.tst.copies import Copies, Repeats, cluster_of, unnamed_copies
-from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, fold_seeds, jobs_of, model_seed, scored
-from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
+from lmms_patch.tst.copies import Copies, Repeats, unnamed_copies
+from lmms_patch.tst.diagnosis import Diagnosis, Runner, jobs_of, model_seed
+from lmms_patch.tst.folds import GROUPINGS, Grouping, folds
 from lmms_patch.tst.folds import headline as choose_headline
-from lmms_patch.tst.items import Diagnostic, Item, Prediction, Prepared
+from lmms_patch.tst.items import Diagnostic, Item
 from lmms_patch.tst.keys import keys_of
-from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
 from lmms_patch.tst.rewards import Rewards
+from lmms_patch.tst.target_encoding import Array
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ class Found:
         headline: the grouping whose answers are scored: by source, where sources are known.
         by_grouping: the cross-validations by grouping, the headline first.
         unusable: why a grouping was left out, by its name.
-        zero_shot: the untrained model's predictions, where it has any.
-        zero_shot_s, zero_shot_scores: their bias scores and native scores, shape (n,).
+        zero_shot: bias scores and native scores of the untrained model, shape (n,) each, where it answers.
         repeats: repeated texts and label conflicts.
         copies: the class of each doc among its copies.
         texts: the number that the copies share which are resampled together (``copies.unnamed_copies``).
@@ -68,13 +66,60 @@ class Found:
     repeats: Repeats
     copies: Sequence[str]
     texts: Sequence[int | None]
-    zero_shot: Sequence[Prediction] | None = None
-    zero_shot_s: Any = None
-    zero_shot_scores: Any = None
-    importance: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
-    causes: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
-    null: Null | None = None
-    seconds: float = 0.0
+    zero_shot: tuple[Array, Array] | None
+    importance: Sequence[Mapping[str, Any]]
+    causes: Sequence[Mapping[str, Any]]
+    null: Null | None
+    seconds: float
+
+    def record_of(self, at: int, item: Item) -> dict[str, Any]:
+        """Return the object ``tst`` of a doc's record (docs/records.md).
+
+        Args:
+            at: the doc's place among the items.
+            item: the doc.
+        """
+        head = self.by_grouping[self.headline]
+        assert head.folds is not None
+        zero = None if self.zero_shot is None else [float(values[at]) for values in self.zero_shot]
+        s, chance = float(head.s[at]), float(head.chance[at])
+        return {
+            "diagnostic": self.diagnostic,
+            "grouping": self.headline,
+            "fold": int(head.folds[0][at]),
+            "source": item.source,
+            "answers": [answers[at] for answers in head.answers],
+            "s": s,
+            "s_minus_chance": s - chance,
+            "chance": float(head.floor[at]),
+            "delta": None if zero is None else s - zero[0],
+            "zero_shot": None if zero is None else {"s": zero[0], "score": zero[1]},
+            **{
+                key: {name: getattr(found, key)[:, at].tolist() for name, found in self.by_grouping.items()}
+                for key in ("scores", "baseline")
+            },
+            "copies": self.copies[at],
+            "text": self.texts[at],
+        }
+
+    def about(self, folds: int) -> dict[str, Any]:
+        """Return what was found out about the task as a whole, for the results file.
+
+        Args:
+            folds: the number of folds.
+        """
+        return {
+            "diagnostic": self.diagnostic,
+            "settings": self.described,
+            "folds": folds,
+            "grouping": self.headline,
+            "unusable": self.unusable,
+            "texts": dataclasses.asdict(self.repeats),
+            "importance": self.importance,
+            "causes": self.causes,
+            "shuffled": None if self.null is None else to_json(self.null),
+            "seconds": round(self.seconds, 1),
+        }
 
 
 class TextOnly:
@@ -215,10 +260,6 @@ class TextOnly:
         with self._lock:
             return self._references.scalar_of(self.items[place].doc_id, answer)
 
-    def prepare(self, diagnostic: Diagnostic) -> Prepared:
-        """Let a diagnostic read the items."""
-        return diagnostic.prepare(self.items, self.rewards)
-
     def diagnose(
         self,
         diagnostic: Diagnostic,
@@ -244,22 +285,18 @@ class TextOnly:
             OptionError: the docs cannot be dealt to folds.
             CannotWrapError: the diagnostic leaks.
         """
-        start = time.monotonic()
-        options, headline = self.spec.options, self.headline
+        start, options, headline = time.monotonic(), self.spec.options, self.headline
+        everyone = np.arange(len(self.items))
         # a diagnosis draws random numbers, and must leave the process's generators as they were
         with own_stream(f"{self.spec.name}/tst"):
-            prepared = self.prepare(diagnostic)
-            jobs = jobs_of(
-                np.arange(len(self.items)), self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed)
-            )
+            jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
+            validation = CrossValidation(self.spec, self.items, self.rewards, headline, jobs, diagnostic, runner)
             if check:
-                self._check(diagnostic, jobs[0])
-            by_grouping, others = self._cross_validations(prepared, runner, GROUPINGS if everything else ())
-            predictions, zero_shot_s, zero_shot_scores = self._zero_shot(prepared, runner)
-            explain = getattr(prepared, "explain", None)
-            importance = explain(jobs, headline.groups) if explain else []
+                validation.check()
+            by_grouping, others = validation.by_grouping(GROUPINGS if everything else ())
+            zero_shot, importance = validation.zero_shot(), validation.importance()
             head = by_grouping[headline.name]
-            null = self._null(diagnostic, head, runner, shuffles)
+            null = validation.null(head, shuffles)
         self.found = Found(
             diagnostic=diagnostic.name,
             described=described,
@@ -267,116 +304,15 @@ class TextOnly:
             by_grouping=by_grouping,
             unusable={**self._headline[1], **others},
             repeats=self.copies.repeats(),
-            copies=self.copies.classes(np.arange(len(self.items)), self.rewards, self.rewards.scale),
+            copies=self.copies.classes(everyone, self.rewards, self.rewards.scale),
             texts=unnamed_copies(self.items),
-            zero_shot=predictions,
-            zero_shot_s=zero_shot_s,
-            zero_shot_scores=zero_shot_scores,
-            importance=[dataclasses.asdict(row) for row in importance],
+            zero_shot=zero_shot,
+            importance=importance,
             causes=[dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
             null=null,
             seconds=time.monotonic() - start,
         )
         return self.found
-
-    def _cross_validations(
-        self, prepared: Prepared, runner: Runner, others: Sequence[str]
-    ) -> tuple[dict[str, Diagnosis], dict[str, str]]:
-        """Return the cross-validations by grouping, the headline's first, and why a grouping was left out.
-
-        Raises:
-            OptionError: the docs cannot be dealt to the folds of the headline.
-        """
-        options, done, unusable = self.spec.options, {}, {}
-        for name in dict.fromkeys([self.headline.name, *others]):
-            groups = grouping(self.items, name)
-            if not groups.usable:
-                unusable[name] = groups.reason
-                continue
-            try:
-                done[name] = diagnose(
-                    prepared,
-                    self.items,
-                    self.rewards,
-                    np.arange(len(self.items)),
-                    groups,
-                    k=self.spec.folds,
-                    seeds=range(
-                        options.fold_seed, options.fold_seed + (options.fold_seeds or fold_seeds(len(self.items)))
-                    ),
-                    seed=options.seed,
-                    runner=runner,
-                )
-                log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
-            except OptionError as error:
-                # without the headline there is no number; any further grouping may be missing
-                if name == self.headline.name:
-                    raise OptionError(f"{self.spec.name}: {error}") from None
-                unusable[name] = str(error)
-        return done, unusable
-
-    def _null(self, diagnostic: Diagnostic, found: Diagnosis, runner: Runner, shuffles: int) -> Null | None:
-        """Return what the diagnostic scores on shuffled golds; None where these decide nothing."""
-        spec, asked = self.spec, []
-
-        def null() -> Null:
-            log().info(
-                f"{spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed"
-            )
-            by = self.headline
-            seeds: dict[str, Any] = {"fold_seed": spec.options.fold_seed, "seed": spec.options.seed}
-            asked.append(
-                shuffled_null(
-                    diagnostic,
-                    self.items,
-                    self.rewards,
-                    by,
-                    found,
-                    k=spec.folds,
-                    shuffles=shuffles,
-                    runner=runner,
-                    **seeds,
-                )
-            )
-            return asked[0]
-
-        # the golds are shuffled only if the test comes to need them
-        if shuffles:
-            p_beyond_kinds(found, cluster_of(self.items), has_many_categories(self.items), null)
-        return asked[0] if asked else None
-
-    def _check(self, diagnostic: Diagnostic, fold: Job) -> None:
-        """Check on a fold whether features tell the golds, or the texts, of held-out docs."""
-
-        def prepare(items: Sequence[Item]) -> Any:
-            return diagnostic.prepare(items, self.rewards.regold(items))
-
-        train, held, seed = fold
-        assert train is not None
-        moved = leaks(self.items, prepare, train, held, seed, self.headline.groups)
-        if moved:
-            more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
-            raise CannotWrapError(
-                f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted"
-            )
-        log().info(
-            f"{self.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc"
-        )
-
-    def _zero_shot(self, prepared: Prepared, runner: Runner) -> tuple[Any, Any, Any]:
-        """Return the untrained model's predictions with their bias scores and native scores.
-
-        All None where it has none.
-        """
-        if not hasattr(prepared, "zero_shot"):
-            return None, None, None
-        # nothing is held out from a model without training: the parts only share the work
-        everyone = np.arange(len(self.items))
-        parts = runner(
-            prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], self.headline.groups
-        )
-        predictions = [prediction for part in parts for prediction in part]
-        return predictions, *scored(self.items, self.rewards, everyone, predictions)
 
     def answer(self, doc_id: int) -> str:
         """Return the held-out answer of a doc at the first fold seed."""
@@ -384,51 +320,13 @@ class TextOnly:
         return self.found.by_grouping[self.found.headline].answers[0][self.place[doc_id]]
 
     def record_of(self, doc_id: int) -> dict[str, Any]:
-        """Return the object ``tst`` of a doc's record (docs/records.md); empty where there is no diagnosis."""
-        if self.found is None or doc_id not in self.place:
-            return {}
-        at, found = self.place[doc_id], self.found
-        head, item = found.by_grouping[found.headline], self.items[at]
-        assert head.folds is not None
-        zero = None if found.zero_shot_s is None else float(found.zero_shot_s[at])
-        s, chance = float(head.s[at]), float(head.chance[at])
-        return {
-            "diagnostic": found.diagnostic,
-            "grouping": found.headline,
-            "fold": int(head.folds[0][at]),
-            "source": item.source,
-            "answers": [answers[at] for answers in head.answers],
-            "s": s,
-            "s_minus_chance": s - chance,
-            "chance": float(head.floor[at]),
-            "delta": None if zero is None else s - zero,
-            "zero_shot": None if zero is None else {"s": zero, "score": float(found.zero_shot_scores[at])},
-            "scores": {name: d.scores[:, at].tolist() for name, d in found.by_grouping.items()},
-            "baseline": {name: d.baseline[:, at].tolist() for name, d in found.by_grouping.items()},
-            "copies": found.copies[at],
-            "text": found.texts[at],
-        }
+        """Return the object ``tst`` of a doc's record; empty where there is no diagnosis, or the doc is not evaluated."""
+        item = self.item_of(doc_id)
+        return {} if self.found is None or item is None else self.found.record_of(self.place[doc_id], item)
 
     def about(self) -> dict[str, Any]:
-        """Return what was found out about the task as a whole, for the results file.
-
-        Empty where there is no diagnosis.
-        """
-        if self.found is None:
-            return {}
-        found = self.found
-        return {
-            "diagnostic": found.diagnostic,
-            "settings": dict(found.described),
-            "folds": self.spec.folds,
-            "grouping": found.headline,
-            "unusable": dict(found.unusable),
-            "texts": dataclasses.asdict(found.repeats),
-            "importance": list(found.importance),
-            "causes": list(found.causes),
-            "shuffled": None if found.null is None else to_json(found.null),
-            "seconds": round(found.seconds, 1),
-        }
+        """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""
+        return {} if self.found is None else self.found.about(self.spec.folds)
 
 
 _NO_ANSWER = "\N{SNOWMAN}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from lmms_patch.magic.score.lexer import NOUN
-from lmms_patch.magic.score.mentions import Group
+from lmms_patch.magic.score.numbers import Group
 from lmms_patch.magic.score.vocabulary import LETTER, pieces, words
 
 _NEAR = 120

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from lmms_patch.magic.score.containers import written_out
 from lmms_patch.magic.score.dismissals import dismissed, excepted
 from lmms_patch.magic.score.lexer import INVISIBLE, NOUN
-from lmms_patch.magic.score.mentions import Group, groups, same_length
+from lmms_patch.magic.score.mentions import groups, same_length
+from lmms_patch.magic.score.numbers import Group
 from lmms_patch.magic.score.response import sentences
 from lmms_patch.magic.score.vocabulary import ENGLISH, ENGLISH_NTH, pattern
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError, message
 from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
+from lmms_patch.present.explore.views import NOT_ASKED
 from lmms_patch.rci import necessity
 from lmms_patch.runs import reading, rows, samples
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
@@ -72,7 +73,7 @@ class Side:
         return (
             None
             if self.blind_docs is None
-            else _aligned(self.blind_docs.first_right, self.blind_docs, _docs(self), np.nan)
+            else _aligned(self.blind_docs.views.first_right, self.blind_docs, _docs(self), np.nan)
         )
 
     def necessity(self, category: str | None = None) -> dict[str, Any] | None:
@@ -109,7 +110,7 @@ class Side:
             return None
         return _map(
             Necessity(
-                n=docs.grids[-1],
+                n=docs.views.grids[-1],
                 docs=int(of.sum()),
                 checked=int((of & (found.text != UNKNOWN)).sum()),
                 sources=found.sources,
@@ -243,14 +244,14 @@ class Explorer:
             "base": line(result.base, NAME),
             "kind": result.kind.name,
             "metric": line(result.metric, NAME),
-            "docs": 0 if docs is None else len(docs),
+            "docs": len(docs or ()),
             "of": result.docs,
             "whole": task.whole,
             "grids": list(result.grids),
             "note": task.note,
             "fault": task.fault,
             "classes": has_classes(result),
-            "maps": [None if side is None else side.necessity() for side in task.sides],
+            "maps": [side and side.necessity() for side in task.sides],
         }
 
     def columns(self, number: int) -> dict[str, Any]:
@@ -270,7 +271,7 @@ class Explorer:
         names, category = main.categories
         sides = [None if side is None else _columns(side, main) for side in task.sides]
         keys = ("first", "need", "image", "cells", "failed", "excluded", "unfinished")
-        each = {key: [None if one is None else one[key] for one in sides] for key in keys}
+        each = {key: [one and one[key] for one in sides] for key in keys}
         return {"ids": main.ids.tolist(), "categories": names, "category": category, **each}
 
     def maps(self, number: int, category: int) -> list[dict[str, Any] | None]:
@@ -292,35 +293,29 @@ class Explorer:
 
     def search(self, words: str) -> list[list[int]]:
         """Return the places of each task's docs with a text in question, gold, category, or any model's first answer."""
-        out: list[list[int]] = []
-        for task in self.tasks:
-            if not task.ready or not words:
-                out.append([])
-                continue
+
+        def found(task: Task) -> list[int]:
             main = _docs(task.main)
-            found = main.matches(words)
-            for side in task.sides:
-                if side is not None and side is not task.main:
-                    found |= _aligned(_docs(side).matches(words), _docs(side), main, False)
-            out.append(np.flatnonzero(found).tolist())
-        return out
+            sides = [_aligned(docs.matches(words), docs, main, False) for docs in map(_docs, task.known)]
+            return np.flatnonzero(np.any(sides, axis=0)).tolist()
+
+        return [found(task) if task.ready and words else [] for task in self.tasks]
 
     def rows(self, number: int, places: Sequence[int]) -> list[dict[str, Any]]:
         """Return question, gold and each model's first answer of the docs at some places, for the page's list."""
         task = self.tasks[number]
         main = _docs(task.main)
-        answers: list[list[str | None]] = [[] for _ in places]
-        for side in task.sides:
-            where = [
-                None if side is None else _docs(side).places.get(doc_id) for doc_id in main.ids[list(places)].tolist()
-            ]
-            known = [place for place in where if place is not None]
-            told = iter(_docs(side).rows(known) if side is not None and known else ())
-            for of_doc, place in zip(answers, where, strict=True):
-                of_doc.append(None if place is None else next(told).answer)
+        ids = main.ids[list(places)].tolist()
+
+        def told(docs: Docs) -> list[str | None]:
+            where = [docs.places.get(doc_id) for doc_id in ids]
+            rows = iter(docs.rows([place for place in where if place is not None]))
+            return [None if place is None else next(rows).answer for place in where]
+
+        answers = [[None] * len(ids) if side is None else told(_docs(side)) for side in task.sides]
         return [
             {"question": one.question, "gold": one.gold, "answers": given}
-            for one, given in zip(main.rows(places), answers, strict=True)
+            for one, *given in zip(main.rows(places), *answers, strict=True)
         ]
 
     def doc(self, number: int, place: int) -> dict[str, Any]:
@@ -340,7 +335,8 @@ class Explorer:
 
         None where they show none that is known (``Docs.seen``).
         """
-        return self.tasks[number].main.result.base, _docs(self.tasks[number].main).seen(place)
+        main = self.tasks[number].main
+        return main.result.base, _docs(main).seen(place)
 
 
 def open_runs(paths: Sequence[Path]) -> Explorer:
@@ -353,12 +349,11 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
         RecordError: a run cannot be read, has no task with docs to show, or the two were asked different docs.
     """
     taken = [
-        newest(path, lambda file: any(_shown(one) for one in read(file).results), "with a wrapped task")
-        for path in paths
+        newest(path, lambda file: not all(map(_why_not, read(file).results)), "with a wrapped task") for path in paths
     ]
     runs = [read(one.path) for one in taken]
     left_out = [f"{line(one.label, NAME)}: {why}" for run in runs for one in run.results if (why := _why_not(one))]
-    if not any(_shown(one) for run in runs for one in run.results):
+    if all(_why_not(one) for run in runs for one in run.results):
         why = (
             left_out[0]
             if left_out
@@ -369,7 +364,7 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
     models = [line(named[run.identity], NAME) for run in runs]
     if len(set(models)) < len(models):
         models = [f"{model} ({'first' if not place else 'second'} run)" for place, model in enumerate(models)]
-    sides = [[Side(one, _blind_of(one)) for one in run.results if _shown(one)] for run in runs]
+    sides = [[Side(one, _blind_of(one)) for one in run.results if not _why_not(one)] for run in runs]
     tasks = [Task("", pair) for pair in _pairs(*sides)] if len(sides) > 1 else [Task("", [side]) for side in sides[0]]
     often = Counter(task.main.result.label for task in tasks)
     for task in tasks:
@@ -423,11 +418,6 @@ def _settings(side: Side) -> tuple[Any, ...]:
     """Return the settings that must be equal for two tasks to be shown side by side."""
     result = side.result
     return result.base, result.kind.name, result.filter, tuple(result.grids), result.described.get("folds")
-
-
-def _shown(result: Result) -> bool:
-    """Return whether a task has docs with views to look at."""
-    return not _why_not(result)
 
 
 def _why_not(result: Result) -> str:
@@ -489,19 +479,22 @@ def _docs(side: Side) -> Docs:
 def _columns(side: Side, main: Docs) -> dict[str, Any]:
     """Return the answers of a side as columns, in the order of the listed docs."""
     own = _docs(side)
-    needs = own.found(side.right_blind).classes
+    views = own.views
 
-    def text(flags: NDArray[np.bool_]) -> str:
-        return "".join(np.where(_aligned(flags, own, main, False), "1", "0").tolist())
+    def column(values: NDArray[Any], missing: Any) -> Any:
+        return _aligned(values, own, main, missing).tolist()
+
+    def flags(values: NDArray[np.bool_]) -> str:
+        return "".join("01"[value] for value in column(values, False))
 
     return {
-        "first": "".join(_aligned(own.first, own, main, "n").tolist()),
-        "need": digits(_aligned(needs, own, main, -1)),
-        "image": digits(_aligned(own.by_image, own, main, -1)),
-        "cells": _aligned(own.right_cells, own, main, 0).tolist(),
-        "failed": text(own.failed),
-        "excluded": text(own.excluded),
-        "unfinished": text(own.first_unfinished),
+        "first": "".join(column(views.first, NOT_ASKED)),
+        "need": digits(column(own.found(side.right_blind).classes, UNKNOWN)),
+        "image": digits(column(own.by_image, UNKNOWN)),
+        "cells": column(views.right_cells, 0),
+        "failed": flags(views.failed),
+        "excluded": flags(own.excluded),
+        "unfinished": flags(views.first_unfinished),
     }
 
 
@@ -558,6 +551,6 @@ def _map(found: Necessity) -> dict[str, Any]:
         need: {key: getattr(found.shares[need], key) for key in ("value", "low", "high", "level", "reason")}
         for need in NEEDS
     }
-    luck = None if found.luck is None else found.luck.value
+    luck = found.luck and found.luck.value
     about = {key: getattr(found, key) for key in ("n", "docs", "checked", "without_luck")}
     return {**about, "sources": list(found.sources), "luck": luck, "shares": shares}

@@ -14,8 +14,8 @@ from lmms_eval.api.instance import GenerationResult, TokenCounts
 
 from lmms_patch.app import api
 from lmms_patch.app.cli import main
-from lmms_patch.present.explore.docs import STATES
 from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.present.explore.views import STATES
 from lmms_patch.runs import samples
 from lmms_patch.runs.run import find
 from tests.harness.askers import written

@@ -13,8 +13,8 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import RecordError
 from lmms_patch.present.explore import explorer as explorer_module
-from lmms_patch.present.explore.docs import RIGHT, WRONG
 from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.present.explore.views import RIGHT, WRONG
 from lmms_patch.runs.need import NEEDS, needs
 from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import table
