@@ -12,6 +12,7 @@ from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import compat
+from lmms_patch.harness.wrap.best import BestViews
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
 from lmms_patch.harness.wrap.golds import fields
@@ -40,6 +41,7 @@ class Recorder:
     def __init__(self, session: Session, requests: Requests) -> None:
         self._session, self._requests = session, requests
         self._spec, self._table, self._state, self._scorer = session.spec, session.table, session.state, session.scorer
+        self._best = BestViews(session.spec, session.metrics)
         self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
@@ -197,7 +199,7 @@ class Recorder:
             # None: the full image
             excluded |= {key: why for key in self._spec.sets if key not in excluded and sets & {None, key}}
         sizes = self._table.sizes(doc.doc_id) if shown and self._spec.kind.needs_image else ()
-        best = self._scorer.best_cells(scored, excluded)
+        best = self._best.cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())
         beside = (
             {}
@@ -237,9 +239,9 @@ class Recorder:
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """Return what ``process_results`` returns for a record."""
-        full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
+        full, chosen = dict(record.views[0].items), self._best.chosen(record)
         from_m = next((view.from_m for view in record.views if view.from_m), None)
-        patch = PatchItem(record.record(), full, self._scorer.whole(record), chosen, from_m)
+        patch = PatchItem(record.record(), full, self._best.whole(record), chosen, from_m)
         if self._session.predict_only:
             return {"patch": patch, **dict.fromkeys(self._session.base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self._session.aggregations.derived)
