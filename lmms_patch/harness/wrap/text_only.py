@@ -21,8 +21,8 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.golds import field as field_of
-from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import own_stream
+from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.runs.numbers import FOLDS, Null, to_json
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.text import log
@@ -84,14 +84,12 @@ class TextOnly:
         spec: what was asked.
         base: the native task.
         golds: gives golds, options and prompts of the docs.
-        references: scores answers that no model gave.
+        scores: scores answers that no model gave.
         rows: gives the docs without media, by doc id.
     """
 
-    def __init__(
-        self, spec: WrapSpec, base: Any, golds: Golds, references: References, rows: Callable[[], Any]
-    ) -> None:
-        self.spec, self._base, self._golds, self._references, self._rows = spec, base, golds, references, rows
+    def __init__(self, spec: WrapSpec, base: Any, golds: Golds, scores: Scores, rows: Callable[[], Any]) -> None:
+        self.spec, self._base, self._golds, self._scores, self._rows = spec, base, golds, scores, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
         self.found: Found | None = None
@@ -213,7 +211,7 @@ class TextOnly:
     def score(self, place: int, answer: str) -> Scalar:
         """Return the native score of an answer on an item (``items.Score``)."""
         with self._lock:
-            return self._references.scalar_of(self.items[place].doc_id, answer)
+            return self._scores.scalar_of(self.items[place].doc_id, answer)
 
     def prepare(self, diagnostic: Diagnostic) -> Prepared:
         """Let a diagnostic read the items."""
