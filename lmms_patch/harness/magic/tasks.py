@@ -69,7 +69,7 @@ def bind(task: Any) -> None:
     JudgeSettings.from_env(os.environ)
     if judge_model() is not None:
         # a judge that was given up while another model was scored may be back
-        _judge().resume()
+        _judge().sender.resume()
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None

@@ -249,7 +249,7 @@ def test_failures_now_and_then_do_not_end_it(serve, told):
     judge = Judge(settings(give_up=3))
     answers = ["bad 1", "bad 2", "good", "bad 3", "bad 4", "fine"]
     assert [judge.short("What?", answer, "couch").value for answer in answers] == [None, None, True, None, None, True]
-    assert (judge.stopped, told) == ("", [])
+    assert (judge.sender.stopped, told) == ("", [])
 
 
 REFUSALS = {
@@ -297,7 +297,7 @@ def test_a_refusal_is_of_one_question_alone(serve, refusal, said, sent):
     ]
     assert [verdict.value for verdict in verdicts] == [None] * 12 + [True]
     assert {verdict.error[: len(said)] for verdict in verdicts[:12]} == {said}
-    assert (judge.stopped, len(server.asked)) == ("", 12 * sent + 1)
+    assert (judge.sender.stopped, len(server.asked)) == ("", 12 * sent + 1)
     assert judge.counts["refused" if sent == 1 else "unread"] == 12
 
 
@@ -306,7 +306,7 @@ def test_a_judge_that_refuses_everything_is_told_once(serve, told):
     judge = Judge(settings())
     for number in range(12):
         assert judge.short("What?", f"sofa {number}", "couch").value is None
-    assert (judge.stopped, judge.counts) == ("", {"requests": 12, "refused": 12})
+    assert (judge.sender.stopped, judge.counts) == ("", {"requests": 12, "refused": 12})
     assert len(told) == 1
     assert "refused each of the first 5 questions, and is asked on: status 400: unknown parameter" in told[0]
 
@@ -329,18 +329,18 @@ def test_a_judge_that_was_given_up_may_be_back(serve, tmp_path, told, outage):
     server = serve(outage)
     judge = Judge(settings(tmp_path, retries=1, timeout=0.2))
     judge.many([short_inquiry("What?", f"first {number}", "couch") for number in range(10)], concurrency=1)
-    assert judge.stopped
+    assert judge.sender.stopped
     assert len(server.asked) == 5 * 2
-    judge.resume()  # still out: one question, with its retry, shows it
+    judge.sender.resume()  # still out: one question, with its retry, shows it
     judge.many([short_inquiry("What?", f"second {number}", "couch") for number in range(10)], concurrency=1)
-    assert judge.stopped
+    assert judge.sender.stopped
     assert len(server.asked) == 5 * 2 + 2
     assert [line.partition(": no more is asked")[2].partition(":")[0] for line in told] == [
         " after 5 questions in a row",
         ", as before",
     ]
     server.says = lambda *_: RIGHT
-    judge.resume()
+    judge.sender.resume()
     assert [
         one.value
         for (one,) in judge.many(
@@ -362,7 +362,7 @@ def test_what_is_kept_is_served_after_the_end(serve, tmp_path):
     server.says = lambda *_: Reply(status=401)
     judge = Judge(settings(tmp_path, give_up=1))
     assert judge.short("What?", "chair", "couch").value is None
-    assert judge.stopped
+    assert judge.sender.stopped
     assert judge.short("What?", "sofa", "couch").value is True
 
 
