@@ -16,16 +16,7 @@ from lmms_patch.harness.magic.judge_failures import NoTextError, address_of
 from lmms_patch.harness.magic.judge_sender import GivenUpError, Sender, warn
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.verdict_cache import Kept, VerdictCache, key_of
-from lmms_patch.magic.score.verdicts import (
-    VERSION,
-    Inquiry,
-    Verdict,
-    full_inquiry,
-    heal_inquiry,
-    read,
-    short_inquiry,
-    steps_inquiry,
-)
+from lmms_patch.magic.score.verdicts import VERSION, Inquiry, Verdict, read
 
 ASKS = 3
 """How often a question is asked, at most, until a reply can be read."""
@@ -59,32 +50,13 @@ class Judge:
         self._lock = threading.Lock()
         self._address = ""
 
-    def short(self, question: str, answer: str, gold: str) -> Verdict:
-        """Judge whether an answer is right by the short gold answer (Acc_short; ``magic.verdicts.short_inquiry``)."""
-        return self.ask(short_inquiry(question, answer, gold))[0]
-
-    def full(self, question: str, response: str, gold_full: str) -> Verdict:
-        """Judge whether a response is right by the full gold answer (Acc_full; ``magic.verdicts.full_inquiry``)."""
-        return self.ask(full_inquiry(question, response, gold_full))[0]
-
-    def heal(self, prefix: Sequence[str] | str, corrections: Sequence[str], continuation: str) -> Verdict:
-        """Judge whether a continuation takes an injected mistake back (Self-Heal; ``magic.verdicts.heal_inquiry``)."""
-        return self.ask(heal_inquiry(prefix, corrections, continuation))[0]
-
-    def steps(self, question: str, gold: str, steps: Sequence[str]) -> list[Verdict]:
-        """Judge whether each step of a chain is right (StepSense; ``magic.verdicts.steps_inquiry``).
-
-        There is one verdict per step, and either all or none of them have a value.
-        """
-        return list(self.ask(steps_inquiry(question, gold, steps)))
-
     def many(
         self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None
     ) -> list[tuple[Verdict, ...]]:
         """Ask several questions at once. Equal questions are asked once.
 
         Args:
-            inquiries: made by the functions of ``magic.verdicts``.
+            inquiries: made by the functions of ``magic.score.verdicts``.
             concurrency: the number of requests under way at once, at least 1.
             progress: called by the threads after each different question.
 
@@ -111,6 +83,9 @@ class Judge:
 
     def ask(self, inquiry: Inquiry) -> tuple[Verdict, ...]:
         """Ask a question.
+
+        Args:
+            inquiry: made by a function of ``magic.score.verdicts``.
 
         Returns:
             As many verdicts as the question asks for. A verdict without a value says why.
