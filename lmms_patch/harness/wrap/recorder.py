@@ -81,7 +81,7 @@ class Recorder:
         out: dict[int, Scalar] = {}
         for number, got, one in zip(numbers, answers, scored, strict=True):
             self._known[doc_id, number] = repr(list(got)), one
-            usable = not every[number].n or self._table.why_unusable(doc_id, every[number].n) is None
+            usable = not every[number].n or self._table.cutter.why_unusable(doc_id, every[number].n) is None
             out[number] = one.scores.get(self._session.primary) if usable and not one.unscored else None
         return out
 
@@ -154,7 +154,7 @@ class Recorder:
         if 0 not in numbers:
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = self._spec.kind.swapped and self._table.wrong_image_of(doc.doc_id) is None
-        if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
+        if saw_its_own_image and not self._table.cutter.not_shown(doc.doc_id, views[0]):
             scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
 
@@ -165,7 +165,7 @@ class Recorder:
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
         """Return the answers of a view, marked as failed calls where the model saw a grey image in place of the doc's."""
-        why = self._table.not_shown(doc_id, view)
+        why = self._table.cutter.not_shown(doc_id, view)
         return (
             [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered]
             if why
@@ -182,7 +182,7 @@ class Recorder:
         # the image of another doc is not decoded for its record
         shown = (asked := self._state.plan.asked.get(doc.doc_id)) is None or asked.steps > 0
         excluded: dict[Key, str] = {
-            key: why for key in self._spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))
+            key: why for key in self._spec.parts if shown and (why := self._table.cutter.why_unusable(doc.doc_id, key))
         }
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):

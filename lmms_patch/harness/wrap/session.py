@@ -244,4 +244,4 @@ def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str
 def was_shown(task: str, doc_id: int) -> bool:
     """Return whether a wrapped task could show all images of a doc, as far as asked; True for native tasks."""
     table = _tables.get(task)
-    return table is None or not table.has_stand_in(doc_id)
+    return table is None or not table.cutter.has_stand_in(doc_id)
