@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -18,16 +18,14 @@ from lmms_patch.harness.asking import quick
 from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
-from lmms_patch.harness.wrap.captions import taken
+from lmms_patch.harness.wrap.captions import Descriptions, taken
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.media import blind_prompt
-from lmms_patch.harness.wrap.preflight import NO_REPEATS, Preflight, check_base, frames_read, judged
+from lmms_patch.harness.wrap.preflight import NO_REPEATS, FramesRead, Preflight, check_base, judged
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.harness.wrap.state import AskPlan, RunState
-from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.text import log
 
 
@@ -40,6 +38,8 @@ class WrappedTask(Delegate):
     Attributes:
         spec: what was asked, with all options filled in.
         evaluated: the docs of all ranks that are evaluated; known with the requests.
+        descriptions: the descriptions of images that are asked for; known with the requests.
+        frames_read: says which frames of clips the model reads.
     """
 
     def __init__(self, base: Task, spec: WrapSpec) -> None:
@@ -59,10 +59,9 @@ class WrappedTask(Delegate):
         check_base(base, self.spec)
         self._config = renamed(compat.own_config(base), self.spec)
         self._instances: list[Instance] | None = None
-        self._describing: list[Instance] = []
         self.evaluated: list[int] = []
         self._state = RunState()
-        self._told_of_frames = set[str]()
+        self.frames_read = FramesRead()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._split = base.config.test_split if base.has_test_docs() else base.config.validation_split
@@ -122,11 +121,6 @@ class WrappedTask(Delegate):
     def table(self) -> VariantDocs:
         """All views of all docs."""
         return self._session.table
-
-    @property
-    def text_only(self) -> TextOnly | None:
-        """The docs of a ``_tst`` task as a text-only diagnostic sees them; None for tasks of another kind."""
-        return self._session.text_only
 
     @property
     def dataset(self) -> Mapping[str, Any]:
@@ -193,16 +187,18 @@ class WrappedTask(Delegate):
                 notice.log()
             if self.spec.leaves_out and self.evaluated:
                 self._check_asking()
-            if self.text_only is not None:
+            if self._session.text_only is not None:
                 # docs that cannot be cross-validated are refused before the model answers
-                _ = self.text_only.folds
+                _ = self._session.text_only.folds
             if self.spec.options.captions and self.spec.kind.captions:
                 self.table.captions.update(taken(self._session, self.evaluated))
             # a chat request has the function as its second argument, a simple request as its third
             shown, place = (self.doc_to_messages, 1) if self._chat else (self.doc_to_visual, 2)
             self._instances = [one for of_doc in native.values() for one in self._requests.clones(of_doc, shown, place)]
-            if DESCRIBE in self.table.views:
-                self._describing = [self._requests.describing(of_doc, shown, place) for of_doc in native.values()]
+            describing = native.values() if DESCRIBE in self.table.views else ()
+            self.descriptions = Descriptions(
+                self.table, [self._requests.describing(of_doc, shown, place) for of_doc in describing]
+            )
         except PatchError as error:
             refuse(error)
         for notice in judged(self._session, self._requests, list(native)):
@@ -241,29 +237,6 @@ class WrappedTask(Delegate):
         self._instances = [
             one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]
         ]
-
-    def describing(self, doc_ids: Collection[int]) -> list[Instance]:
-        """Return the requests for descriptions of some docs' images; none where descriptions are known."""
-        return [one for one in self._describing if one.doc_id in doc_ids and one.doc_id not in self.table.captions]
-
-    def describe(self, requests: Iterable[Instance], captions: Mapping[int, str]) -> None:
-        """Put descriptions in place of the docs' images, in the table and in all requests without an image."""
-        self.table.captions.update(captions)
-        for one in requests:
-            view = self.table.views_of(one.doc_id)[one.metadata["view"]]
-            if view.kind == "caption" and one.doc_id in captions:
-                one.arguments = (blind_prompt(one.arguments[0], view), *one.arguments[1:])
-
-    def note_kept(self, answers: int) -> None:
-        """Take note of how many of the task's answers an earlier process gave: whoever could write its journal could have written them."""
-        self._state.keep(answers)
-
-    def tell_frames_read(self) -> None:
-        """Log once per kind where the adapter reads frames unlike those of the views, or where nobody can notice."""
-        for about, notice in frames_read(self._session, new=not self._told_of_frames).items():
-            if about not in self._told_of_frames:
-                notice.log()
-            self._told_of_frames.add(about)
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
