@@ -43,8 +43,11 @@ class BestViews:
     def cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
         """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
         metric = next((m for view in scored if (m := self._metrics.primary_among(view.items)) is not None), None)
-        best = {key: self._place(scored, key, metric) for key in self._spec.sets if key not in excluded}
-        return {key: place for key, place in best.items() if place is not None}
+        return {
+            key: place
+            for key in self._spec.sets
+            if key not in excluded and (place := self._place(scored, key, metric)) is not None
+        }
 
     def whole(self, record: SampleRecord) -> dict[str, Any]:
         """Return the native items behind FIP, by metric: of the full image, in its worst order where every order counts.

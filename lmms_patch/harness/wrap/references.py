@@ -57,7 +57,7 @@ class References:
         gold_at, marks = _gold_at(answer), self._scores.marks(doc_id)
         out = []
         for one, got in zip(scored, answers, strict=True):
-            score, place, misread = one.scores.get(self._scores.primary), None, False
+            score, place, misread = one.scores.get(self._golds.primary), None, False
             if score is not None and marks and not one.view.turn:
                 read = named(said(got, whole=True), answer)
                 # full marks name the gold, however the answer reads; without them the gold is not named
@@ -91,11 +91,16 @@ class References:
         if made is None or doc_id not in made.answers:
             return {}
         answer = made.answers[doc_id]
-        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
-        about |= {"gold_at": _gold_at(answer)}
+        about = {
+            "format": answer.format,
+            "label": answer.label,
+            "options": len(answer.options),
+            "gold": answer.gold,
+            "gold_at": _gold_at(answer),
+        }
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
         # a judge or the network is never asked about references
-        if self._scores.silent:
+        if self._golds.silent:
             return out
         # docs are scored in several threads, which share the kept scores
         with self._lock:
@@ -113,11 +118,10 @@ class References:
                 )
             # only a doc that was also asked on a wrong image has both sorts of answers
             for to in made.alike.get(doc_id, ()) if wrong[0] else ():
-                both = [
-                    self._elsewhere(doc_id, to, *views, used, of)
-                    for of, views in (("", (scored, answers)), ("wrong ", wrong))
-                ]
-                out.setdefault("exchanged", []).append(Exchanged(to, *both[0], *both[1]))
+                own = self._elsewhere(doc_id, to, scored, answers, used)
+                out.setdefault("exchanged", []).append(
+                    Exchanged(to, *own, *self._elsewhere(doc_id, to, *wrong, used, "wrong "))
+                )
         return out
 
     def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:
@@ -132,13 +136,13 @@ class References:
                 own,
                 *(
                     self._scorer.score_answers(row, doc_id, answers, f"order {turn}/{text}")[0]
-                    for turn, row in enumerate(self._orders.others(self._scores.rows()[doc_id], doc_id), 1)
+                    for turn, row in enumerate(self._orders.others(self._golds.rows()[doc_id], doc_id), 1)
                 ),
             ]
             # the scores are of a single view in all its orders, so a single place comes back
             (worst,) = (
                 scored[place]
-                for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._scores.primary))
+                for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._golds.primary))
             )
             out.append(Baseline(text, others, worst.items, worst.scores))
         return out
@@ -175,7 +179,7 @@ class References:
             if text in known:
                 return known[text]
             scored, drew = self._scores.on(to, list(answers[view]), f"{doc_id}/{of}{view}", text)
-            score = scored.scores.get(self._scores.primary)
+            score = scored.scores.get(self._golds.primary)
             if not drew:
                 known[text] = score
             return score

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.runs.scored import ScoredView
@@ -23,28 +22,12 @@ class Scores:
     """Scores of answers that no model gave, each kept for further use.
 
     Args:
-        spec: what was asked.
-        base: the native task.
-        rows: gives the docs as the host hands them to scorers, by doc id.
-        golds: what is known of the docs.
+        golds: what is known of the docs. Where their scorer is ``silent``, it is never called for golds and uninformed answers.
         scorer: the native scorer.
-        primary: the metric that says what an answer earns.
-        silent: whether the scorer calls a judge or the network. It is then never called for golds and uninformed answers.
     """
 
-    def __init__(
-        self,
-        spec: WrapSpec,
-        base: Any,
-        rows: Callable[[], Any],
-        golds: Golds,
-        scorer: Scorer,
-        primary: str,
-        *,
-        silent: bool,
-    ) -> None:
-        self._spec, self._base, self.rows, self._golds, self._scorer = spec, base, rows, golds, scorer
-        self.primary, self.silent = primary, silent
+    def __init__(self, golds: Golds, scorer: Scorer) -> None:
+        self._golds, self._scorer = golds, scorer
         self._known: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
 
     def on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
@@ -75,11 +58,11 @@ class Scores:
     @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
     def row(self, doc_id: int) -> Any:
         """Return a doc."""
-        return self.rows()[doc_id]
+        return self._golds.rows()[doc_id]
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
-        return self._scorer.score_plainly(self.row(doc_id), self._results(doc_id, text)).get(self.primary)
+        return self._scorer.score_plainly(self.row(doc_id), self._results(doc_id, text)).get(self._golds.primary)
 
     def marks(self, doc_id: int) -> Scalar:
         """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds).
@@ -87,11 +70,13 @@ class Scores:
         None where that is not known.
         """
         made = self._golds.plan
-        if self.silent or made is None or doc_id not in made.baselines:
+        if self._golds.silent or made is None or doc_id not in made.baselines:
             return None
         golds = [text for text, roles in made.baselines[doc_id].items() if "gold" in roles]
         known = [
-            score for text in golds if (score := self._baseline_of(doc_id, text).scores.get(self.primary)) is not None
+            score
+            for text in golds
+            if (score := self._baseline_of(doc_id, text).scores.get(self._golds.primary)) is not None
         ]
         return max(known, default=None)
 
@@ -103,14 +88,14 @@ class Scores:
         """
         out: dict[str, list[tuple[Any, Scalar]]] = {"gold": [], "other": []}
         made = self._golds.plan
-        if made is None or self.silent:
+        if made is None or self._golds.silent:
             return out
         for doc_id in doc_ids:
             for text, roles in made.baselines.get(doc_id, {}).items():
                 scored = self._baseline_of(doc_id, text)
-                if self.primary in scored.items:
+                if self._golds.primary in scored.items:
                     out["gold" if "gold" in roles else "other"].append(
-                        (scored.items[self.primary], scored.scores.get(self.primary))
+                        (scored.items[self._golds.primary], scored.scores.get(self._golds.primary))
                     )
         return out
 
@@ -118,7 +103,7 @@ class Scores:
         return self.on(doc_id, self._results(doc_id, text))[0]
 
     def _results(self, doc_id: int, text: str) -> list[Any]:
-        """Return a text as the answers that the scorer is handed for a doc."""
+        """Return a text in the form of a doc's answers (``Golds.as_results``)."""
         answer = self._golds.plan and self._golds.plan.answers[doc_id]
         return self._golds.as_results(text, len(answer.options) if answer else 0)
 
@@ -129,10 +114,10 @@ class Scores:
 
         That field is found by trial: it is the first whose text earns more than 0 on each of the first docs.
         """
-        given, target = self._spec.options.gold, self._base.config.doc_to_target
+        given, target = self._golds.spec.options.gold, self._golds.base.config.doc_to_target
         shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
         told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
-        if self.silent or self._golds.plan is None or self._golds.by_index:
+        if self._golds.silent or self._golds.plan is None or self._golds.by_index:
             return told, ""
         first = [
             (doc.doc_id, self._golds.plan.answers[doc.doc_id].gold, self.row(doc.doc_id))
@@ -153,4 +138,4 @@ class Scores:
 
     def _earned(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of a text taken as the answer to a doc."""
-        return self.on(doc_id, [text])[0].scores.get(self.primary)
+        return self.on(doc_id, [text])[0].scores.get(self._golds.primary)

@@ -126,7 +126,7 @@ class Session:
             else None
         )
         in_orders = self.orders if kind.every_order else None
-        self.scores = Scores(spec, base, self.rows.scored, self.golds, self.scorer, primary, silent=judged)
+        self.scores = Scores(self.golds, self.scorer)
         self.references = References(self.golds, self.scorer, self.scores, in_orders)
         if kind.folds and higher.get(primary) is False:
             told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
