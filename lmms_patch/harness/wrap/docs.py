@@ -66,18 +66,6 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
     view: int | None = None
     table: VariantDocs | None = None
 
-    @property
-    def text_only(self) -> Any:
-        """What a text-only diagnostic may know of the doc (``tst.items.Item``).
-
-        None where the task is not a ``_tst`` task.
-        """
-        return (
-            self.table.text_only.item_of(self.doc_id)
-            if self.table is not None and self.table.text_only is not None
-            else None
-        )
-
     def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
         super().__init__(row)
         self.doc_id, self.view, self.table = doc_id, view, table

@@ -189,11 +189,6 @@ class TextOnly:
                 f"gold {self.items[some[0]].golds[0]!r} scores {marks[0][0]}); name the field that it compares with, with 'gold'"
             )
 
-    def item_of(self, doc_id: int) -> Item | None:
-        """Return the item of a doc; None where the doc is not evaluated."""
-        place = self.place.get(doc_id)
-        return None if place is None else self.items[place]
-
     def keyed_items(self, field: str | None = None) -> list[Item]:
         """Return the items with their stable keys (``tst.keys``).
 
