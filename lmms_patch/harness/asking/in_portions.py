@@ -76,7 +76,7 @@ class InPortions:
         )
 
     def failure(self, answer: Any) -> str:
-        """Say why a call failed that has this answer; "" where it did not fail."""
+        """Say why the call behind an answer failed; "" where the call went well."""
         return compat.failure(compat.text_of(answer), self._adapter)
 
     def ask(
@@ -135,8 +135,8 @@ class InPortions:
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
             while at < total:
-                # where nothing keeps answers, portions would only cost time
-                size = ranks.same(portions.size(total - at) if keeps else total)
+                # where nothing keeps answers, portions would only cost time; each rank measures another speed
+                size = ranks.told(portions.size(total - at) if keeps else total)
                 # only then a reader of videos may have been imported since
                 if any(task.table.shelf.shows_clips for task in self._tasks.values()):
                     self._look_again()

@@ -129,7 +129,7 @@ class Sender:
         self._over.set()
 
     def resume(self) -> None:
-        """Send again, where the server was given up, since it may be back.
+        """Send again, where the server was given up, since the server may be back.
 
         The first question that then fails ends the sending again.
         """
@@ -224,7 +224,7 @@ class _FilteredError(Exception):
 
 
 def warn(line: str) -> None:
-    """Log a line as it is, whatever braces it holds."""
+    """Log a line, whatever braces are in the line."""
     log().warning("{}", line)
 
 

@@ -9,7 +9,7 @@ from lmms_eval.api.task import Task
 
 
 def _of_base(name: str) -> Any:
-    """Return a property that is an attribute of the base, or its bound method."""
+    """Return a property with the value of the base's attribute of a name."""
     return property(attrgetter(f"_base.{name}"))
 
 
