@@ -44,9 +44,10 @@ def text_only(
     with named(manager, base):
         loaded = manager.load_task_or_group([base])
     task = WrappedTask(loaded[base], spec)
-    assert task.text_only is not None
-    task.text_only.check()
-    return task.text_only
+    found = task.session.text_only
+    assert found is not None
+    found.check()
+    return found
 
 
 @contextlib.contextmanager

@@ -45,10 +45,6 @@ class Ranks:
         """Return the sum of the counts of all ranks."""
         return sum(self.all(count))
 
-    def same(self, size: int) -> int:
-        """Return the first rank's size, on every rank: each measures another speed."""
-        return int(self.told(size))
-
     def told(self, value: Any) -> Any:
         """Return what the first rank says, on every rank."""
         return self.all(value)[0]

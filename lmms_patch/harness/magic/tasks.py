@@ -28,6 +28,7 @@ from lmms_patch.magic.score import matching, results, selfheal
 from lmms_patch.magic.score.extract import own_steps, regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
+from lmms_patch.magic.score.verdicts import Inquiry, full_inquiry, heal_inquiry, short_inquiry
 from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.runs.record import hashed, log_digest
 from lmms_patch.stats.resample import DRAWS, LEVEL
@@ -69,7 +70,7 @@ def bind(task: Any) -> None:
     JudgeSettings.from_env(os.environ)
     if judge_model() is not None:
         # a judge that was given up while another model was scored may be back
-        _judge().resume()
+        _judge().sender.resume()
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -185,23 +186,23 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
     """Return what the judge says of a doc. A missing verdict is null, with the reason."""
     judge = _judge()
-    asked: dict[str, Callable[[], Any]] = {}
+    asked: dict[str, Inquiry] = {}
     said: dict[str, bool | None] = {}
     if parsed.answer.strip():
-        asked["short"] = lambda: judge.short(doc["question"], parsed.answer, doc["answer"])
-        asked["full"] = lambda: judge.full(doc["question"], own, doc["full_answer"])
+        asked["short"] = short_inquiry(doc["question"], parsed.answer, doc["answer"])
+        asked["full"] = full_inquiry(doc["question"], own, doc["full_answer"])
     else:
         said |= {"short": False, "full": False}
     # the judge is not asked, and says that there is no gold answer
     if not doc["full_answer"]:
         said.pop("full", None)
-        asked["full"] = lambda: judge.full(doc["question"], own, "")
+        asked["full"] = full_inquiry(doc["question"], own, "")
     if doc["variant"] == "selfheal":
         if parsed.reasoning.strip():
-            asked["healed"] = lambda: judge.heal(doc["prefix"], doc["corrections"], parsed.reasoning)
+            asked["healed"] = heal_inquiry(doc["prefix"], doc["corrections"], parsed.reasoning)
         else:
             said["healed"] = False
-    verdicts = {name: ask() for name, ask in asked.items()}
+    verdicts = {name: judge.ask(inquiry)[0] for name, inquiry in asked.items()}
     why = {
         name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text}
         for name, one in verdicts.items()

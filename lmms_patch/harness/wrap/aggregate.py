@@ -28,7 +28,7 @@ from lmms_patch.harness.wrap.docs import VariantDocs
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.ledger import Ledger
 from lmms_patch.harness.wrap.metrics import Metrics
-from lmms_patch.harness.wrap.references import References
+from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.statistics import Details, Native, details
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -45,7 +45,7 @@ class Aggregations:
         metrics: the base task's metrics.
         state: what is known of the run.
         golds: what is known of the docs.
-        references: where golds come from.
+        scores: where golds come from.
         table: the docs, for the frames of clips that the model's adapter read.
         text_only: what a text-only diagnostic found out about the task as a whole; None of other kinds.
     """
@@ -56,11 +56,11 @@ class Aggregations:
         metrics: Metrics,
         state: RunState,
         golds: Golds,
-        references: References,
+        scores: Scores,
         table: VariantDocs,
         text_only: TextOnly | None,
     ) -> None:
-        self.spec, self.metrics, self._state, self._golds, self._references = spec, metrics, state, golds, references
+        self.spec, self.metrics, self._state, self._golds, self._scores = spec, metrics, state, golds, scores
         self._table, self._text_only = table, text_only
         self.native, self.higher, self.primary, self.again = (
             metrics.native,
@@ -146,7 +146,7 @@ class Aggregations:
                 self._native(),
                 self._golds.plan,
                 {} if self._text_only is None else self._text_only.about(),
-                self._references.golds_from(),
+                self._scores.golds_from(),
                 self._state.plan.form,
                 self._table.files.watch.record(),
                 self._state.kept,

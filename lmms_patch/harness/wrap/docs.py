@@ -12,25 +12,19 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from PIL import Image
-
-from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.timeline import POINTS
-from lmms_patch.ask.views import DESCRIBE, TEXTS, Hidden, Region, View, cut, is_usable, swapped
+from lmms_patch.ask.views import DESCRIBE, TEXTS, View, swapped
 from lmms_patch.ask.wrong_images import Look
-from lmms_patch.harness.video.clip import Clip, Sampling
+from lmms_patch.harness.video.clip import Sampling
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
 from lmms_patch.harness.wrap.clips import ClipFiles
+from lmms_patch.harness.wrap.cutter import IN_TIME, Cutter
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.shelf import Base, Cutting, Shelf, fetched
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
-
-_IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
-"""The kinds of views that cut a clip in time."""
 
 
 class ViewId(int):
@@ -71,18 +65,6 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
     doc_id: int
     view: int | None = None
     table: VariantDocs | None = None
-
-    @property
-    def text_only(self) -> Any:
-        """What a text-only diagnostic may know of the doc (``tst.items.Item``).
-
-        None where the task is not a ``_tst`` task.
-        """
-        return (
-            self.table.text_only.item_of(self.doc_id)
-            if self.table is not None and self.table.text_only is not None
-            else None
-        )
 
     def __init__(self, row: Any, doc_id: int, view: int | None = None, table: VariantDocs | None = None) -> None:
         super().__init__(row)
@@ -186,15 +168,15 @@ class VariantDocs:
         self._prompt, self._boxes = prompt, boxes
         self.wrong = None if wrong is None else wrong(self.look)
         self.orders, self.pointing, self.text_only = orders, pointing, text_only
-        self.rows, self.base, self.views, self.cutting = rows, base, tuple(views), cutting
-        in_time = any(view.kind in _IN_TIME for view in self.views)
+        self.rows, self.base, self.views = rows, base, tuple(views)
+        in_time = any(view.kind in IN_TIME for view in self.views)
         self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
         self._boxed = None if boxes is None else BoxedImages(boxes, self.shelf, cutting)
         self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
         self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
         self.files = ClipFiles(cutting.min_cell)
+        self.cutter = Cutter(self.shelf, cutting, self.files, self._boxed, orders, pointing)
         self._own: dict[int, tuple[View, ...]] = {}
-        self._stand_ins: dict[tuple[int, bool], str] = {}
 
     def take_frames(self, sampling: Sampling, adapter: str) -> None:
         """Make clips of the frames a model takes, and watch which frames the model reads.
@@ -282,130 +264,38 @@ class VariantDocs:
 
     def visuals(self, doc: TaggedDoc) -> list[Any]:
         """Return what a simple adapter shows for this doc and view. For a blind view the base is not asked at all."""
-        assert doc.view is not None
-        view = self.views_of(doc.doc_id)[doc.view]
-        return (
-            []
-            if view.kind in TEXTS
-            else self._render(doc.doc_id, view, self.base.doc_to_visual, media.replace_in_visuals)
-        )
+        view = self._view_of(doc)
+        return [] if view.kind in TEXTS else self._cut(doc, view, self.base.doc_to_visual, media.replace_in_visuals)
 
     def messages(self, doc: TaggedDoc) -> list[dict[str, Any]]:
         """Return what a chat adapter sends for this doc and view.
 
         Where the base only puts visuals before its prompt, a blind view is the prompt: no video need be there.
         """
-        assert doc.view is not None
-        view = self.views_of(doc.doc_id)[doc.view]
+        view = self._view_of(doc)
         if view.kind in TEXTS and self._prompt is not None:
             text = media.blind_prompt(self._prompt(dict(self.row(doc.doc_id))), view)
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
-        found: list[dict[str, Any]] = self._render(
-            doc.doc_id, view, self.base.doc_to_messages, media.replace_in_messages
-        )
+        found: list[dict[str, Any]] = self._cut(doc, view, self.base.doc_to_messages, media.replace_in_messages)
         return media.to_describe(found, self._describe) if view == DESCRIBE else found
 
-    def _render(self, doc_id: int, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
-        """Return what the base shows of a doc, with its images replaced by those of a view.
+    def _view_of(self, doc: TaggedDoc) -> View:
+        assert doc.view is not None
+        return self.views_of(doc.doc_id)[doc.view]
 
-        Args:
-            doc_id: the doc.
-            view: the view.
-            show: ``doc_to_visual`` or ``doc_to_messages`` of the base.
-            walk: the function of ``media`` that replaces the images in what ``show`` returns.
-        """
-        if view.kind in TEXTS:
-            payload, why = self.shelf.blind(doc_id, show)
-            self._stand_ins |= {(doc_id, False): why} if why else {}
-            return media.with_text(payload, view)
-        (payload, images), facts = self.shelf.shown(doc_id, show, walk), self.shelf.of(doc_id)
-        # messages hold the prompt with the options in their order; visuals do not
-        if self.orders is not None and view.turn and show != self.base.doc_to_visual and not facts.unreadable:
-            payload = show(dict(self.orders.as_shown(self.row(doc_id), doc_id, view.turn)))
-        if facts.unreadable:
-            self._stand_ins[doc_id, view.swapped] = facts.problem
-            return walk(payload, lambda medium, _: medium.copy())
-        # show it as the base would: the doc is left out of the index, and the run goes on
-        if facts.problem:
-            return copy.copy(payload)
-        boxed = self._boxed if isinstance(view, (Region, Hidden)) else None
-        # a doc that a grid cannot use is shown whole
-        usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
-        # which of the doc's images the view changes; None: all of them
-        only = boxed.place(images) if boxed is not None else 0 if self.cutting.first_only and view.n > 0 else None
-        in_time = view.kind in _IN_TIME
-        donor = self.wrong_image_of(doc_id) if view.swapped else None
-        other = None if donor is None else self.shelf.shown(donor, show, walk)[1]
-        # the wrong image changed, or vanished, after it was chosen
-        if other is not None and len(other) != len(images):
-            self._stand_ins[doc_id, True] = (
-                f"the wrong image: {self.shelf.of(donor or 0).problem or 'it has changed since it was chosen'}"
-            )
-            return walk(payload, lambda *_: media.stand_in())
-        # the box is of the doc's own image, and the wrong image may have another size
-        if other is not None and isinstance(view, Region) and boxed is not None:
-            view = view.on(images[boxed.place(images)].size, other[boxed.place(other)].size)
-
-        def replace(medium: Any, index: int) -> Any:
-            shown = images[index] if other is None else other[index]
-            whole = (
-                view.kind in ("full", "describe")
-                or not usable
-                or (only is not None and index != only)
-                or (in_time and not isinstance(shown, Clip))
-            )
-            if whole and other is None:
-                if isinstance(shown, Clip):
-                    self.files.expect_full(doc_id, medium, shown, self.shelf.sampling)
-                return medium.copy() if isinstance(medium, Image.Image) else medium
-            seed = f"{self.cutting.seed}/{doc_id}"
-            if isinstance(shown, Clip):
-                return self.files.write(
-                    shown, View("full") if whole else view, (doc_id, index, other is not None, repr(view)), seed
-                )
-            return shown.copy() if whole else cut(shown, view, min_cell=self.cutting.min_cell, seed=seed)
-
-        return walk(payload, replace)
+    def _cut(self, doc: TaggedDoc, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
+        return self.cutter.shown(
+            doc.doc_id, view, self.wrong_image_of(doc.doc_id) if view.swapped else None, show, walk
+        )
 
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
         """Return a row as shown by a view of the doc: with its options in the view's order."""
         return row if self.orders is None else self.orders.as_shown(row, doc_id, self.views_of(doc_id)[number].turn)
-
-    def not_shown(self, doc_id: int, view: View) -> str:
-        """Say why the model saw a grey image in place of a doc's images; "" where the model saw the images.
-
-        Where a doc's image breaks between two of its views, none of its views counts as shown.
-        """
-        return self._stand_ins.get((doc_id, view.swapped), "")
-
-    def has_stand_in(self, doc_id: int) -> bool:
-        """Return whether the model saw a grey image instead of a doc's images in any view."""
-        return any((doc_id, swapped) in self._stand_ins for swapped in (False, True))
 
     def look(self, doc_id: int) -> Look | None:
         """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
         sizes = self.sizes(doc_id)
         if not sizes or self.shelf.of(doc_id).problem:
             return None
-        usable = all(self.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
+        usable = all(self.cutter.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
         return Look(sizes, self.shelf.prints(doc_id), usable, len(self.clips(doc_id)))
-
-    def why_unusable(self, doc_id: int, n: Key) -> str | None:
-        """Say why a doc is unusable for an n×n grid, a set of boxes, or the view beside its image; None where usable."""
-        if n in REGIONS:
-            assert self._boxed is not None
-            return self._boxed.why_none(doc_id, str(n))
-        sizes = self.sizes(doc_id)
-        if not sizes or self.shelf.of(doc_id).problem:
-            return self.shelf.of(doc_id).problem or "no image"
-        if isinstance(n, str):
-            return None
-        if words := self.pointing(doc_id) if self.pointing is not None else "":
-            return f"{POINTS}: {words}"
-        if any(view.kind in _IN_TIME for view in self.views):
-            short = min((frames for frames, _ in self.clips(doc_id)), default=0)
-            return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None
-        for width, height in sizes[:1] if self.cutting.first_only else sizes:
-            if not is_usable((width, height), n, self.cutting.min_side):
-                return f"image of {width}x{height} pixels is too small"
-        return None

@@ -42,7 +42,7 @@ class Golds:
     """
 
     def __init__(self, spec: WrapSpec, base: Any, rows: Callable[[], Any], primary: str, *, silent: bool) -> None:
-        self._spec, self._base, self._rows, self._primary, self._silent = spec, base, rows, primary, silent
+        self.spec, self.base, self.rows, self.primary, self.silent = spec, base, rows, primary, silent
         self.docs: list[Doc] = []
         """The evaluated docs; empty until the plan is made."""
         self._ids: Sequence[int] | None = None
@@ -66,28 +66,28 @@ class Golds:
                 except Exception as error:
                     self._failed = True
                     log().warning(
-                        f"{self._spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}"
+                        f"{self.spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}"
                     )
             return self._plan
 
     def _make(self) -> Plan:
         """Make the plan from the evaluated docs."""
-        options, kind = self._spec.options, self._spec.kind
+        options, kind = self.spec.options, self.spec.kind
         self.docs = self.read(self._ids)
         made = plan(
             self.docs,
             declared=options.format,
-            clusters_whole=is_whole((options.aggregation or {}).get(self._primary)),
+            clusters_whole=is_whole((options.aggregation or {}).get(self.primary)),
             lend=kind.takes_null
             and not options.null
-            and not self._silent
-            and not self._spec.leaves_out
+            and not self.silent
+            and not self.spec.leaves_out
             and not kind.turns,
-            exchange=kind.takes_null and bool(options.null) and not self._silent and not kind.every_order,
+            exchange=kind.takes_null and bool(options.null) and not self.silent and not kind.every_order,
             seed=options.seed,
         )
         # a part of the docs must not pass for the whole benchmark
-        return dataclasses.replace(made, all_docs=len(self._rows()))
+        return dataclasses.replace(made, all_docs=len(self.rows()))
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
         """Read the docs as a plan needs them.
@@ -95,9 +95,9 @@ class Golds:
         Args:
             doc_ids: which docs; None stands for all of the split.
         """
-        rows, options = self._rows(), self._spec.options
+        rows, options = self.rows(), self.spec.options
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
-        read = [rows[i] for i in tqdm(ids, desc=f"{self._spec.name}: golds", disable=len(ids) < _MANY)]
+        read = [rows[i] for i in tqdm(ids, desc=f"{self.spec.name}: golds", disable=len(ids) < _MANY)]
         asked = [self._asked(i, row) for i, row in zip(ids, read, strict=True)]
         texts = questions([one.prompt for one in asked], [row.get("question") for row in read])
         return [
@@ -123,7 +123,7 @@ class Golds:
 
     def _read(self, row: Any) -> Asked:
         """Read what a doc asks: its prompt, gold and options."""
-        options, base = self._spec.options, self._base
+        options, base = self.spec.options, self.base
         try:
             prompt = base.doc_to_text(row)
         except Exception:
@@ -138,7 +138,7 @@ class Golds:
     @property
     def by_index(self) -> bool:
         """Whether answers are places among the options: those of log-likelihood tasks."""
-        return (self._base.OUTPUT_TYPE or self._base.config.output_type) == "multiple_choice"
+        return (self.base.OUTPUT_TYPE or self.base.config.output_type) == "multiple_choice"
 
     def as_results(self, text: str, options: int) -> list[Any]:
         """Return an answer in the scorer's form.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from lmms_patch.ask.kinds import Key, end
 from lmms_patch.ask.spec import WrapSpec
@@ -37,3 +38,7 @@ class Metrics:
     def over_cells(self, metric: str, key: Key) -> str:
         """Name the metric over each doc's chosen cell: ``m_mpp3``, ``m_mpp_relevant``, or ``m_drop3`` where cells are hidden."""
         return f"{metric}_{self._stem}{end(key)}"
+
+    def primary_among(self, items: Mapping[str, Any]) -> str | None:
+        """Return the primary metric, or else the first metric of the doc (each doc of MME has only half of them)."""
+        return self.primary if self.primary in items else next((m for m in self.native if m in items), None)

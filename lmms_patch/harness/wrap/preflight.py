@@ -204,20 +204,21 @@ def judged(session: Session, requests: Requests, mine: Sequence[int]) -> Iterato
     )
 
 
-def frames_read(session: Session, *, new: bool) -> dict[str, Notice]:
-    """Return lines on which frames of clips the model's adapter has read, by what each is about.
+class FramesRead:
+    """Says where the model's adapter reads other frames of clips than views were made of, or where nobody can notice: each once."""
 
-    Args:
-        session: the parts of the task.
-        new: whether nothing was said of them so far.
-    """
-    read = session.table.files.watch.record()
-    if read is None:
-        return {}
-    name = session.spec.name
-    told = {
-        about: Notice(f"{name}: {line}", warns=True) for about, line in reading.frames({"frames_read": read}).items()
-    }
-    if not read["checked"] and not told and new:
-        told["unchecked"] = Notice(f"{name}: {reading.FRAMES_UNCHECKED}")
-    return told
+    def __init__(self) -> None:
+        self._told = set[str]()
+
+    def tell(self, session: Session) -> None:
+        """Log what is new of the frames that were read in a session so far."""
+        read = session.table.files.watch.record()
+        if read is None:
+            return
+        for about, line in reading.frames({"frames_read": read}).items():
+            if about not in self._told:
+                log().warning(f"{session.spec.name}: {line}")
+            self._told.add(about)
+        if not read["checked"] and not self._told:
+            log().info(f"{session.spec.name}: {reading.FRAMES_UNCHECKED}")
+            self._told.add("unchecked")

@@ -12,6 +12,7 @@ from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import compat
+from lmms_patch.harness.wrap.best import BestViews
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
 from lmms_patch.harness.wrap.golds import fields
@@ -40,6 +41,7 @@ class Recorder:
     def __init__(self, session: Session, requests: Requests) -> None:
         self._session, self._requests = session, requests
         self._spec, self._table, self._state, self._scorer = session.spec, session.table, session.state, session.scorer
+        self._best = BestViews(session.spec, session.metrics)
         self._known: dict[tuple[int, int], tuple[str, ScoredView]] = {}
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
@@ -79,7 +81,7 @@ class Recorder:
         out: dict[int, Scalar] = {}
         for number, got, one in zip(numbers, answers, scored, strict=True):
             self._known[doc_id, number] = repr(list(got)), one
-            usable = not every[number].n or self._table.why_unusable(doc_id, every[number].n) is None
+            usable = not every[number].n or self._table.cutter.why_unusable(doc_id, every[number].n) is None
             out[number] = one.scores.get(self._session.primary) if usable and not one.unscored else None
         return out
 
@@ -152,7 +154,7 @@ class Recorder:
         if 0 not in numbers:
             scored, answers = [ScoredView(every[0]), *scored], [(), *answers]
         saw_its_own_image = self._spec.kind.swapped and self._table.wrong_image_of(doc.doc_id) is None
-        if saw_its_own_image and not self._table.not_shown(doc.doc_id, views[0]):
+        if saw_its_own_image and not self._table.cutter.not_shown(doc.doc_id, views[0]):
             scored = [ScoredView(view, failed=_NO_WRONG_IMAGE) for view in views]
         return self._metrics_of(self._record(doc, scored, answers))
 
@@ -163,7 +165,7 @@ class Recorder:
 
     def _answers(self, doc_id: int, view: View, filtered: Sequence[Any]) -> Sequence[Any]:
         """Return the answers of a view, marked as failed calls where the model saw a grey image in place of the doc's."""
-        why = self._table.not_shown(doc_id, view)
+        why = self._table.cutter.not_shown(doc_id, view)
         return (
             [one if isinstance(one, Unanswered) else Unanswered(one, why, failed=True, native=one) for one in filtered]
             if why
@@ -180,7 +182,7 @@ class Recorder:
         # the image of another doc is not decoded for its record
         shown = (asked := self._state.plan.asked.get(doc.doc_id)) is None or asked.steps > 0
         excluded: dict[Key, str] = {
-            key: why for key in self._spec.parts if shown and (why := self._table.why_unusable(doc.doc_id, key))
+            key: why for key in self._spec.parts if shown and (why := self._table.cutter.why_unusable(doc.doc_id, key))
         }
         failed = {one.view.set for one in scored if one.failed}
         if self._table.orders is not None and (fault := self._table.orders.of(doc.doc_id).fault):
@@ -197,7 +199,7 @@ class Recorder:
             # None: the full image
             excluded |= {key: why for key in self._spec.sets if key not in excluded and sets & {None, key}}
         sizes = self._table.sizes(doc.doc_id) if shown and self._spec.kind.needs_image else ()
-        best = self._scorer.best_cells(scored, excluded)
+        best = self._best.cells(scored, excluded)
         said_of = (scored, answers) if shown else ((), ())
         beside = (
             {}
@@ -237,9 +239,9 @@ class Recorder:
 
     def _metrics_of(self, record: SampleRecord) -> dict[str, Any]:
         """Return what ``process_results`` returns for a record."""
-        full, chosen = dict(record.views[0].items), self._scorer.chosen(record)
+        full, chosen = dict(record.views[0].items), self._best.chosen(record)
         from_m = next((view.from_m for view in record.views if view.from_m), None)
-        patch = PatchItem(record.record(), full, self._scorer.whole(record), chosen, from_m)
+        patch = PatchItem(record.record(), full, self._best.whole(record), chosen, from_m)
         if self._session.predict_only:
             return {"patch": patch, **dict.fromkeys(self._session.base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self._session.aggregations.derived)

@@ -7,10 +7,8 @@ the log of a finished run holds all that the statistics need.
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,169 +16,28 @@ import msgspec
 from lmms_patch.ask.answers import Answer
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.named import named
-from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
+from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.swap import said
 from lmms_patch.runs.scored import Baseline, Exchanged, Lent, ScoredView, cells_of
 from lmms_patch.runs.scoring import Scalar, best, worst_orders
 
-_DOCS_TO_TRY = 8
-"""How many docs ``golds_from`` tries."""
-_KEPT = 200_000
-"""How many scores are kept to be used again: many donors give the same answer."""
-
-
-class Scores:
-    """Scores of answers that no model gave, each kept for further use.
-
-    Args:
-        scorer: the native scorer.
-        rows: gives the docs as the host hands them to scorers, by doc id.
-    """
-
-    def __init__(self, scorer: Scorer, rows: Callable[[], Any]) -> None:
-        self._scorer, self._rows = scorer, rows
-        self._known: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
-
-    def on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
-        """Score answers on a doc, and tell whether the scorer drew a random number.
-
-        The score is kept to be used again, unless the scorer drew: then each view gets a guess of its own.
-
-        Args:
-            doc_id: the doc.
-            answers: one filtered answer, or one per choice.
-            who: names the random stream of the answers.
-            told: the answers as a text, where it is known; else it is made here.
-        """
-        key = doc_id, told or repr(answers)
-        if key in self._known:
-            return self._known[key], False
-        scored, drew = self._scorer.score_answers(self.row(doc_id), doc_id, answers, f"{who}/{key[1]}")
-        if not drew:
-            self.keep(key, scored)
-        return scored, drew
-
-    def keep(self, key: tuple[int, str], scored: ScoredView) -> None:
-        """Keep a score."""
-        self._known[key] = scored
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
-
-    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
-    def row(self, doc_id: int) -> Any:
-        """Return a doc."""
-        return self._rows()[doc_id]
-
 
 class References:
-    """The references of a wrapped task: everything scored beside the model's answers.
+    """What a doc's record says beside its views' scores: which option an answer names, and what uninformed and lent answers earn.
 
     Args:
-        spec: what was asked.
-        base: the native task.
-        rows: gives the docs as the host hands them to scorers, by doc id.
         golds: what is known of the docs.
         scorer: the native scorer.
-        primary: the metric for which donors' answers are scored.
+        scores: scores answers that no model gave to a doc.
         orders: the orders of docs' options, where answers count by their worst order; None elsewhere.
-        silent: whether the scorer calls a judge or the network. It is then never called for references.
     """
 
-    def __init__(
-        self,
-        spec: WrapSpec,
-        base: Any,
-        rows: Callable[[], Any],
-        golds: Golds,
-        scorer: Scorer,
-        primary: str,
-        orders: OrderTable | None,
-        *,
-        silent: bool,
-    ) -> None:
-        self._spec, self._base, self._rows, self._golds, self._scorer = spec, base, rows, golds, scorer
-        self._primary, self._orders, self._silent = primary, orders, silent
+    def __init__(self, golds: Golds, scorer: Scorer, scores: Scores, orders: OrderTable | None) -> None:
+        self._golds, self._scorer, self._scores, self._orders = golds, scorer, scores, orders
         self._lock = threading.RLock()
-        self._scores = Scores(scorer, rows)
-
-    def scalar_of(self, doc_id: int, text: str) -> Scalar:
-        """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
-        made = self._golds.plan
-        options = len(made.answers[doc_id].options) if made is not None and made.answers[doc_id] else 0
-        results = self._golds.as_results(text, options)
-        return self._scorer.score_plainly(self._scores.row(doc_id), results).get(self._primary)
-
-    def marks(self, doc_id: int) -> Scalar:
-        """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds).
-
-        None where that is not known.
-        """
-        made = self._golds.plan
-        if self._silent or made is None or doc_id not in made.baselines:
-            return None
-        golds = [text for text, roles in made.baselines[doc_id].items() if "gold" in roles]
-        known = [
-            score for text in golds if (score := self._baseline_of(doc_id, text).scores.get(self._primary)) is not None
-        ]
-        return max(known, default=None)
-
-    def items(self, doc_ids: Sequence[int]) -> dict[str, list[tuple[Any, Scalar]]]:
-        """Return native items with their scalars to try the metric's aggregation on: of golds, and of further answers.
-
-        Args:
-            doc_ids: which docs; those without such an answer are left out.
-        """
-        out: dict[str, list[tuple[Any, Scalar]]] = {"gold": [], "other": []}
-        made = self._golds.plan
-        for doc_id in doc_ids if made is not None and not self._silent else ():
-            for text, roles in made.baselines.get(doc_id, {}).items() if made is not None else ():
-                scored = self._baseline_of(doc_id, text)
-                if self._primary in scored.items:
-                    out["gold" if "gold" in roles else "other"].append(
-                        (scored.items[self._primary], scored.scores.get(self._primary))
-                    )
-        return out
-
-    def _baseline_of(self, doc_id: int, text: str) -> ScoredView:
-        made = self._golds.plan
-        assert made is not None
-        return self._scores.on(doc_id, self._golds.as_results(text, len(made.answers[doc_id].options)))[0]
-
-    def golds_from(self) -> tuple[str, str]:
-        """Return, in words, where golds come from.
-
-        And where golds earn nothing, the field that the scorer seems to compare with.
-
-        That field is found by trial: it is the first whose text earns more than 0 on each of the first docs.
-        """
-        given, target = self._spec.options.gold, self._base.config.doc_to_target
-        shown = f"function {target.__name__}" if callable(target) and hasattr(target, "__name__") else repr(target)
-        told = f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
-        if self._silent or self._golds.plan is None or self._golds.by_index:
-            return told, ""
-        first = [
-            (doc.doc_id, self._golds.plan.answers[doc.doc_id].gold, self._scores.row(doc.doc_id))
-            for doc in self._golds.docs[:_DOCS_TO_TRY]
-        ]
-        # golds that earn something are in the right field
-        if not first or any(gold is None or (self._earned(doc_id, gold) or 0) > 0 for doc_id, gold, _ in first):
-            return told, ""
-        names = [
-            name
-            for name, value in first[0][2].items()
-            if isinstance(value, (str, int, float)) and not isinstance(value, bool)
-        ]
-        for name in names:
-            if all((self._earned(doc_id, str(row.get(name, ""))) or 0) > 0 for doc_id, _, row in first):
-                return told, name
-        return told, ""
-
-    def _earned(self, doc_id: int, text: str) -> Scalar:
-        """Return the primary metric's scalar of a text taken as the answer to a doc."""
-        return self._scores.on(doc_id, [text])[0].scores.get(self._primary)
 
     def named(self, doc_id: int, scored: Sequence[ScoredView], answers: Sequence[Sequence[Any]]) -> list[ScoredView]:
         """Return the scored views of a doc, each with the place of its answer among the doc's options.
@@ -197,10 +54,10 @@ class References:
         answer = None if made is None else made.answers.get(doc_id)
         if answer is None or len(answer.options) < 2 or self._orders is not None:
             return list(scored)
-        gold_at, marks = _gold_at(answer), self.marks(doc_id)
+        gold_at, marks = _gold_at(answer), self._scores.marks(doc_id)
         out = []
         for one, got in zip(scored, answers, strict=True):
-            score, place, misread = one.scores.get(self._primary), None, False
+            score, place, misread = one.scores.get(self._golds.primary), None, False
             if score is not None and marks and not one.view.turn:
                 read = named(said(got, whole=True), answer)
                 # full marks name the gold, however the answer reads; without them the gold is not named
@@ -234,11 +91,16 @@ class References:
         if made is None or doc_id not in made.answers:
             return {}
         answer = made.answers[doc_id]
-        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
-        about |= {"gold_at": _gold_at(answer)}
+        about = {
+            "format": answer.format,
+            "label": answer.label,
+            "options": len(answer.options),
+            "gold": answer.gold,
+            "gold_at": _gold_at(answer),
+        }
         out: dict[str, Any] = {"answer": about, "stratum": made.strata[doc_id]}
         # a judge or the network is never asked about references
-        if self._silent:
+        if self._golds.silent:
             return out
         # docs are scored in several threads, which share the kept scores
         with self._lock:
@@ -256,11 +118,10 @@ class References:
                 )
             # only a doc that was also asked on a wrong image has both sorts of answers
             for to in made.alike.get(doc_id, ()) if wrong[0] else ():
-                both = [
-                    self._elsewhere(doc_id, to, *views, used, of)
-                    for of, views in (("", (scored, answers)), ("wrong ", wrong))
-                ]
-                out.setdefault("exchanged", []).append(Exchanged(to, *both[0], *both[1]))
+                own = self._elsewhere(doc_id, to, scored, answers, used)
+                out.setdefault("exchanged", []).append(
+                    Exchanged(to, *own, *self._elsewhere(doc_id, to, *wrong, used, "wrong "))
+                )
         return out
 
     def _baselines(self, doc_id: int, text: str, roles: Sequence[str], options: int) -> list[Baseline]:
@@ -275,13 +136,13 @@ class References:
                 own,
                 *(
                     self._scorer.score_answers(row, doc_id, answers, f"order {turn}/{text}")[0]
-                    for turn, row in enumerate(self._orders.others(self._rows()[doc_id], doc_id), 1)
+                    for turn, row in enumerate(self._orders.others(self._golds.rows()[doc_id], doc_id), 1)
                 ),
             ]
             # the scores are of a single view in all its orders, so a single place comes back
             (worst,) = (
                 scored[place]
-                for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._primary))
+                for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._golds.primary))
             )
             out.append(Baseline(text, others, worst.items, worst.scores))
         return out
@@ -318,7 +179,7 @@ class References:
             if text in known:
                 return known[text]
             scored, drew = self._scores.on(to, list(answers[view]), f"{doc_id}/{of}{view}", text)
-            score = scored.scores.get(self._primary)
+            score = scored.scores.get(self._golds.primary)
             if not drew:
                 known[text] = score
             return score

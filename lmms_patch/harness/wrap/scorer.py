@@ -1,4 +1,4 @@
-"""Scores the views of a doc with the base task's own scorer, and chooses the doc's best cells."""
+"""Scores the views of a doc with the base task's own scorer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
 from lmms_patch.harness.wrap.metrics import Metrics
-from lmms_patch.runs.record import TURNS
-from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell, decisive
+from lmms_patch.runs.scored import ScoredView
 from lmms_patch.runs.scoring import Scalar, scalar
 
 _T = TypeVar("_T")
@@ -43,7 +41,6 @@ class Scorer:
         self._spec, self._base, self._metrics, self._captions = spec, base, metrics, captions
         self.draws = False
         """Whether the scorer has drawn a random number so far."""
-        self._keeps_best = spec.kind.keeps_best
         named = spec.options.score
         self._keys = [
             key
@@ -204,7 +201,7 @@ class Scorer:
     def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
         """Return the scalar of each item, and the metric whose scalar is M over its single item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
-        primary = self.primary_among(items)
+        primary = self._metrics.primary_among(items)
         if self._captions is not None and primary == self._metrics.primary:
             return {**out, primary: self._captions(items[primary])}, None
         if (
@@ -222,65 +219,6 @@ class Scorer:
         if isinstance(item, Mapping):
             return any(key in item for key in self._keys) and scalar(item, self._keys) is None
         return item is None or (isinstance(item, float) and scalar(item) is None)
-
-    def primary_among(self, items: Mapping[str, Any]) -> str | None:
-        """Return the primary metric, or else the first metric of the doc (each doc of MME has only half of them)."""
-        primary = self._metrics.primary
-        return primary if primary in items else next((m for m in self._metrics.native if m in items), None)
-
-    def best(self, scored: Sequence[ScoredView], key: Key, metric: str | None) -> int | None:
-        """Return the index of the best cell or box for a metric.
-
-        For ``occlude``, of the cell that hurts most when hidden.
-        """
-        if metric is None:
-            return None
-        higher = self._metrics.higher.get(metric, True)
-        return best_cell(
-            scored,
-            key,
-            metric,
-            # of hidden cells, the one that hurts most counts
-            higher if self._keeps_best else not higher,
-            every_order=self._spec.kind.every_order,
-        )
-
-    def best_cells(self, scored: Sequence[ScoredView], excluded: Mapping[Key, str]) -> dict[Key, int]:
-        """Return the index of the best cell or box by the primary metric, for each set that the doc is used for."""
-        metric = next((m for view in scored if (m := self.primary_among(view.items)) is not None), None)
-        best = {key: self.best(scored, key, metric) for key in self._spec.sets if key not in excluded}
-        return {key: place for key, place in best.items() if place is not None}
-
-    def whole(self, record: SampleRecord) -> dict[str, Any]:
-        """Return the native items behind FIP, by metric: of the full image, in its worst order where every order counts.
-
-        Empty then for a doc whose options cannot be moved.
-        """
-        if not self._spec.kind.every_order:
-            return dict(record.views[0].items)
-        full = [one for one in record.views if one.view.set is None]
-        if TURNS in record.excluded:
-            return {}
-        places = {m: decisive(full, m, self._metrics.higher.get(m, True))[0] for m in full[0].items}
-        primary = self.primary_among(full[0].items)
-        # a metric without scalars follows the primary metric's choice
-        if primary is not None:
-            places |= {m: places[primary] for m in places if full[0].scores.get(m) is None}
-        return {m: full[place].items[m] for m, place in places.items() if m in full[place].items}
-
-    def chosen(self, record: SampleRecord) -> dict[str, Any]:
-        """Return the native items of the doc's best views, for each metric and set, named by ``Metrics.over_cells``.
-
-        Each metric chooses by its own scalar. A metric without scalars follows the primary metric's choice.
-        """
-        out: dict[str, Any] = {}
-        for key in self._spec.sets:
-            for m in self._metrics.native if key not in record.excluded else ():
-                place = self.best(record.views, key, m)
-                place = record.best.get(key) if place is None else place
-                if place is not None and m in record.views[place].items:
-                    out[self._metrics.over_cells(m, key)] = record.views[place].items[m]
-        return out
 
 
 @dataclass(frozen=True)

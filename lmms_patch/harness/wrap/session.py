@@ -23,6 +23,7 @@ from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
+from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.shelf import Cutting
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages
@@ -71,7 +72,8 @@ class Session:
         in_time: what questions say of time; None where clips are not cut in time.
         scorer: the native scorer.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
-        references: uninformed answers, scored.
+        scores: scores of answers that no model gave.
+        references: what stands in records beside the views' scores.
         text_only: the docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds.
         boxes: the docs' own boxes; None for kinds without.
         table: all views of all docs.
@@ -124,13 +126,12 @@ class Session:
             else None
         )
         in_orders = self.orders if kind.every_order else None
-        self.references = References(
-            spec, base, self.rows.scored, self.golds, self.scorer, primary, in_orders, silent=judged
-        )
+        self.scores = Scores(self.golds, self.scorer)
+        self.references = References(self.golds, self.scorer, self.scores, in_orders)
         if kind.folds and higher.get(primary) is False:
             told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
             raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
-        self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
+        self.text_only = TextOnly(spec, base, self.golds, self.scores, self.rows.scored) if kind.folds else None
         self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
         # a ``_swap`` task shows wrong images alone; further kinds show some for the null
         swaps = kind.swapped or (kind.takes_null and options.null)
@@ -151,9 +152,7 @@ class Session:
             describe=options.caption_prompt,
         )
         _tables[spec.name] = self.table
-        self.aggregations = Aggregations(
-            spec, self.metrics, state, self.golds, self.references, self.table, self.text_only
-        )
+        self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.scores, self.table, self.text_only)
 
     @property
     def primary(self) -> str:
@@ -245,4 +244,4 @@ def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str
 def was_shown(task: str, doc_id: int) -> bool:
     """Return whether a wrapped task could show all images of a doc, as far as asked; True for native tasks."""
     table = _tables.get(task)
-    return table is None or not table.has_stand_in(doc_id)
+    return table is None or not table.cutter.has_stand_in(doc_id)

@@ -142,7 +142,7 @@ class Shelf:
             boxed: whether docs have boxes of their own, which lie on still images.
         """
         self.rows, self.base, self._prompt, self._plain = rows, base, prompt, plain
-        self._in_time, self._boxed = in_time, boxed
+        self.in_time, self._boxed = in_time, boxed
         self.sampling = Sampling()
         """Which frames of a video the model takes."""
         self.shows_clips = False
@@ -286,7 +286,7 @@ class Shelf:
             CannotWrapError: still images that are to be cut in time, or clips with boxes.
         """
         clips = any(isinstance(one, Clip) for one in shown)
-        if shown and not clips and self._in_time:
+        if shown and not clips and self.in_time:
             raise CannotWrapError(
                 "it shows still images, which have no moments; its cells are asked with the suffix _rci3"
             )

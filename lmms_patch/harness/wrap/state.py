@@ -49,7 +49,7 @@ class RunState:
         self.args = args
 
     def keep(self, answers: int) -> None:
-        """Note answers of an earlier process."""
+        """Note answers of an earlier process: whoever could write its journal could have written them."""
         self.kept += answers
 
     def ask(self, plan: AskPlan) -> None:

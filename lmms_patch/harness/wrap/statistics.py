@@ -123,7 +123,7 @@ def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")
     Args:
         options: the options of the task.
         metric: the metric that the numbers are computed for.
-        golds: what ``References.golds_from`` returns.
+        golds: what ``Scores.golds_from`` returns.
     """
     return Settings(
         seed=options.seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -18,16 +18,14 @@ from lmms_patch.harness.asking import quick
 from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
-from lmms_patch.harness.wrap.captions import taken
+from lmms_patch.harness.wrap.captions import Descriptions, taken
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.media import blind_prompt
-from lmms_patch.harness.wrap.preflight import NO_REPEATS, Preflight, check_base, frames_read, judged
+from lmms_patch.harness.wrap.preflight import NO_REPEATS, FramesRead, Preflight, check_base, judged
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.harness.wrap.state import AskPlan, RunState
-from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.text import log
 
 
@@ -39,7 +37,11 @@ class WrappedTask(Delegate):
 
     Attributes:
         spec: what was asked, with all options filled in.
+        session: the parts of the task.
+        dataset: the splits by name, as adapters index them. The eval split is the table of all views.
         evaluated: the docs of all ranks that are evaluated; known with the requests.
+        descriptions: the descriptions of images that are asked for; known with the requests.
+        frames_read: says which frames of clips the model reads.
     """
 
     def __init__(self, base: Task, spec: WrapSpec) -> None:
@@ -59,10 +61,9 @@ class WrappedTask(Delegate):
         check_base(base, self.spec)
         self._config = renamed(compat.own_config(base), self.spec)
         self._instances: list[Instance] | None = None
-        self._describing: list[Instance] = []
         self.evaluated: list[int] = []
         self._state = RunState()
-        self._told_of_frames = set[str]()
+        self.frames_read = FramesRead()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._split = base.config.test_split if base.has_test_docs() else base.config.validation_split
@@ -70,10 +71,10 @@ class WrappedTask(Delegate):
 
     def _use(self, session: Session) -> None:
         """Take the parts of a session in place of those before."""
-        self._session, self._requests = session, Requests(session)
+        self.session, self._requests = session, Requests(session)
         self._recorder = Recorder(session, self._requests)
         # a new mapping: the base's dataset must keep its split
-        self._dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
+        self.dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
 
     def _remake(self, *, predict_only: bool) -> None:
         """Make all parts anew, for changed options; clips stay of the same frames."""
@@ -95,7 +96,7 @@ class WrappedTask(Delegate):
 
     def dump_config(self) -> dict[str, Any]:
         """Return the base's config; under ``lmms_patch``, all settings with an effect on views or index."""
-        return {**_text_keys(self._base.dump_config()), "lmms_patch": self._session.described()}
+        return {**_text_keys(self._base.dump_config()), "lmms_patch": self.session.described()}
 
     def override_metric(self, metric_name: str) -> None:
         """Keep answers only, and score nothing: the host calls this for ``--predict_only``."""
@@ -114,32 +115,17 @@ class WrappedTask(Delegate):
     # --- docs ---------------------------------------------------------------------------------
 
     @property
-    def session(self) -> Session:
-        """The parts of the task."""
-        return self._session
-
-    @property
     def table(self) -> VariantDocs:
         """All views of all docs."""
-        return self._session.table
-
-    @property
-    def text_only(self) -> TextOnly | None:
-        """The docs of a ``_tst`` task as a text-only diagnostic sees them; None for tasks of another kind."""
-        return self._session.text_only
-
-    @property
-    def dataset(self) -> Mapping[str, Any]:
-        """The splits by name, as adapters index them. The eval split is the table of all views."""
-        return self._dataset
+        return self.session.table
 
     @property
     def eval_docs(self) -> Any:
-        return self._session.docs
+        return self.session.docs
 
     @property
     def eval_docs_no_media(self) -> Any:
-        return TaggedDocs(self._session.rows.plain())
+        return TaggedDocs(self.session.rows.plain())
 
     def test_docs(self) -> Any:
         return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
@@ -170,11 +156,11 @@ class WrappedTask(Delegate):
 
         Before the first request, refuse what only the data shows, such as docs whose media are not images.
         """
-        name, about = self.spec.name, self._session.about_metric
+        name, about = self.spec.name, self.session.about_metric
         if kwargs.get("cache_requests"):
             log().warning(f"{name}: --cache_requests is ignored: its key does not know the views")
         # only now it is known whether there is an index
-        if about and not self._session.predict_only:
+        if about and not self.session.predict_only:
             log().warning(f"{name}: {about}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = by_doc(compat.taken_requests(self._base))
@@ -184,28 +170,30 @@ class WrappedTask(Delegate):
         # the plan of an earlier run does not hold
         self._state.ask(AskPlan())
         # scores of an earlier run are not those of this one
-        self._recorder = Recorder(self._session, self._requests)
-        self._session.evaluate(self.evaluated)
+        self._recorder = Recorder(self.session, self._requests)
+        self.session.evaluate(self.evaluated)
         try:
-            for notice in Preflight(self._session, self._requests, self._frames_from).notices(
+            for notice in Preflight(self.session, self._requests, self._frames_from).notices(
                 self.evaluated, list(native)
             ):
                 notice.log()
             if self.spec.leaves_out and self.evaluated:
                 self._check_asking()
-            if self.text_only is not None:
+            if self.session.text_only is not None:
                 # docs that cannot be cross-validated are refused before the model answers
-                _ = self.text_only.folds
+                _ = self.session.text_only.folds
             if self.spec.options.captions and self.spec.kind.captions:
-                self.table.captions.update(taken(self._session, self.evaluated))
+                self.table.captions.update(taken(self.session, self.evaluated))
             # a chat request has the function as its second argument, a simple request as its third
             shown, place = (self.doc_to_messages, 1) if self._chat else (self.doc_to_visual, 2)
             self._instances = [one for of_doc in native.values() for one in self._requests.clones(of_doc, shown, place)]
-            if DESCRIBE in self.table.views:
-                self._describing = [self._requests.describing(of_doc, shown, place) for of_doc in native.values()]
+            describing = native.values() if DESCRIBE in self.table.views else ()
+            self.descriptions = Descriptions(
+                self.table, [self._requests.describing(of_doc, shown, place) for of_doc in describing]
+            )
         except PatchError as error:
             refuse(error)
-        for notice in judged(self._session, self._requests, list(native)):
+        for notice in judged(self.session, self._requests, list(native)):
             notice.log()
 
     def _check_asking(self) -> None:
@@ -217,19 +205,19 @@ class WrappedTask(Delegate):
             CannotWrapError, OptionError: the user asked for what is not possible.
         """
         options = self.spec.options
-        plan, why = quick.plan(self._session, self.evaluated)
+        plan, why = quick.plan(self.session, self.evaluated)
         if not why or options.quick or "exit" in options.given:
             self._state.ask(plan)
-            log().info(quick.check(self._session, self.evaluated, plan, why))
+            log().info(quick.check(self.session, self.evaluated, plan, why))
             return
         log().info(f"{self.spec.name}: all {self.spec.kind.words.parts} of each doc are asked: {why}")
         self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
-        self._remake(predict_only=self._session.predict_only)
-        self._session.evaluate(self.evaluated)
+        self._remake(predict_only=self.session.predict_only)
+        self.session.evaluate(self.evaluated)
 
     def quick(self, requests: Sequence[Instance], ranks: Any) -> quick.Quick:
         """Return the asker of no more views than necessary; ``take`` wants its plan afterwards."""
-        return quick.Quick(self._session, self._recorder, self.evaluated, requests, ranks)
+        return quick.Quick(self.session, self._recorder, self.evaluated, requests, ranks)
 
     def take(self, plan: AskPlan) -> None:
         """Note how docs were asked, and drop the requests not made.
@@ -242,29 +230,6 @@ class WrappedTask(Delegate):
             one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]
         ]
 
-    def describing(self, doc_ids: Collection[int]) -> list[Instance]:
-        """Return the requests for descriptions of some docs' images; none where descriptions are known."""
-        return [one for one in self._describing if one.doc_id in doc_ids and one.doc_id not in self.table.captions]
-
-    def describe(self, requests: Iterable[Instance], captions: Mapping[int, str]) -> None:
-        """Put descriptions in place of the docs' images, in the table and in all requests without an image."""
-        self.table.captions.update(captions)
-        for one in requests:
-            view = self.table.views_of(one.doc_id)[one.metadata["view"]]
-            if view.kind == "caption" and one.doc_id in captions:
-                one.arguments = (blind_prompt(one.arguments[0], view), *one.arguments[1:])
-
-    def note_kept(self, answers: int) -> None:
-        """Take note of how many of the task's answers an earlier process gave: whoever could write its journal could have written them."""
-        self._state.keep(answers)
-
-    def tell_frames_read(self) -> None:
-        """Log once per kind where the adapter reads frames unlike those of the views, or where nobody can notice."""
-        for about, notice in frames_read(self._session, new=not self._told_of_frames).items():
-            if about not in self._told_of_frames:
-                notice.log()
-            self._told_of_frames.add(about)
-
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
         return self._table_of(doc).visuals(doc)
@@ -274,11 +239,18 @@ class WrappedTask(Delegate):
         return self._table_of(doc).messages(doc)
 
     def _table_of(self, doc: Any) -> VariantDocs:
-        """Return a doc's table."""
-        try:
-            return table_of(doc, self.spec, str(getattr(self._base, "model_name", None) or "this model"))
-        except PatchError as error:
-            refuse(error)
+        """Return a doc's table.
+
+        Refuse a doc that the adapter did not fetch by its id, and a ``_tst`` task for a model that looks.
+        """
+        if not isinstance(doc, TaggedDoc) or doc.table is None:
+            unknown = (
+                "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+            )
+            refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
+        if doc.table.text_only is not None:
+            refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
+        return doc.table
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -289,18 +261,18 @@ class WrappedTask(Delegate):
         return self._recorder.process_results(doc, results, **kwargs)
 
     def aggregation(self) -> dict[str, Any]:
-        functions = self._session.aggregations.functions()
-        return {"patch": functions["patch"], **self._base.aggregation()} if self._session.predict_only else functions
+        functions = self.session.aggregations.functions()
+        return {"patch": functions["patch"], **self._base.aggregation()} if self.session.predict_only else functions
 
     def higher_is_better(self) -> dict[str, Any]:
-        return self._session.aggregations.higher_is_better()
+        return self.session.aggregations.higher_is_better()
 
     def __deepcopy__(self, _: Any) -> WrappedTask:
         """Return the task itself: requests hold its methods, and a copied request must not copy the dataset."""
         return self
 
     def __repr__(self) -> str:
-        return f"WrappedTask({self.spec.name}: {len(self.table.views)} views{' and the boxes' if self._session.boxes else ''} of {self._base!r})"
+        return f"WrappedTask({self.spec.name}: {len(self.table.views)} views{' and the boxes' if self.session.boxes else ''} of {self._base!r})"
 
 
 def renamed(config: Any, spec: WrapSpec) -> Any:
@@ -311,22 +283,6 @@ def renamed(config: Any, spec: WrapSpec) -> Any:
     if spec.leaves_out and spec.options.quick:
         config.task_alias = f"{config.task_alias or spec.name} (estimates)"
     return config
-
-
-def table_of(doc: Any, spec: WrapSpec, model: str) -> VariantDocs:
-    """Return a doc's table, of whichever task.
-
-    Raises:
-        CannotWrapError: an adapter shows a doc that it did not fetch by its id, or a ``_tst`` task to a model that looks.
-    """
-    if not isinstance(doc, TaggedDoc) or doc.table is None:
-        unknown = (
-            "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
-        )
-        raise CannotWrapError(f"{spec.name}: {unknown}")
-    if doc.table.text_only is not None:
-        raise vision_refusal(spec, model)
-    return doc.table
 
 
 def _text_keys(value: Any) -> Any:

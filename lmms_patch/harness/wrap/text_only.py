@@ -22,8 +22,8 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.wrap.cross_validation import CrossValidation
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.golds import field as field_of
-from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import own_stream
+from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.runs.numbers import Null, to_json
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.tst.causes import causes
@@ -129,14 +129,12 @@ class TextOnly:
         spec: what was asked.
         base: the native task.
         golds: gives golds, options and prompts of the docs.
-        references: scores answers that no model gave.
+        scores: scores answers that no model gave.
         rows: gives the docs without media, by doc id.
     """
 
-    def __init__(
-        self, spec: WrapSpec, base: Any, golds: Golds, references: References, rows: Callable[[], Any]
-    ) -> None:
-        self.spec, self._base, self._golds, self._references, self._rows = spec, base, golds, references, rows
+    def __init__(self, spec: WrapSpec, base: Any, golds: Golds, scores: Scores, rows: Callable[[], Any]) -> None:
+        self.spec, self._base, self._golds, self._scores, self._rows = spec, base, golds, scores, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
         self.found: Found | None = None
@@ -236,11 +234,6 @@ class TextOnly:
                 f"gold {self.items[some[0]].golds[0]!r} scores {marks[0][0]}); name the field that it compares with, with 'gold'"
             )
 
-    def item_of(self, doc_id: int) -> Item | None:
-        """Return the item of a doc; None where the doc is not evaluated."""
-        place = self.place.get(doc_id)
-        return None if place is None else self.items[place]
-
     def keyed_items(self, field: str | None = None) -> list[Item]:
         """Return the items with their stable keys (``tst.keys``).
 
@@ -258,7 +251,7 @@ class TextOnly:
     def score(self, place: int, answer: str) -> Scalar:
         """Return the native score of an answer on an item (``items.Score``)."""
         with self._lock:
-            return self._references.scalar_of(self.items[place].doc_id, answer)
+            return self._scores.scalar_of(self.items[place].doc_id, answer)
 
     def diagnose(
         self,
@@ -321,8 +314,8 @@ class TextOnly:
 
     def record_of(self, doc_id: int) -> dict[str, Any]:
         """Return the object ``tst`` of a doc's record; empty where there is no diagnosis, or the doc is not evaluated."""
-        item = self.item_of(doc_id)
-        return {} if self.found is None or item is None else self.found.record_of(self.place[doc_id], item)
+        place = self.place.get(doc_id)
+        return {} if self.found is None or place is None else self.found.record_of(place, self.items[place])
 
     def about(self) -> dict[str, Any]:
         """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""

@@ -202,7 +202,7 @@ def test_options_of_the_task_beside_an_include_path(tmp_path):
     include = options_of(command(made, "toy", "--include-path", str(own), *words))["--include_path"]
     assert include.split(os.pathsep) == [str(own), str(made)]
     manager = catalog.task_manager(include)
-    options = manager.load_task_or_group(["toy_tst5"])["toy_tst5"].text_only.spec.options
+    options = manager.load_task_or_group(["toy_tst5"])["toy_tst5"].session.text_only.spec.options
     assert {name: getattr(options, name) for name in asked} == asked
 
 

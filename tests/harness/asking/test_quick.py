@@ -27,6 +27,7 @@ from tests.harness.askers import (
     PerRequestK,
     SortedK,
     ThreadedK,
+    asker_of,
     clue,
     without_kept,
     written,
@@ -195,7 +196,6 @@ def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
         )
 
         def work(number, gathering=gathering, world=world, asked=asked, found=found):
-            from lmms_patch.harness.asking import seam
             from lmms_patch.harness.names.catalog import task_manager
 
             gathering.local.number = number
@@ -204,7 +204,7 @@ def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
             model.task_dict["toy_rci3_quick"] = task.dataset
             task.build_all_requests(limit=None, rank=number, world_size=world)
             cli = Namespace(batch_size=1, model="m", model_args="", reasoning_tags=None, process_with_media=False)
-            asker = seam.Asker({"toy_rci3_quick": task}, set(), None, None, cli)
+            asker = asker_of({"toy_rci3_quick": task}, cli)
             requests = list(task.instances)
             for request, answer in zip(requests, asker.execute(model, "generate_until", requests), strict=True):
                 request.resps.append(answer)

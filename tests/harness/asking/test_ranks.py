@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lmms_patch.harness.asking import portions, ranks, seam
+from lmms_patch.harness.asking import portions, ranks
+from lmms_patch.harness.asking.in_portions import InPortions
 from lmms_patch.harness.asking.ranks import Ranks
 from tests.harness.askers import Gathering
 
@@ -31,13 +32,14 @@ def test_all_ranks_ask_alike(loads, monkeypatch):
 
     def work(number):
         gathering.local.number = number
-        asker = seam.Asker({}, set(), cache := Cache(), None, SimpleNamespace(batch_size=4, model=None))
+        cli = SimpleNamespace(batch_size=4, model=None)
+        in_portions = InPortions({}, cache := Cache(), None, cli, lambda: None)
         requests = [
             SimpleNamespace(task_name="t", doc_id=number + len(loads) * (i // 5), idx=i % 5, args=())
             for i in range(loads[number])
         ]
         padded = requests + requests[-1:] * (max(loads) - len(requests)) if requests else []  # as the host pads
-        found[number] = cache.calls, asker._in_portions(None, "generate_until", padded), padded
+        found[number] = cache.calls, in_portions.ask(None, "generate_until", padded), padded
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(loads))]
     [thread.start() for thread in threads]

@@ -18,6 +18,7 @@ from lmms_patch.harness.magic.judge import Judge, judge_from
 from lmms_patch.harness.magic.judge_failures import failure_of
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.verdicts import heal_inquiry, short_inquiry
+from tests.harness.magic.asked import full, heal, short, steps
 from tests.harness.magic.judge_server import JudgeServer, Reply
 
 RIGHT = Reply("Reasoning: the same.\nCorrectness: Correct")
@@ -86,20 +87,20 @@ def test_right_verdicts_and_what_is_sent(serve, tmp_path):
 
     server = serve(says)
     judge = judge_from(settings(tmp_path))
-    short = judge.short("What is it?", "a sofa", "couch")
-    assert (short.value, short.reason, short.error, short.cached, short.model) == (
+    right = short(judge, "What is it?", "a sofa", "couch")
+    assert (right.value, right.reason, right.error, right.cached, right.model) == (
         True,
         "the same.",
         "",
         False,
         "judge-7b-2024-01-01",
     )
-    assert short.raw == RIGHT.content
-    assert judge.full("What is it?", "R1 shows a chair.\nAnswer: a chair", "It is a couch.").value is False
-    assert judge.heal(["The cup is blue."], ["The cup is green."], "No, it is green.").value is True
-    assert [one.value for one in judge.steps("What?", "x", ["a", "b"])] == [True, False]
-    assert judge.steps("What?", "x", []) == []
-    assert judge.short("What is it?", "  ", "couch").value is False
+    assert right.raw == RIGHT.content
+    assert full(judge, "What is it?", "R1 shows a chair.\nAnswer: a chair", "It is a couch.").value is False
+    assert heal(judge, ["The cup is blue."], ["The cup is green."], "No, it is green.").value is True
+    assert [one.value for one in steps(judge, "What?", "x", ["a", "b"])] == [True, False]
+    assert steps(judge, "What?", "x", []) == []
+    assert short(judge, "What is it?", "  ", "couch").value is False
     assert len(server.asked) == 4
     first = server.asked[0]
     assert first.path == "/v1/chat/completions"
@@ -111,15 +112,15 @@ def test_right_verdicts_and_what_is_sent(serve, tmp_path):
     }
     assert [message["role"] for message in first.payload["messages"]] == ["user"]
     again = judge_from(settings(tmp_path))
-    kept = again.short("What is it?", "a sofa", "couch")
+    kept = short(again, "What is it?", "a sofa", "couch")
     assert (kept.value, kept.reason, kept.raw, kept.cached, kept.model) == (
         True,
-        short.reason,
-        short.raw,
+        right.reason,
+        right.raw,
         True,
-        short.model,
+        right.model,
     )
-    assert [one.value for one in again.steps("What?", "x", ["a", "b"])] == [True, False]
+    assert [one.value for one in steps(again, "What?", "x", ["a", "b"])] == [True, False]
     assert len(server.asked) == 4
     assert again.counts == {"cached": 2}
 
@@ -137,7 +138,7 @@ MALFORMED = {
 def test_a_malformed_verdict_is_asked_for_again_and_never_guessed(serve, tmp_path, reply, told):
     server = serve(lambda prompt, number: RIGHT if number == 5 else reply)
     judge = Judge(settings(tmp_path, retries=3))
-    verdict = judge.short("What is it?", "sofa", "couch")
+    verdict = short(judge, "What is it?", "sofa", "couch")
     assert verdict.value is None
     assert verdict.error.startswith("malformed: ")
     assert verdict.error.endswith("(asked 3 times)")
@@ -146,7 +147,7 @@ def test_a_malformed_verdict_is_asked_for_again_and_never_guessed(serve, tmp_pat
     assert len(set(prompts)) == 3  # not the same question thrice: greedy decoding would answer the same
     assert all(prompt.startswith(prompts[0]) for prompt in prompts)
     assert 'one line that reads "Correctness: Correct"' in prompts[1]
-    later = judge.short("What is it?", "sofa", "couch")  # nothing was kept; the fifth reply can be read
+    later = short(judge, "What is it?", "sofa", "couch")  # nothing was kept; the fifth reply can be read
     assert (later.value, later.cached, len(server.asked)) == (True, False, 5)
     assert judge.counts == {"requests": 5, "malformed": 4, "unread": 1, "asked": 1}
     assert told == []
@@ -157,7 +158,7 @@ def test_a_slow_answer_is_not_waited_for(serve, reply, told):
     server = serve(reply)
     judge = Judge(settings(timeout=0.3))
     started = time.monotonic()
-    verdict = judge.short("What?", "sofa", "couch")
+    verdict = short(judge, "What?", "sofa", "couch")
     assert verdict.value is None
     assert verdict.error == "no answer within 0.3 s (2 tries)"
     assert 0.6 <= time.monotonic() - started < 3
@@ -168,14 +169,14 @@ def test_a_slow_answer_is_not_waited_for(serve, reply, told):
 def test_429_waits_as_the_server_says(serve):
     server = serve(lambda _, number: Reply(status=429, headers={"Retry-After": "1"}) if number == 1 else WRONG)
     started = time.monotonic()
-    assert Judge(settings()).short("What?", "sofa", "couch").value is False
+    assert short(Judge(settings()), "What?", "sofa", "couch").value is False
     assert time.monotonic() - started >= 1
     assert len(server.asked) == 2
 
 
 def test_spent_quota_is_not_tried_again(serve):
     server = serve(Reply(status=429, code="insufficient_quota", message="You have no money."))
-    assert Judge(settings()).short("What?", "sofa", "couch").error == "status 429: You have no money."
+    assert short(Judge(settings()), "What?", "sofa", "couch").error == "status 429: You have no money."
     assert len(server.asked) == 1
 
 
@@ -184,14 +185,14 @@ def test_spent_quota_is_not_tried_again(serve):
 )
 def test_a_server_that_recovers(serve, broken):
     server = serve(lambda _, number: broken if number == 1 else RIGHT)
-    assert Judge(settings()).short("What?", "sofa", "couch").value is True
+    assert short(Judge(settings()), "What?", "sofa", "couch").value is True
     assert len(server.asked) == 2
 
 
 def test_a_page_in_place_of_an_answer(serve):
     serve(Reply(body=b"<html>hello</html>"))
     assert (
-        Judge(settings(retries=0)).short("What?", "sofa", "couch").error
+        short(Judge(settings(retries=0)), "What?", "sofa", "couch").error
         == "the server's reply is not a chat completion"
     )
 
@@ -202,7 +203,7 @@ def test_connection_refused_ends_soon(monkeypatch, told, tmp_path):
         monkeypatch.setenv("OPENAI_API_URL", f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "x")
         judge = Judge(settings(tmp_path))
-        verdicts = [judge.short("What?", f"sofa {number}", "couch") for number in range(50)]
+        verdicts = [short(judge, "What?", f"sofa {number}", "couch") for number in range(50)]
     assert {verdict.value for verdict in verdicts} == {None}
     assert verdicts[0].error.startswith("no connection to the judge: ")
     assert "refused" in verdicts[0].error
@@ -237,7 +238,7 @@ def test_without_a_key_nothing_is_sent(serve, told, monkeypatch):
     server = serve(RIGHT)
     monkeypatch.delenv("OPENAI_API_KEY")
     judge = Judge(settings())
-    errors = [judge.short("What?", f"sofa {number}", "couch").error for number in range(3)]
+    errors = [short(judge, "What?", f"sofa {number}", "couch").error for number in range(3)]
     assert errors[0].startswith("no key for the judge; type: export OPENAI_API_KEY=")
     assert all(error.startswith("not asked: ") for error in errors[1:])
     assert server.asked == []
@@ -248,8 +249,8 @@ def test_failures_now_and_then_do_not_end_it(serve, told):
     serve(lambda prompt, _: Reply(status=404, message="no such model") if "bad" in prompt else RIGHT)
     judge = Judge(settings(give_up=3))
     answers = ["bad 1", "bad 2", "good", "bad 3", "bad 4", "fine"]
-    assert [judge.short("What?", answer, "couch").value for answer in answers] == [None, None, True, None, None, True]
-    assert (judge.stopped, told) == ("", [])
+    assert [short(judge, "What?", answer, "couch").value for answer in answers] == [None, None, True, None, None, True]
+    assert (judge.sender.stopped, told) == ("", [])
 
 
 REFUSALS = {
@@ -293,11 +294,11 @@ def test_a_refusal_is_of_one_question_alone(serve, refusal, said, sent):
     server = serve(lambda prompt, _: refusal if "bad" in prompt else RIGHT)
     judge = Judge(settings(retries=5))
     verdicts = [
-        judge.short("What?", answer, "couch") for answer in [*(f"bad {number}" for number in range(12)), "good"]
+        short(judge, "What?", answer, "couch") for answer in [*(f"bad {number}" for number in range(12)), "good"]
     ]
     assert [verdict.value for verdict in verdicts] == [None] * 12 + [True]
     assert {verdict.error[: len(said)] for verdict in verdicts[:12]} == {said}
-    assert (judge.stopped, len(server.asked)) == ("", 12 * sent + 1)
+    assert (judge.sender.stopped, len(server.asked)) == ("", 12 * sent + 1)
     assert judge.counts["refused" if sent == 1 else "unread"] == 12
 
 
@@ -305,8 +306,8 @@ def test_a_judge_that_refuses_everything_is_told_once(serve, told):
     serve(Reply(status=400, message="unknown parameter: max_tokens"))
     judge = Judge(settings())
     for number in range(12):
-        assert judge.short("What?", f"sofa {number}", "couch").value is None
-    assert (judge.stopped, judge.counts) == ("", {"requests": 12, "refused": 12})
+        assert short(judge, "What?", f"sofa {number}", "couch").value is None
+    assert (judge.sender.stopped, judge.counts) == ("", {"requests": 12, "refused": 12})
     assert len(told) == 1
     assert "refused each of the first 5 questions, and is asked on: status 400: unknown parameter" in told[0]
 
@@ -316,7 +317,7 @@ def test_refusals_do_not_hide_an_outage(serve):
     server = serve(lambda prompt, _: Reply(status=400) if "long" in prompt else Reply(status=500))
     judge = Judge(settings(retries=0))
     errors = [
-        judge.short("What?", f"{'long' if number % 2 else 'short'} {number}", "couch").error for number in range(20)
+        short(judge, "What?", f"{'long' if number % 2 else 'short'} {number}", "couch").error for number in range(20)
     ]
     assert len(server.asked) == 9
     assert all(error.startswith("not asked: the judge was given up (status 500") for error in errors[9:])
@@ -329,18 +330,18 @@ def test_a_judge_that_was_given_up_may_be_back(serve, tmp_path, told, outage):
     server = serve(outage)
     judge = Judge(settings(tmp_path, retries=1, timeout=0.2))
     judge.many([short_inquiry("What?", f"first {number}", "couch") for number in range(10)], concurrency=1)
-    assert judge.stopped
+    assert judge.sender.stopped
     assert len(server.asked) == 5 * 2
-    judge.resume()  # still out: one question, with its retry, shows it
+    judge.sender.resume()  # still out: one question, with its retry, shows it
     judge.many([short_inquiry("What?", f"second {number}", "couch") for number in range(10)], concurrency=1)
-    assert judge.stopped
+    assert judge.sender.stopped
     assert len(server.asked) == 5 * 2 + 2
     assert [line.partition(": no more is asked")[2].partition(":")[0] for line in told] == [
         " after 5 questions in a row",
         ", as before",
     ]
     server.says = lambda *_: RIGHT
-    judge.resume()
+    judge.sender.resume()
     assert [
         one.value
         for (one,) in judge.many(
@@ -358,12 +359,12 @@ def test_a_judge_that_was_given_up_may_be_back(serve, tmp_path, told, outage):
 
 def test_what_is_kept_is_served_after_the_end(serve, tmp_path):
     server = serve(RIGHT)
-    Judge(settings(tmp_path)).short("What?", "sofa", "couch")
+    short(Judge(settings(tmp_path)), "What?", "sofa", "couch")
     server.says = lambda *_: Reply(status=401)
     judge = Judge(settings(tmp_path, give_up=1))
-    assert judge.short("What?", "chair", "couch").value is None
-    assert judge.stopped
-    assert judge.short("What?", "sofa", "couch").value is True
+    assert short(judge, "What?", "chair", "couch").value is None
+    assert judge.sender.stopped
+    assert short(judge, "What?", "sofa", "couch").value is True
 
 
 def test_many_at_once_in_order_and_equal_ones_once(serve):
@@ -382,7 +383,7 @@ def _ask_all(url: str, folder: Path) -> None:
     os.environ.update(OPENAI_API_URL=url, OPENAI_API_KEY="x")
     judge = Judge(settings(folder))
     for number in range(30):
-        judge.heal(["It is blue."], ["It is green."], f"It is green, {number}.")
+        heal(judge, ["It is blue."], ["It is green."], f"It is green, {number}.")
 
 
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
@@ -419,14 +420,14 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
 @pytest.mark.parametrize("change", ["model", "tokens", "address", "prompt"])
 def test_another_judge_or_prompt_is_asked_anew(serve, tmp_path, change, monkeypatch):
     server = serve(RIGHT)
-    Judge(settings(tmp_path)).short("What?", "sofa", "couch")
+    short(Judge(settings(tmp_path)), "What?", "sofa", "couch")
     more = {"model": {"model": "judge-72b"}, "tokens": {"tokens": 99}}.get(change, {})
     if change == "address":
         monkeypatch.setenv("OPENAI_API_URL", server.url + "/")
-        assert Judge(settings(tmp_path)).short("What?", "sofa", "couch").cached  # the same place
+        assert short(Judge(settings(tmp_path)), "What?", "sofa", "couch").cached  # the same place
         monkeypatch.setenv("OPENAI_API_URL", server.url.replace("127.0.0.1", "localhost"))
     judge = Judge(JudgeSettings(**{"model": "judge-7b", "cache": tmp_path, "retries": 0, **more}))
-    assert not judge.short("What?" if change != "prompt" else "Which?", "sofa", "couch").cached
+    assert not short(judge, "What?" if change != "prompt" else "Which?", "sofa", "couch").cached
     assert len(server.asked) == 2
 
 
@@ -437,13 +438,13 @@ def test_other_servers(serve, monkeypatch, api):
     monkeypatch.setenv("AZURE_ENDPOINT", server.url.removesuffix("/v1"))
     monkeypatch.setenv("AZURE_API_KEY", "x")
     judge = Judge(settings(api=api, timeout=2.0))
-    assert judge.short("What?", "sofa", "couch").value is True
+    assert short(judge, "What?", "sofa", "couch").value is True
     assert judge.described()["address"].startswith("http://127.0.0.1:")
     server.says = lambda *_: Reply(status=400, message="no")
-    assert judge.short("What?", "chair", "couch").error.startswith("status 400: ")
+    assert short(judge, "What?", "chair", "couch").error.startswith("status 400: ")
     server.says = lambda *_: Reply(after=30.0)
     assert (
-        Judge(settings(api=api, timeout=0.2, retries=0)).short("What?", "stool", "couch").error
+        short(Judge(settings(api=api, timeout=0.2, retries=0)), "What?", "stool", "couch").error
         == "no answer within 0.2 s"
     )
 
@@ -485,5 +486,5 @@ def test_an_address_that_is_none_is_not_tried_again(monkeypatch):
     monkeypatch.setenv("OPENAI_API_URL", "127.0.0.1:8000/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     judge = Judge(settings(retries=5))
-    assert "check OPENAI_API_URL" in judge.short("What?", "sofa", "couch").error
+    assert "check OPENAI_API_URL" in short(judge, "What?", "sofa", "couch").error
     assert judge.counts == {"requests": 1, "failed": 1}

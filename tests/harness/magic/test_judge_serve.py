@@ -20,6 +20,7 @@ import pytest
 
 from lmms_patch.harness.magic.judge import Judge
 from lmms_patch.magic.score.judge_settings import JudgeSettings
+from tests.harness.magic.asked import full, heal, short
 
 pytestmark = pytest.mark.skipif(
     not (find_spec("fastapi") and find_spec("uvicorn")),
@@ -120,18 +121,18 @@ def test_verdicts_of_a_real_server(served, tmp_path, monkeypatch):
     monkeypatch.delenv("API_TYPE", raising=False)
     settings = JudgeSettings(model=model, cache=tmp_path, timeout=60.0, retries=0, tokens=64)
     judge = Judge(settings)
-    right = judge.short("What is it?", "a sofa", "couch")
+    right = short(judge, "What is it?", "a sofa", "couch")
     assert (right.value, right.raw, right.error) == (True, REPLIES["A"], "")
     assert model in right.model
-    assert judge.full("What is it?", "In R1, a chair.", "It is a couch.").value is False
-    assert judge.heal(["It is red."], ["It is blue."], "It is blue.").value is True
+    assert full(judge, "What is it?", "In R1, a chair.", "It is a couch.").value is False
+    assert heal(judge, ["It is red."], ["It is blue."], "It is blue.").value is True
     assert judge.counts == {"requests": 3, "asked": 3}
-    again = judge.short(
-        "What is it?", "a stool", "couch"
+    again = short(
+        judge, "What is it?", "a stool", "couch"
     )  # the first reply has no verdict; the second, to the note, has
     assert (again.value, judge.counts["requests"], judge.counts["malformed"]) == (False, 5, 1)
-    assert judge.short("What is it?", "a sofa", "couch").cached
-    assert Judge(settings).heal(["It is red."], ["It is blue."], "It is blue.").cached
+    assert short(judge, "What is it?", "a sofa", "couch").cached
+    assert heal(Judge(settings), ["It is red."], ["It is blue."], "It is blue.").cached
 
 
 def test_a_real_server_that_is_too_slow(served, monkeypatch):
@@ -139,4 +140,4 @@ def test_a_real_server_that_is_too_slow(served, monkeypatch):
     monkeypatch.setenv("OPENAI_API_URL", url)
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     judge = Judge(JudgeSettings(model=model, timeout=0.001, retries=1, backoff=0.01))
-    assert judge.short("What is it?", "a sofa", "couch").error == "no answer within 0.001 s (2 tries)"
+    assert short(judge, "What is it?", "a sofa", "couch").error == "no answer within 0.001 s (2 tries)"

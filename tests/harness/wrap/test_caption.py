@@ -9,9 +9,9 @@ from PIL import Image
 
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking import ranks, seam
+from lmms_patch.harness.asking import ranks
 from lmms_patch.harness.names.catalog import task_manager
-from tests.harness.askers import Gathering, Killed
+from tests.harness.askers import Gathering, Killed, asker_of
 from tests.harness.asking.test_seam import asked_in
 from tests.harness.toys import ChatModel, Model, metrics, run, write_task
 
@@ -136,7 +136,7 @@ def test_two_ranks_ask_what_one_process_asks(folder, monkeypatch):
         model.task_dict["sheets_caption"] = task.dataset
         task.build_all_requests(limit=COUNT - 1, rank=number, world_size=2)
         cli = Namespace(batch_size=1, model="m", model_args="", reasoning_tags=None, process_with_media=False)
-        asker = seam.Asker({"sheets_caption": task}, set(), None, None, cli)
+        asker = asker_of({"sheets_caption": task}, cli)
         requests = list(task.instances)
         found = asker.execute(model, "generate_until", requests)
         seen[number] = [prompt for *_, prompt in model.seen]

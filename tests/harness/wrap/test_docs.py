@@ -404,7 +404,7 @@ def test_the_full_view_is_a_copy_of_the_whole():
 def test_a_doc_without_images_gets_its_views_all_the_same(name, images):
     every = table(name, count=1, make=lambda doc_id: {"number": doc_id, "images": images})
     assert [shown(every, 0, view) for view in range(len(every.views))] == [[]] * len(every.views)
-    assert every.why_unusable(0, 3) == "no image"
+    assert every.cutter.why_unusable(0, 3) == "no image"
     assert every.sizes(0) == ()
 
 
@@ -414,7 +414,7 @@ def test_a_doc_without_images_keeps_its_messages():
         assert every.messages(every[every.id(0, view)]) == [
             {"role": "user", "content": [{"type": "text", "text": "hi"}]}
         ]
-    assert every.why_unusable(0, 2) == "no image"
+    assert every.cutter.why_unusable(0, 2) == "no image"
 
 
 def test_a_blind_doc_has_no_images_and_all_its_text():
@@ -441,8 +441,8 @@ def test_messages_of_the_bases_own_get_the_line_after_the_users_last_words(conte
 def test_a_too_small_image_is_excluded_for_that_grid_only_and_shown_in_full():
     """29×2 pixels: enough for the 2×2 grid of ``rci``, not for its 3×3 grid."""
     every = table("gqa_rci", count=1, make=lambda doc_id: row(doc_id, (29, 2)))
-    assert every.why_unusable(0, 2) is None
-    assert every.why_unusable(0, 3) == "image of 29x2 pixels is too small"
+    assert every.cutter.why_unusable(0, 2) is None
+    assert every.cutter.why_unusable(0, 3) == "image of 29x2 pixels is too small"
     found = [boxes(shown(every, 0, view)) for view in range(14)]
     whole = [(0, 0, 29, 2)]
     assert found[0] == whole
@@ -452,14 +452,14 @@ def test_a_too_small_image_is_excluded_for_that_grid_only_and_shown_in_full():
 
 def test_one_too_small_image_excludes_its_doc_and_no_other():
     every = table("gqa_rci3", count=2, make=lambda doc_id: row(doc_id, (30, 30), (30, 2 if doc_id else 30)))
-    assert every.why_unusable(0, 3) is None
-    assert every.why_unusable(1, 3) == "image of 30x2 pixels is too small"
+    assert every.cutter.why_unusable(0, 3) is None
+    assert every.cutter.why_unusable(1, 3) == "image of 30x2 pixels is too small"
     assert boxes(shown(every, 1, 1)) == [(0, 0, 30, 30), (0, 0, 30, 2)]
 
 
 def test_min_side_says_what_is_too_small():
-    assert table("gqa_rci3", min_side=10).why_unusable(0, 3) is None
-    assert table("gqa_rci3", min_side=11).why_unusable(0, 3) == "image of 30x30 pixels is too small"
+    assert table("gqa_rci3", min_side=10).cutter.why_unusable(0, 3) is None
+    assert table("gqa_rci3", min_side=11).cutter.why_unusable(0, 3) == "image of 30x30 pixels is too small"
 
 
 def test_min_cell_upsamples_cells_only():
@@ -482,7 +482,7 @@ def test_images_first_cuts_only_the_first(base):
     else:
         images = shown(every, 0, 6)
     assert boxes(images) == [(20, 10, 30, 20), (0, 0, 60, 90), (0, 0, 7, 2)]
-    assert every.why_unusable(0, 3) is None, "the small one is not cut"
+    assert every.cutter.why_unusable(0, 3) is None, "the small one is not cut"
 
 
 def test_docs_are_shuffled_each_in_its_own_way_and_the_same_each_time():
@@ -507,7 +507,7 @@ def test_a_doc_that_cannot_be_cut_is_shown_as_the_base_shows_it_and_left_out():
     every = table("gqa_rci3", make=lambda doc_id: {"number": doc_id, "images": ["sound.wav"]})
     assert [shown(every, 0, view) for view in (0, 5)] == [["sound.wav"]] * 2
     assert "sound.wav" in every.shelf.of(0).problem
-    assert "sound.wav" in every.why_unusable(0, 3)
+    assert "sound.wav" in every.cutter.why_unusable(0, 3)
 
 
 def test_a_blind_view_shows_no_video_either():
@@ -548,7 +548,7 @@ def test_what_is_known_of_a_doc_holds_while_it_is_decoded_again(monkeypatch):
     meanwhile, decode = [], media.decode
 
     def watching(medium):
-        meanwhile.append((every.why_unusable(0, 3), every.sizes(0)))
+        meanwhile.append((every.cutter.why_unusable(0, 3), every.sizes(0)))
         return decode(medium)
 
     monkeypatch.setattr(media, "decode", watching)
@@ -568,7 +568,7 @@ def test_a_doc_that_breaks_in_the_middle_of_its_views_is_left_out(monkeypatch):
 
     monkeypatch.setattr(media, "decode", broken)
     shown(every, 0, 2)
-    assert every.why_unusable(0, 3) == "the file is gone"
+    assert every.cutter.why_unusable(0, 3) == "the file is gone"
 
 
 # --- what a doc shows -----------------------------------------------------------------------------

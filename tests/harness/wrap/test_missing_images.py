@@ -182,7 +182,7 @@ def test_a_wrong_image_that_goes_after_it_was_chosen():
     base.gone = True
     shown = [table.visuals(table[table.id(0, view)]) for view in range(10)]
     assert [tuple(decoded(images[0])[0, 0]) == GREY for images in shown] == [False] * 5 + [True] * 5
-    why = [table.not_shown(0, view) for view in table.views_of(0)]
+    why = [table.cutter.not_shown(0, view) for view in table.views_of(0)]
     assert why[:5] == [""] * 5
     assert set(why[5:]) == {"the wrong image: its image cannot be loaded: FileNotFoundError: 1.png"}
 
