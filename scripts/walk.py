@@ -2,7 +2,7 @@
 
 docs/architecture.md walks both, with these counts beside the walks:
 
-    python -m benchmarks.walk
+    python -m scripts.walk [--list]
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ PACKAGE = str(ROOT / "lmms_patch") + "/"
 
 
 def functions(work: Callable[[], Any]) -> set[tuple[str, str]]:
-    """Return the functions of lmms_patch that run in some work, as pairs of module path and qualified name.
+    """Return the functions of lmms_patch that run in some work, also while it imports, as pairs of module path and qualified name.
 
-    Bodies of modules and classes, lambdas and comprehensions are no functions here, nor is what only an import calls.
+    Bodies of modules, lambdas and comprehensions are no functions here.
     """
     seen: set[CodeType] = set()
 
