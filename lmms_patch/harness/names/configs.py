@@ -26,7 +26,7 @@ from lmms_patch.ask.views import asked_per_doc, views_of
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
-from lmms_patch.harness.names.effects import judge_in, magic_judge, parse, returns_nothing
+from lmms_patch.harness.names.effects import judge_in, magic_judge, parse
 from lmms_patch.harness.names.shows import UNKNOWN, Shown, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
@@ -43,7 +43,6 @@ class Facts:
         name: the task's name.
         output_type: the host's type of its requests, such as ``generate_until``.
         shows: whether the config names a function that shows docs to a model.
-        empty: whether that function never returns anything.
         video: whether ``dataset_kwargs`` announces videos.
         judge: the client library (of a judge or the network) that its scorer can reach, if any.
         hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it.
@@ -58,7 +57,6 @@ class Facts:
     name: str
     output_type: str = "generate_until"
     shows: bool = False
-    empty: bool = False
     video: bool = False
     judge: str | None = None
     hint: str | None = None
@@ -79,7 +77,7 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     shown = UNKNOWN if place is None else shown_by(*place)
     if config.get("doc_to_messages") is not None:
         # a chat model is shown these
-        shown = dataclasses.replace(shown, certain=False)
+        shown = UNKNOWN if "nothing" in shown.media else dataclasses.replace(shown, certain=False)
     video = bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False
     judge = next(
         (client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None
@@ -88,7 +86,6 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         name,
         output_type=config.get("output_type") or "generate_until",
         shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
-        empty=config.get("doc_to_messages") is None and place is not None and returns_nothing(*place),
         video=video,
         judge=judge or magic_judge(config.get("metadata")),
         hint=None if place is None else _mentioned(*place),
@@ -163,7 +160,7 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
     if not facts.shows and not spec.kind.folds:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
-    if facts.empty and not spec.kind.folds:
+    if "nothing" in facts.shown.media and not spec.kind.folds:
         return "it shows no image: its doc_to_visual always returns nothing"
     # in doubt the first doc decides
     if facts.shown.certain and (unfit := unfit_media(facts, spec)):
@@ -218,7 +215,7 @@ def doubt(facts: Facts, spec: WrapSpec) -> str:
         speaks = (
             f"the code of its doc_to_visual speaks of {facts.hint}"
             if facts.hint
-            else "its code does not tell what it shows"
+            else "what it shows is not known before its docs"
         )
         return f"{speaks}; the first doc decides" if facts.hint or facts.video or kind.needs_video else ""
     if media <= fitting(spec) | {"unknown"} and not (facts.hint or facts.video or kind.needs_video):

@@ -170,46 +170,6 @@ def judge_in(path: str, name: str) -> str | None:
     return next(_clients_from(path, name, _DEPTH, set()), None)
 
 
-@functools.lru_cache(maxsize=4096)
-def returns_nothing(path: str, name: str) -> bool:
-    """Return whether a function visibly returns only None or an empty list, as ``return []`` does.
-
-    The answer is no for a generator, a function that raises, one that is defined twice, and a name without a ``def`` at
-    the top of the file.
-
-    Args:
-        path: the module's file.
-        name: a function of it.
-    """
-    definitions = Module.of(path).defined.get(name, [])
-    # a second definition or a decorator may change what is returned
-    if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef) or definitions[0].decorator_list:
-        return False
-    body = list(own_nodes(definitions[0]))
-    if any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Raise)) for node in body):
-        return False
-    return all(node.value is None or _is_empty(node.value) for node in body if isinstance(node, ast.Return))
-
-
-def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, but not the bodies of functions inside."""
-    left: list[ast.AST] = [*function.body]
-    while left:
-        node = left.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            left += ast.iter_child_nodes(node)
-
-
-def _is_empty(value: ast.expr) -> bool:
-    """Return whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
-    if isinstance(value, ast.Constant):
-        return value.value is None
-    if isinstance(value, (ast.List, ast.Tuple)):
-        return not value.elts
-    return isinstance(value, ast.Call) and not value.args and not value.keywords and called(value) in ("list", "tuple")
-
-
 def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
     """Yield the client libraries that a module's name can reach; ``seen`` collects every visited name."""
     # modules may import each other
@@ -309,15 +269,6 @@ class Module:
     @functools.lru_cache(maxsize=4096)
     def of(path: str) -> Module:
         return Module(path)
-
-    def has(self, name: str) -> bool:
-        """Return whether a name is defined or may be imported.
-
-        A file that defines nothing may not have been read at all.
-        """
-        return (
-            name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
-        )
 
     def find(self, dotted: str) -> str | None:
         """Return the file of a task's module by its dotted name: beside this module, relative, or below lmms_eval.tasks."""
