@@ -26,7 +26,7 @@ from lmms_patch.ask.views import asked_per_doc, views_of
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
-from lmms_patch.harness.names.effects import judge_in, magic_judge, parse
+from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge, parse
 from lmms_patch.harness.names.shows import UNKNOWN, Shown, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
@@ -112,20 +112,9 @@ def _place(node: Any) -> tuple[str, str] | None:
     module, _, function = node.value.rpartition(".")
     origin = Path(node.start_mark.name).parent
     # a task file names a module beside itself, or an installed module of the host
-    for file in (origin / f"{module}.py", _installed(module)):
-        if file and file.is_file():
-            return str(file), function
-    return None
-
-
-def _installed(module: str) -> Path | None:
-    """Return the file of a module such as ``lmms_eval.tasks.x.utils``, without importing the module."""
-    import lmms_eval
-
-    parts = module.split(".")
-    if parts[0] != "lmms_eval" or not lmms_eval.__file__:
-        return None
-    return Path(lmms_eval.__file__).parent / Path(*parts[1:]).with_suffix(".py")
+    beside = origin / f"{module}.py"
+    file = str(beside) if beside.is_file() else file_of(module)
+    return (file, function) if file else None
 
 
 _SIGNS = {"video": ("video", ".mp4"), "audio": ("audio", ".wav")}

@@ -277,10 +277,7 @@ class Module:
             base = self.path.parents[level - 1]
             return _python_file(base / Path(*dotted.lstrip(".").split("."))) if dotted.strip(".") else None
         if dotted.startswith("lmms_eval.tasks."):
-            # looking for the top package alone imports none of its task modules
-            spec = find_spec("lmms_eval")
-            root = Path(spec.origin).parent if spec and spec.origin else None
-            return _python_file(root / Path(*dotted.split(".")[1:])) if root else None
+            return file_of(dotted)
         return _python_file(self.path.parent / Path(*dotted.split("."))) if dotted else None
 
 
@@ -296,6 +293,14 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                     yield from _top_level(handler.body)
         else:
             yield node
+
+
+def file_of(module: str) -> str | None:
+    """Return the file of a module of lmms-eval, without importing the module; None without a file."""
+    top, *rest = module.split(".")
+    # looking for a module inside the package would import the package
+    spec = find_spec(top) if top == "lmms_eval" else None
+    return _python_file(Path(spec.origin).parent.joinpath(*rest)) if spec and spec.origin else None
 
 
 def _python_file(stem: Path) -> str | None:

@@ -196,12 +196,12 @@ class VariantDocs:
         self._own: dict[int, tuple[View, ...]] = {}
         self._stand_ins: dict[tuple[int, bool], str] = {}
 
-    def take_frames(self, sampling: Sampling, adapter: str) -> None:
+    def take_frames(self, sampling: Sampling, adapter: type) -> None:
         """Make clips of the frames a model takes, and watch which frames the model reads.
 
         Args:
             sampling: the frames.
-            adapter: the model's class, with its module.
+            adapter: the model's class.
         """
         self.shelf.take(sampling)
         self.files.read_by(adapter)
