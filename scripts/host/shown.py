@@ -23,7 +23,7 @@ from unittest import mock
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.names.effects import Module, called
-from lmms_patch.harness.names.shows import UNKNOWN, Shown, digest
+from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Shown, digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -527,33 +527,34 @@ class _Scope:
 
 
 def table() -> str:
-    """Return the table for the installed host and our tasks: a row for each function of which the source tells something."""
+    """Return the table for the installed host and our tasks: a row for each function that a task names."""
     manager, asked = catalog.task_manager(), set()
 
     def noted(path: str, name: str) -> Shown:
         asked.add((path, name))
-        return UNKNOWN
+        return UNREAD
 
     with catalog.quietly(), mock.patch.object(configs, "shown_by", noted):
         for name in manager.all_tasks:
             list(configs.leaves(manager, name))
-    rows = (
-        (
-            path.replace("\\", "/").rpartition("/tasks/")[2],
-            name,
-            digest(path),
-            " ".join(sorted(shown.media)),
-            shown.certain,
-        )
-        for path, name in asked
-        if (shown := shown_by(path, name)) != UNKNOWN
-    )
+    rows = []
+    for path, name in asked:
+        shown = shown_by(path, name)
+        media = shown.media | ({"clip"} if shown == UNKNOWN and _speaks_of_video(path, name) else set())
+        file = path.replace("\\", "/").rpartition("/tasks/")[2]
+        rows.append((file, name, digest(path), " ".join(sorted(media)), "certain" if shown.certain else ""))
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     write(("file", "function", "digest", "media", "certain"))
-    for *row, certain in sorted(rows):
-        write((*row, "certain" if certain else ""))
+    for row in sorted(rows):
+        write(row)
     return text.getvalue()
+
+
+def _speaks_of_video(path: str, name: str) -> bool:
+    """Return whether the source of a function has the word, where the code does not tell what is shown."""
+    nodes = Module.of(path).defined.get(name, ())
+    return any("video" in ast.unparse(node).lower() or ".mp4" in ast.unparse(node) for node in nodes)
 
 
 def place() -> Path:

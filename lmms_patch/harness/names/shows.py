@@ -22,15 +22,17 @@ class Shown:
 
     Attributes:
         media: any of ``clip``, ``image``, ``sound``, ``stretch`` (a video with a time span), ``frames`` (arrays or a
-            video reader), ``nothing``, ``missing`` (there is no such function) and ``unknown``.
+            video reader), ``nothing``, ``missing`` (there is no such function), ``unknown``, and ``unread`` beside
+            ``unknown`` where no table knows the code.
         certain: whether the code leaves no doubt, as where PIL makes every image.
     """
 
-    media: frozenset[str] = frozenset({"unknown"})
+    media: frozenset[str]
     certain: bool = False
 
 
-UNKNOWN = Shown()
+UNKNOWN = Shown(frozenset({"unknown"}))
+UNREAD = Shown(frozenset({"unknown", "unread"}))
 
 
 def shown_by(path: str, name: str) -> Shown:
@@ -40,7 +42,7 @@ def shown_by(path: str, name: str) -> Shown:
         path: the module's file.
         name: a function that takes a doc and returns the list of what is shown.
     """
-    return _table().get((digest(path), name), UNKNOWN)
+    return _table().get((digest(path), name), UNREAD)
 
 
 def digest(path: str) -> str:

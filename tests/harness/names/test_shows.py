@@ -9,7 +9,7 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import plugin
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.configs import Facts
-from lmms_patch.harness.names.shows import UNKNOWN, Shown
+from lmms_patch.harness.names.shows import UNREAD, Shown
 from lmms_patch.harness.names.shows import shown_by as known_of
 from scripts.host.shown import place, returns_nothing, shown_by, table
 from tests.places import ROOT
@@ -175,10 +175,10 @@ def test_the_table_holds_for_every_file_with_the_same_bytes(tmp_path):
     file, name = shutil.copy(ROOT / "tasks" / "mosaic" / "utils.py", tmp_path), "doc_to_visual"
     known = known_of(file, name)
     assert known.media == {"image"}
-    assert known_of(file, "another") == UNKNOWN
+    assert known_of(file, "another") == UNREAD
     with open(file, "a") as changed:
         changed.write("# changed\n")
-    assert known_of(file, name) == UNKNOWN
+    assert known_of(file, name) == UNREAD
 
 
 def test_a_file_that_cannot_be_parsed_is_unknown(tmp_path):
@@ -259,8 +259,8 @@ TIME = [name for name, kind in KINDS.items() if kind.needs_video]
 CELLS = ["rci", "pcri", "blank", "swap", "shuffle", "occlude"]
 
 
-def facts(media, certain=False, **more):
-    return Facts("toy", shows=True, shown=Shown(frozenset(media.split()), certain), **more)
+def facts(media, certain=False):
+    return Facts("toy", shows=True, shown=Shown(frozenset(media.split()), certain))
 
 
 def spec(kind):
@@ -291,27 +291,26 @@ def test_only_what_is_certain_is_refused_before_the_data(kind):
 
 @pytest.mark.parametrize("kind", ["blind", "tst"])
 def test_what_shows_nothing_takes_all_media(kind):
-    for media in ("clip", "image", "sound", "unknown"):
+    for media in ("clip", "image", "sound", "unknown", "unknown unread"):
         assert configs.why_not(facts(media, True), WrapSpec("toy", KINDS[kind])) is None
         assert not configs.unfit_media(facts(media, True), WrapSpec("toy", KINDS[kind]))
         assert not configs.doubt(facts(media), WrapSpec("toy", KINDS[kind]))
 
 
 @pytest.mark.parametrize(
-    ("media", "more", "cells", "time"),
+    ("media", "cells", "time"),
     [
-        ("clip", {}, "", ""),
-        ("unknown", {}, "", "not known before its docs"),
-        ("unknown", {"hint": "video"}, "speaks of video", "speaks of video"),
-        ("unknown", {"video": True}, "not known", "not known"),
-        ("image unknown", {}, "", "still images or what its code does not tell"),
-        ("clip image", {}, "", "videos or still images"),
-        ("clip stretch", {}, "videos or stretches of videos", "videos or stretches of videos"),
+        ("clip", "", ""),
+        ("unknown", "", "not known before its docs"),
+        ("unknown unread", "not known before its docs", "not known before its docs"),
+        ("image unknown", "still images or what its code does not tell", "still images or what its code does not tell"),
+        ("clip image", "", "videos or still images"),
+        ("clip stretch", "videos or stretches of videos", "videos or stretches of videos"),
     ],
 )
-def test_a_doubt_is_told_where_it_matters(media, more, cells, time):
+def test_a_doubt_is_told_where_it_matters(media, cells, time):
     for kind, said in (("rci", cells), ("trci", time)):
-        told = configs.doubt(facts(media, **more), spec(kind))
+        told = configs.doubt(facts(media), spec(kind))
         assert said in told
         assert bool(told) is bool(said)
 
