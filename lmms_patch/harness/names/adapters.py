@@ -1,4 +1,4 @@
-"""How an adapter of lmms-eval fetches the docs that it shows, and videos, read from the source of its class and base classes.
+"""How an adapter of lmms-eval fetches docs and reads videos, by the source of its class and base classes.
 
 No weights are loaded.
 
@@ -11,13 +11,14 @@ numbers would look right all the same.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from lmms_patch.harness.names.effects import parse
+from lmms_patch.harness.names.effects import called, parse
 
 Way = Literal["by number", "otherwise", "past the view", "unknown"]
 
@@ -97,13 +98,11 @@ def limit_of_rate(adapter: type) -> str | None:
 def reads_as_qwen(adapter: type) -> bool:
     """Return whether an adapter lets ``qwen_vl_utils`` choose the frames of a video, given a number or a rate."""
     methods = _methods(adapter)
-    called = [one.func for method in methods for one in ast.walk(method) if isinstance(one, ast.Call)]
-    names = {one.id for one in called if isinstance(one, ast.Name)} | {
-        one.attr for one in called if isinstance(one, ast.Attribute)
-    }
-    return bool(names & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
+    calls = {called(one) for method in methods for one in ast.walk(method) if isinstance(one, ast.Call)}
+    return bool(calls & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
 
 
+@functools.lru_cache(maxsize=64)
 def _methods(adapter: type) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Return the methods of an adapter, with the inherited methods that it does not override."""
     found: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = {}
