@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator
@@ -274,7 +275,9 @@ def adapter(name: str) -> Iterator[Line]:
     )
     log().disable("lmms_eval")
     try:
-        way, at = adapters.read(getattr(import_module(module), owner))
+        # what a module prints must not stand in the doctor's JSON
+        with contextlib.redirect_stdout(sys.stderr):
+            way, at = adapters.read(getattr(import_module(module), owner))
     except Exception as error:
         # a stranger's code
         missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else "lmms_eval"

@@ -408,13 +408,13 @@ def test_what_the_code_of_an_adapter_tells(name, way, tmp_path, monkeypatch):
             "pip install no_such_package_of_anybody, or as",
         ),
         (
-            "from json import nothing",
+            "print('loud')\nfrom json import nothing",
             "cannot import name 'nothing' from 'json'",
             "python -c 'import made_adapters' shows",
         ),
     ],
 )
-def test_an_adapter_that_cannot_be_imported(tmp_path, monkeypatch, code, said, hint):
+def test_an_adapter_that_cannot_be_imported(tmp_path, monkeypatch, capsys, code, said, hint):
     (tmp_path / "made_adapters.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "made_adapters", raising=False)
@@ -424,6 +424,7 @@ def test_an_adapter_that_cannot_be_imported(tmp_path, monkeypatch, code, said, h
     line = only(installed.adapter("qwen2_5_vl"), "wrong")
     assert said in line.said
     assert line.type.startswith(hint)
+    assert not capsys.readouterr().out
 
 
 def test_nearly_all_adapters_of_the_host_look_docs_up_by_number():
