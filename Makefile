@@ -85,6 +85,7 @@ demo-model: setup
 	$(BIN)/python scripts/mosaic/train.py
 
 coverage: setup
+	$(BIN)/python scripts/host/shown.py --write
 	$(BIN)/lmms-patch tasks --all --write docs/coverage.md
 
 clean:

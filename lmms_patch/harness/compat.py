@@ -3,6 +3,7 @@
 Start here when a new version of the host comes out: the tables below say what we replace and call, what a wrapped task
 answers itself, and what it hands to its base. A host that has what the first tables name can be used, whatever its
 version: ``check_host`` compares them with what is imported, ``names.host`` with the host's source. Tests check the others.
+``python scripts/host/shown.py --write`` adds a table of what the new version's tasks show.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 import ast
 import importlib
 import inspect
+from pathlib import Path
 
 import pytest
 
 from lmms_patch.errors import HostError
 from lmms_patch.harness import compat, plugin
-from lmms_patch.harness.names import adapters
 from lmms_patch.harness.names import host as source
 
 NEEDED = [(owner, name) for owner in compat.HOMES for name in compat.wanted_of(owner)]
@@ -45,10 +45,10 @@ class Mutant(ast.NodeTransformer):
 
 def mutate(folder, monkeypatch, owner, how, name=""):
     """Let the host's source be read with one change."""
-    found, module = adapters.file_of, compat.HOMES[owner]
+    found, module = source.file_of, compat.HOMES[owner]
     if owner not in CLASSES:  # the module may only import the function
         module = inspect.unwrap(getattr(importlib.import_module(module), name)).__module__
-    home = found(module)
+    home = Path(found(module))
     tree = Mutant(owner, name, how).visit(ast.parse(home.read_text(encoding="utf-8")))
     file = folder / f"{owner}_{name}_{how}.py"
     file.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")

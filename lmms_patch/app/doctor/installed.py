@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator
@@ -261,10 +262,7 @@ def _fault(one: metadata.EntryPoint, *, call: bool) -> str:
 
 @check("adapter")
 def adapter(name: str) -> Iterator[Line]:
-    """Check an adapter by its source: whether views show as they are, and whether its packages are installed.
-
-    No weights are loaded.
-    """
+    """Check an adapter by its source: can it be imported, and do views show as they are? No weights are loaded."""
     from lmms_patch.harness.names import adapters
 
     registry = import_module(GROUP).MODEL_REGISTRY_V2
@@ -275,23 +273,35 @@ def adapter(name: str) -> Iterator[Line]:
         yield Line("adapter", "wrong", f"lmms-eval has no model {name}", hint)
         return
     resolved = registry.resolve(name)
-    found = adapters.read(resolved.class_path)
-    what, at = f"{name} ({resolved.model_type}, {found.path})", f" at {found.where}" if found.where else ""
-    if found.missing:
-        packages = " ".join(found.missing)
-        yield Line(
-            "adapter",
-            "wrong",
-            f"{what} imports what is not installed: {packages.replace(' ', ', ')}",
-            f"pip install {packages}, or as its authors say",
+    what, (module, _, owner) = (
+        f"{name} ({resolved.model_type}, {resolved.class_path})",
+        resolved.class_path.rpartition("."),
+    )
+    log().disable("lmms_eval")
+    try:
+        # what a module prints must not stand in the doctor's JSON
+        with contextlib.redirect_stdout(sys.stderr):
+            way, at = adapters.read(getattr(import_module(module), owner))
+    except Exception as error:
+        # a stranger's code
+        missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else "lmms_eval"
+        hint = (
+            f"pip install {missing}, or as its authors say"
+            if missing != "lmms_eval"
+            else f"python -c 'import {module}' shows the whole error"
         )
-    if found.way == "past the view":
+        yield Line("adapter", "wrong", f"{what} cannot be imported ({brief(error)})", hint)
+        return
+    finally:
+        log().enable("lmms_eval")
+    at = f" at {at}" if at else ""
+    if way == "past the view":
         said = f"{what} reads the image out of the doc itself{at}, so no view reaches it, and its indices would mean nothing"
         yield Line("adapter", "wrong", said, "use another model")
-    elif found.way == "otherwise":
+    elif way == "otherwise":
         said = f"{what} does not look docs up by their number alone{at}, so it can show another doc"
         yield Line("adapter", "warning", said, "--batch_size 1, and one task in a run")
-    elif found.way == "unknown":
+    elif way == "unknown":
         said = f"{what}: no line was found by which it looks docs up, so nobody knows what it shows"
         yield Line(
             "adapter",

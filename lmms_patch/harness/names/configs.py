@@ -5,7 +5,6 @@ We read configs in the host's "simple" mode, which leaves a ``!function`` as a Y
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import math
@@ -26,8 +25,8 @@ from lmms_patch.ask.views import asked_per_doc, views_of
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
-from lmms_patch.harness.names.effects import judge_in, magic_judge, parse, returns_nothing
-from lmms_patch.harness.names.shows import UNKNOWN, Shown, shown_by
+from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
+from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Shown, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
@@ -43,11 +42,8 @@ class Facts:
         name: the task's name.
         output_type: the host's type of its requests, such as ``generate_until``.
         shows: whether the config names a function that shows docs to a model.
-        empty: whether that function never returns anything.
-        video: whether ``dataset_kwargs`` announces videos.
         judge: the client library (of a judge or the network) that its scorer can reach, if any.
-        hint: ``"video"`` or ``"audio"`` where the code of ``doc_to_visual`` mentions it.
-        shown: what that code hands to a model.
+        shown: what the code of ``doc_to_visual`` hands to a model, where a table knows it.
         python: whether the task is a Python class, whose config is known only when it is loaded.
         docs: the number of docs, where it is known without the network and without loading data.
         filtered: whether a function of the task may leave some of these docs out.
@@ -58,11 +54,8 @@ class Facts:
     name: str
     output_type: str = "generate_until"
     shows: bool = False
-    empty: bool = False
-    video: bool = False
     judge: str | None = None
-    hint: str | None = None
-    shown: Shown = UNKNOWN
+    shown: Shown = UNREAD
     python: bool = False
     docs: int | None = None
     filtered: bool = False
@@ -74,24 +67,20 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
     """Return what a task's config shows; the config is read in simple mode."""
     if "class" in config:
         return Facts(name, python=True)
-    kwargs = config.get("dataset_kwargs") or {}
-    place = _place(config.get("doc_to_visual"))
-    shown = UNKNOWN if place is None else shown_by(*place)
+    visual = config.get("doc_to_visual")
+    # a text names a field of the doc that is shown as it is
+    shown = UNKNOWN if isinstance(visual, str) else shown_by(*place) if (place := _place(visual)) else UNREAD
     if config.get("doc_to_messages") is not None:
         # a chat model is shown these
-        shown = dataclasses.replace(shown, certain=False)
-    video = bool(kwargs.get("video") or kwargs.get("From_YouTube")) if isinstance(kwargs, Mapping) else False
+        shown = UNREAD if "nothing" in shown.media else dataclasses.replace(shown, certain=False)
     judge = next(
         (client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None
     )
     return Facts(
         name,
         output_type=config.get("output_type") or "generate_until",
-        shows=config.get("doc_to_visual") is not None or config.get("doc_to_messages") is not None,
-        empty=config.get("doc_to_messages") is None and place is not None and returns_nothing(*place),
-        video=video,
+        shows=visual is not None or config.get("doc_to_messages") is not None,
         judge=judge or magic_judge(config.get("metadata")),
-        hint=None if place is None else _mentioned(*place),
         shown=shown,
         docs=sizes.docs_of(config),
         filtered="process_docs" in config,
@@ -115,36 +104,9 @@ def _place(node: Any) -> tuple[str, str] | None:
     module, _, function = node.value.rpartition(".")
     origin = Path(node.start_mark.name).parent
     # a task file names a module beside itself, or an installed module of the host
-    for file in (origin / f"{module}.py", _installed(module)):
-        if file and file.is_file():
-            return str(file), function
-    return None
-
-
-def _installed(module: str) -> Path | None:
-    """Return the file of a module such as ``lmms_eval.tasks.x.utils``, without importing the module."""
-    import lmms_eval
-
-    parts = module.split(".")
-    if parts[0] != "lmms_eval" or not lmms_eval.__file__:
-        return None
-    return Path(lmms_eval.__file__).parent / Path(*parts[1:]).with_suffix(".py")
-
-
-_SIGNS = {"video": ("video", ".mp4"), "audio": ("audio", ".wav")}
-
-
-def _mentioned(path: str, function: str) -> str | None:
-    """Return the first of "video" and "audio" mentioned in a function's source; None where neither is."""
-    source = _source(path, function)
-    return next((word for word, signs in _SIGNS.items() if any(sign in source for sign in signs)), None)
-
-
-@functools.lru_cache(maxsize=4096)
-def _source(path: str, function: str) -> str:
-    text = Path(path).read_text(encoding="utf-8", errors="replace")
-    nodes = [n for n in parse(path).body if isinstance(n, ast.FunctionDef) and n.name == function]
-    return "\n".join(ast.get_source_segment(text, n) or "" for n in nodes).lower()
+    beside = origin / f"{module}.py"
+    file = str(beside) if beside.is_file() else file_of(module)
+    return (file, function) if file else None
 
 
 @functools.cache
@@ -163,7 +125,7 @@ def why_not(facts: Facts, spec: WrapSpec) -> str | None:
         return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
     if not facts.shows and not spec.kind.folds:
         return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
-    if facts.empty and not spec.kind.folds:
+    if "nothing" in facts.shown.media and not spec.kind.folds:
         return "it shows no image: its doc_to_visual always returns nothing"
     # in doubt the first doc decides
     if facts.shown.certain and (unfit := unfit_media(facts, spec)):
@@ -214,15 +176,11 @@ def doubt(facts: Facts, spec: WrapSpec) -> str:
     kind, media = spec.kind, facts.shown.media
     if not kind.needs_image or media <= fitting(spec):
         return ""
-    if media == {"unknown"}:
-        speaks = (
-            f"the code of its doc_to_visual speaks of {facts.hint}"
-            if facts.hint
-            else "its code does not tell what it shows"
-        )
-        return f"{speaks}; the first doc decides" if facts.hint or facts.video or kind.needs_video else ""
-    if media <= fitting(spec) | {"unknown"} and not (facts.hint or facts.video or kind.needs_video):
+    # where the code was read and speaks of no video, images are likely
+    if media == UNKNOWN.media and not kind.needs_video:
         return ""
+    if media <= UNREAD.media:
+        return "what it shows is not known before its docs; the first doc decides"
     return f"its docs may show {' or '.join(words for medium, words in _SPOKEN.items() if medium in media)}; the first doc decides"
 
 

@@ -39,12 +39,8 @@ def calls_judge(task: Any) -> str | None:
     config = task.config
     if (named := magic_judge(config.metadata)) is not None:
         return named
-    functions: list[Any] = [config.process_results]
-    functions += [entry.get("aggregation") for entry in config.metric_list or [] if isinstance(entry, dict)]
-    for function in functions:
-        if callable(function) and (client := client_of(function)):
-            return client
-    return None
+    aggregations = [entry.get("aggregation") for entry in config.metric_list or [] if isinstance(entry, dict)]
+    return next(filter(None, map(client_of, filter(callable, [config.process_results, *aggregations]))), None)
 
 
 def magic_judge(metadata: Any) -> str | None:
@@ -89,24 +85,15 @@ def code_of(function: Callable[..., Any]) -> str:
     return "" if place is None else _code_in(*place)
 
 
+@functools.lru_cache(maxsize=4096)
 def _code_in(path: str, name: str) -> str:
-    """Return the code that a top-level name of a module can reach.
-
-    The module keeps it, because the tasks of a suite share most of theirs.
-    """
-    known = Module.of(path).code
-    if name not in known:
-        known[name] = "\n".join(ast.unparse(node) for _, node in _reached(path, name))
-    return known[name]
+    """Return the code that a top-level name of a module can reach; kept, because the tasks of a suite share most of theirs."""
+    return "\n".join(ast.unparse(node) for _, node in _reached(path, name))
 
 
 def _reached(path: str, name: str) -> Iterator[tuple[str, ast.AST]]:
     """Yield the definitions that a module's name can reach, each with its file."""
-    seen: set[tuple[str, str]] = set()
-    for _ in _clients_from(path, name, _DEPTH, seen):
-        # the walk fills ``seen``
-        pass
-    for file, reached in sorted(seen):
+    for file, reached in sorted(_Reach(path, name).seen):
         yield from ((file, node) for node in Module.of(file).defined.get(reached, ()))
 
 
@@ -167,84 +154,48 @@ def judge_in(path: str, name: str) -> str | None:
         path: the module's file.
         name: a function or class of it.
     """
-    return next(_clients_from(path, name, _DEPTH, set()), None)
+    return next(iter(_Reach(path, name).clients), None)
 
 
-@functools.lru_cache(maxsize=4096)
-def returns_nothing(path: str, name: str) -> bool:
-    """Return whether a function visibly returns only None or an empty list, as ``return []`` does.
+class _Reach:
+    """What a module's top-level name can reach.
 
-    The answer is no for a generator, a function that raises, one that is defined twice, and a name without a ``def`` at
-    the top of the file.
-
-    Args:
-        path: the module's file.
-        name: a function of it.
+    Attributes:
+        clients: client libraries, in the order in which they are met.
+        seen: each visited name, with its file.
     """
-    definitions = Module.of(path).defined.get(name, [])
-    # a second definition or a decorator may change what is returned
-    if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef) or definitions[0].decorator_list:
-        return False
-    body = list(own_nodes(definitions[0]))
-    if any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Raise)) for node in body):
-        return False
-    return all(node.value is None or _is_empty(node.value) for node in body if isinstance(node, ast.Return))
 
+    def __init__(self, path: str, name: str) -> None:
+        self.clients: list[str] = []
+        self.seen: set[tuple[str, str]] = set()
+        self._visit(path, name, _DEPTH)
 
-def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, but not the bodies of functions inside."""
-    left: list[ast.AST] = [*function.body]
-    while left:
-        node = left.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            left += ast.iter_child_nodes(node)
+    def _visit(self, path: str, name: str, depth: int) -> None:
+        # modules may import each other
+        if depth < 0 or (path, name) in self.seen:
+            return
+        self.seen.add((path, name))
+        module = Module.of(path)
+        if name in module.imported:
+            self._follow(module, module.imported[name], depth)
+        for node in module.defined.get(name, ()):
+            # imports inside a function come before the module's imports of the same name
+            local = dict(_imports(ast.walk(node)))
+            # sorted, so that the same client is told every time
+            for used in sorted(_names_in(node)):
+                source = local.get(used) or module.imported.get(used, "")
+                if source and (used not in module.defined or _CLIENTS.search(source)):
+                    self._follow(module, source, depth)
+                elif used != name and used in module.defined:
+                    self._visit(path, used, depth)
 
-
-def _is_empty(value: ast.expr) -> bool:
-    """Return whether an expression is None, ``[]``, ``()``, ``list()`` or ``tuple()``."""
-    if isinstance(value, ast.Constant):
-        return value.value is None
-    if isinstance(value, (ast.List, ast.Tuple)):
-        return not value.elts
-    return isinstance(value, ast.Call) and not value.args and not value.keywords and called(value) in ("list", "tuple")
-
-
-def _clients_from(path: str, name: str, depth: int, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the client libraries that a module's name can reach; ``seen`` collects every visited name."""
-    # modules may import each other
-    if depth < 0 or (path, name) in seen:
-        return
-    seen.add((path, name))
-    module = Module.of(path)
-    if name in module.imported:
-        yield from _through_import(module, name, depth, seen)
-    for node in module.defined.get(name, ()):
-        # imports inside a function come before the module's imports of the same name
-        local = dict(_imports(ast.walk(node)))
-        # sorted, so that the same client is told every time
-        for used in sorted(_names_in(node)):
-            source = local.get(used) or module.imported.get(used)
-            if source and _CLIENTS.search(source):
-                yield source
-            elif source and used not in module.defined:
-                yield from _through_import(module, used, depth, seen, source)
-            elif used in module.defined and used != name:
-                yield from _clients_from(path, used, depth, seen)
-
-
-def _through_import(
-    module: Module, name: str, depth: int, seen: set[tuple[str, str]], source: str = ""
-) -> Iterator[str]:
-    """Follow an imported name into a task's module. Libraries are not opened."""
-    source = source or module.imported[name]
-    if _CLIENTS.search(source):
-        yield source
-        return
-    package, _, attribute = source.rpartition(".")
-    file = module.find(package)
-    if file and attribute:
-        yield from _clients_from(file, attribute, depth - 1, seen)
+    def _follow(self, module: Module, source: str, depth: int) -> None:
+        """Follow an imported name into a task's module. Libraries are not opened."""
+        package, _, attribute = source.rpartition(".")
+        if _CLIENTS.search(source):
+            self.clients.append(source)
+        elif attribute and (file := module.find(package)):
+            self._visit(file, attribute, depth - 1)
 
 
 def parse(path: str) -> ast.Module:
@@ -293,7 +244,6 @@ class Module:
         self.path = Path(path)
         self.defined: dict[str, list[ast.AST]] = {}
         self.imported: dict[str, str] = {}
-        self.code: dict[str, str] = {}
         for node in _top_level(parse(path).body):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 # which of several definitions holds is known only when the module runs
@@ -310,26 +260,14 @@ class Module:
     def of(path: str) -> Module:
         return Module(path)
 
-    def has(self, name: str) -> bool:
-        """Return whether a name is defined or may be imported.
-
-        A file that defines nothing may not have been read at all.
-        """
-        return (
-            name in self.defined or name in self.imported or "*" in self.imported or not (self.defined or self.imported)
-        )
-
     def find(self, dotted: str) -> str | None:
         """Return the file of a task's module by its dotted name: beside this module, relative, or below lmms_eval.tasks."""
         if dotted.startswith("."):
-            level = len(dotted) - len(dotted.lstrip("."))
-            base = self.path.parents[level - 1]
-            return _python_file(base / Path(*dotted.lstrip(".").split("."))) if dotted.strip(".") else None
+            inside = dotted.lstrip(".")
+            base = self.path.parents[len(dotted) - len(inside) - 1]
+            return _python_file(base / Path(*inside.split("."))) if inside else None
         if dotted.startswith("lmms_eval.tasks."):
-            # looking for the top package alone imports none of its task modules
-            spec = find_spec("lmms_eval")
-            root = Path(spec.origin).parent if spec and spec.origin else None
-            return _python_file(root / Path(*dotted.split(".")[1:])) if root else None
+            return file_of(dotted)
         return _python_file(self.path.parent / Path(*dotted.split("."))) if dotted else None
 
 
@@ -337,14 +275,18 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the top-level statements of a module, including those under ``try`` and ``if``."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try)):
-            yield from _top_level(node.body)
-            yield from _top_level(node.orelse)
-            if isinstance(node, ast.Try):
-                yield from _top_level(node.finalbody)
-                for handler in node.handlers:
-                    yield from _top_level(handler.body)
+            handled = [one for handler in getattr(node, "handlers", ()) for one in handler.body]
+            yield from _top_level([*node.body, *node.orelse, *getattr(node, "finalbody", ()), *handled])
         else:
             yield node
+
+
+def file_of(module: str) -> str | None:
+    """Return the file of a module of lmms-eval, without importing the module; None without a file."""
+    top, *rest = module.split(".")
+    # looking for a module inside the package would import the package
+    spec = find_spec(top) if top == "lmms_eval" else None
+    return _python_file(Path(spec.origin).parent.joinpath(*rest)) if spec and spec.origin else None
 
 
 def _python_file(stem: Path) -> str | None:

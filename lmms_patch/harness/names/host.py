@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.names.adapters import file_of, parsed
+from lmms_patch.harness.names.effects import file_of, parse
 
 
 def at_odds() -> list[str]:
@@ -28,7 +28,7 @@ def _parameters(owner: str, name: str, module: str) -> tuple[str, ...] | None:
     file = file_of(module)
     if file is None:
         return None
-    body = parsed(file).body
+    body = parse(file).body
     if owner != module:
         body = next((node.body for node in body if isinstance(node, ast.ClassDef) and node.name == owner), [])
     for node in body:

@@ -40,9 +40,8 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
         return Sampling(), ""
     told = ", ".join(f"{name}={value}" for name, value in [*list(counts.items())[:1], *list(rates.items())[:1]])
     count, rate = next(iter(counts.values()), None), next((float(rate) for rate in rates.values()), None)
-    path = f"{type(model).__module__}.{type(model).__qualname__}"
-    reader: Literal["", "qwen_vl_utils"] = "qwen_vl_utils" if reads_as_qwen(path) else ""
-    if counts and rates and (limit := limit_of_rate(path)) is not None:
+    reader: Literal["", "qwen_vl_utils"] = "qwen_vl_utils" if reads_as_qwen(type(model)) else ""
+    if counts and rates and (limit := limit_of_rate(type(model))) is not None:
         most = getattr(model, limit, None) if limit else None
         # at a rate, this limit holds in place of the number of frames
         count = most if _is_count(most) else _most_of_qwen()

@@ -91,7 +91,7 @@ class Watch:
         part: the same of a written view that was not read whole.
         lost: why written views have no sound although their video has; "" where none lost its sound.
         heard: whether a written view has a sound.
-        adapter: the class of the model, with its module; its code tells whether it decodes sound by itself
+        adapter: the class of the model; its code tells whether it decodes sound by itself
             (``names.adapters.decodes_sound``).
     """
 
@@ -101,7 +101,7 @@ class Watch:
     part: tuple[int, int] | None = None
     lost: str = ""
     heard: bool = False
-    adapter: str = ""
+    adapter: type = object
     _expected: dict[str, Expected] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 

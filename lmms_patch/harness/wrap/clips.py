@@ -30,8 +30,8 @@ class ClipFiles:
         """Which frames the model's adapter reads from what it is handed."""
         self._no_room: PatchError | None = None
 
-    def read_by(self, adapter: str) -> None:
-        """Watch what a model reads from now on; ``adapter`` is its class, with its module."""
+    def read_by(self, adapter: type) -> None:
+        """Watch what a model of a class reads from now on."""
         self.watch = Watch(adapter=adapter)
 
     def expect_full(self, doc_id: int, medium: Any, clip: Clip, sampling: Sampling) -> None:

@@ -178,12 +178,12 @@ class VariantDocs:
         self.cutter = Cutter(self.shelf, cutting, self.files, self._boxed, orders, pointing)
         self._own: dict[int, tuple[View, ...]] = {}
 
-    def take_frames(self, sampling: Sampling, adapter: str) -> None:
+    def take_frames(self, sampling: Sampling, adapter: type) -> None:
         """Make clips of the frames a model takes, and watch which frames the model reads.
 
         Args:
             sampling: the frames.
-            adapter: the model's class, with its module.
+            adapter: the model's class.
         """
         self.shelf.take(sampling)
         self.files.read_by(adapter)

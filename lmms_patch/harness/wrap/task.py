@@ -149,7 +149,7 @@ class WrappedTask(Delegate):
     def show_frames_of(self, model: Any) -> None:
         """Make clips of the frames taken by a model from a video, and note the model's class."""
         sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
-        self.table.take_frames(sampling, f"{type(model).__module__}.{type(model).__qualname__}")
+        self.table.take_frames(sampling, type(model))
 
     def build_all_requests(self, **kwargs: Any) -> None:
         """Let the base build its requests, and clone each of them once per view.

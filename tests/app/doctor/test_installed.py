@@ -1,5 +1,6 @@
 """Broken installations, made on disk as pip leaves them: each is told in one line, with what to type."""
 
+import importlib
 import json
 import sys
 import types
@@ -9,7 +10,7 @@ import pytest
 
 import lmms_patch
 from lmms_patch.app.doctor import installed
-from lmms_patch.harness.names import adapters, host
+from lmms_patch.harness.names import adapters, effects, host
 
 META = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{more}"
 ENTRY = "[lmms_eval.models]\nlmms_patch = lmms_patch.harness.plugin:register\n"
@@ -217,7 +218,7 @@ def test_a_host_whose_functions_changed(monkeypatch, tmp_path):
     monkeypatch.setattr(
         host,
         "file_of",
-        lambda module: tmp_path / "tasks.py" if module == "lmms_eval.tasks" else adapters.file_of(module),
+        lambda module: tmp_path / "tasks.py" if module == "lmms_eval.tasks" else effects.file_of(module),
     )
     assert host.at_odds() == [
         "TaskManager.match_tasks has other parameters",
@@ -313,11 +314,12 @@ def test_an_entry_point_that_nobody_loaded(whole, monkeypatch):
         ("sam3", ["wrong"], "reads the image out of the doc itself at sam3.py:251"),
         ("qwen_image_edit", ["wrong"], "reads the image out of the doc itself at qwen_image_edit.py:841"),
         ("from_log", ["warning"], "no line was found by which it looks docs up"),
+        ("bagel_umm", ["wrong"], "cannot be imported (ModuleNotFoundError: No module named"),
         ("qwen2_5_v", ["wrong"], "lmms-eval has no model qwen2_5_v"),
     ],
 )
 def test_adapters_of_the_host(name, states, said):
-    found = [line for line in installed.adapter(name) if "imports what is not installed" not in line.said]
+    found = list(installed.adapter(name))
     assert [line.state for line in found] == states
     assert said in found[0].said
 
@@ -369,12 +371,6 @@ class Silent:
         return "B"
 """
 BASE = """
-import no_such_package_of_anybody
-try:
-    import another_that_is_not_there
-except ImportError:
-    pass
-
 class Base:
     def load(self, number):
         return self.task_dict["a"]["b"][number]
@@ -392,26 +388,51 @@ class Base:
         ("Reads", "past the view"),
         ("Words", "by number"),
         ("Silent", "unknown"),
-        ("Nowhere", "unknown"),
     ],
 )
 def test_what_the_code_of_an_adapter_tells(name, way, tmp_path, monkeypatch):
     (tmp_path / "made_adapters.py").write_text(ADAPTERS)
     (tmp_path / "made_base.py").write_text(BASE)
     monkeypatch.syspath_prepend(tmp_path)
-    adapters.file_of.cache_clear()
-    assert adapters.read(f"made_adapters.{name}").way == way
-    assert adapters.read("made_base.Base").missing == ("no_such_package_of_anybody",)
-    adapters.file_of.cache_clear()
-    assert not {"made_adapters", "made_base"} & set(sys.modules), "nothing is imported"
+    for module in ("made_adapters", "made_base"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    assert adapters.read(getattr(importlib.import_module("made_adapters"), name))[0] == way
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "hint"),
+    [
+        (
+            "import no_such_package_of_anybody.part",
+            "No module named 'no_such_package_of_anybody'",
+            "pip install no_such_package_of_anybody, or as",
+        ),
+        (
+            "print('loud')\nfrom json import nothing",
+            "cannot import name 'nothing' from 'json'",
+            "python -c 'import made_adapters' shows",
+        ),
+    ],
+)
+def test_an_adapter_that_cannot_be_imported(tmp_path, monkeypatch, capsys, code, said, hint):
+    (tmp_path / "made_adapters.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "made_adapters", raising=False)
+    registry = installed.import_module(installed.GROUP).MODEL_REGISTRY_V2
+    resolved = types.SimpleNamespace(model_type="chat", class_path="made_adapters.Made", model_id="qwen2_5_vl")
+    monkeypatch.setattr(registry, "resolve", lambda name: resolved)
+    line = only(installed.adapter("qwen2_5_vl"), "wrong")
+    assert said in line.said
+    assert line.type.startswith(hint)
+    assert not capsys.readouterr().out
 
 
 def test_nearly_all_adapters_of_the_host_look_docs_up_by_number():
     """Each of those that do not was read by a person (docs/footguns.md)."""
-    paths = [
-        "chat.qwen3_vl.Qwen3_VL",
-        "chat.huggingface.Huggingface",
-        "simple.llava_onevision.Llava_OneVision",
-        "chat.vllm.VLLM",
-    ]
-    assert {adapters.read(f"lmms_eval.models.{path}").way for path in paths} == {"by number"}
+    models = (
+        ("chat.qwen3_vl", "Qwen3_VL"),
+        ("chat.huggingface", "Huggingface"),
+        ("simple.llava_onevision", "Llava_OneVision"),
+    )
+    found = (getattr(importlib.import_module(f"lmms_eval.models.{module}"), name) for module, name in models)
+    assert {adapters.read(adapter)[0] for adapter in found} == {"by number"}

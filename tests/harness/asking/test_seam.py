@@ -154,14 +154,15 @@ def test_nothing_is_taken_from_other_data_or_options(tmp_path, change):
     ids=["what is shown", "a comment", "another function"],
 )
 def test_the_code_that_shows_a_doc_counts(tmp_path, code, asked_anew):
-    from lmms_patch.harness.names.effects import Module
+    from lmms_patch.harness.names import effects
 
     folder, show = tmp_path / "tasks", "\ndef visual(doc):\n    return [helper(doc['image'])]\n"
     write_task(folder, "toy", rows(DOCS), doc_to_visual="!function utils.visual", metadata={"lmms_patch": {"null": 0}})
     asked = []
     for text in ("def helper(image):\n    return image\n", code):
         (folder / "utils.py").write_text(text + show)
-        Module.of.cache_clear()  # another process would read the file anew
+        for kept in (effects.Module.of, effects._code_in):  # another process would read the file anew
+            kept.cache_clear()
         asked_in(tmp_path / "out", model := PerRequest(), folder)
         asked.append(len(model.asked))
     assert asked == [10 * DOCS, 10 * DOCS if asked_anew else 0]

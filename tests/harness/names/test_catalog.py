@@ -8,7 +8,7 @@ from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.names import catalog, configs, sizes
-from lmms_patch.harness.names.effects import judge_in, returns_nothing
+from lmms_patch.harness.names.effects import judge_in
 from tests.harness.toys import rows, write_task
 
 
@@ -186,68 +186,6 @@ def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
     assert sizes.docs_of(hub) == 12578
     assert sizes.docs_of({**hub, "test_split": "test"}) is None
     assert sizes.docs_of({**hub, "dataset_path": "lmms-lab/POPE"}) is None
-
-
-SHOWING = """
-def empty(doc):
-    '''Nothing to show.'''
-    return []
-
-def none_at_all(doc, kwargs=None):
-    pass
-
-def both(doc):
-    if doc["text"]:
-        return None
-    return list()
-
-def sometimes(doc):
-    if doc["image"] is None:
-        return []
-    return [doc["image"]]
-
-def inside(doc):
-    def images():
-        return []
-    return images()
-
-def around(doc):
-    def image():
-        return doc["image"]
-    return []
-
-def each(doc):
-    yield doc["image"]
-    return
-
-def fails(doc):
-    raise NotImplementedError
-
-@some.decorator
-def decorated(doc):
-    return []
-
-if True:
-    def twice(doc):
-        return []
-else:
-    def twice(doc):
-        return [doc["image"]]
-
-class Shower:
-    def __call__(self, doc):
-        return []
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "nothing"),
-    [("empty", True), ("none_at_all", True), ("both", True), ("around", True), ("fails", False), ("sometimes", False), ("inside", False),
-     ("each", False), ("decorated", False), ("twice", False), ("Shower", False), ("unknown", False)],
-)  # fmt: skip
-def test_a_function_that_never_shows_anything(tmp_path, name, nothing):
-    (tmp_path / "utils.py").write_text(SHOWING)
-    assert returns_nothing(str(tmp_path / "utils.py"), name) is nothing
 
 
 JUDGED = """

@@ -1,19 +1,17 @@
 """Which frames of a video an adapter takes, as its attributes and its code say."""
 
-import ast
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.harness.names import adapters
-from lmms_patch.harness.names.adapters import file_of, limit_of_rate, reads_as_qwen
+from lmms_patch.harness.names.adapters import limit_of_rate, reads_as_qwen
 from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.video.clip import Sampling
+from tests.harness import hosted
 
 WORDS = ("nframes", "process_vision_info", "fetch_video")
 """One of these stands in each file that can matter; scanning all files takes seconds."""
@@ -63,10 +61,8 @@ class Apart:
 def made(tmp_path, monkeypatch):
     (tmp_path / "made_rates.py").write_text(CODE)
     monkeypatch.syspath_prepend(tmp_path)
-    adapters.file_of.cache_clear()
     yield importlib.import_module("made_rates")
     del sys.modules["made_rates"]
-    adapters.file_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -89,9 +85,9 @@ def test_a_number_beside_a_rate(made, name, expected):
 @pytest.mark.parametrize(
     ("says", "expected"),
     [
-        (lambda path: limit_of_rate(path) == "", {"chat/qwen2_5_vl", "chat/thyme", "chat/openai"}),
-        (lambda path: limit_of_rate(path) == "max_frames", {"chat/async_openai"}),
-        (lambda path: limit_of_rate(path) == "max_frame_num", {"chat/vllm", "chat/vllm_generate", "chat/sglang"}),
+        (lambda adapter: limit_of_rate(adapter) == "", {"chat/qwen2_5_vl", "chat/thyme", "chat/openai"}),
+        (lambda adapter: limit_of_rate(adapter) == "max_frames", {"chat/async_openai"}),
+        (lambda adapter: limit_of_rate(adapter) == "max_frame_num", {"chat/vllm", "chat/vllm_generate", "chat/sglang"}),
         (
             reads_as_qwen,
             {
@@ -111,13 +107,7 @@ def test_a_number_beside_a_rate(made, name, expected):
 )
 def test_which_adapters_of_the_host_leave_frames_to_qwens_reader(says, expected):
     """Each of those named was read by a person; ``qwen3_vl`` gives a rate and ``max_frames``, and no number."""
-    where = Path(file_of("lmms_eval.models.chat.qwen2_5_vl")).parents[1]
-    found = set()
-    for file in where.glob("*/*.py"):
-        text = file.read_text(encoding="utf-8")
-        for node in ast.parse(text).body if any(word in text for word in WORDS) else ():
-            if isinstance(node, ast.ClassDef) and says(f"lmms_eval.models.{file.parent.name}.{file.stem}.{node.name}"):
-                found.add(f"{file.parent.name}/{file.stem}")
+    found = {name for name, adapter in hosted.classes(*WORDS) if says(adapter)}
     assert found == expected
 
 

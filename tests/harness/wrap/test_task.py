@@ -946,10 +946,6 @@ def test_inline_profile_copies_the_fields_that_it_names(folder):
     ("config", "says"),
     [
         ({"doc_to_visual": None}, "text-only"),
-        (
-            {"doc_to_visual": "!function utils.nothing"},
-            "it shows no image: its doc_to_visual always returns nothing; possible for it: tst",
-        ),
         ({"output_type": "generate_until_multi_round"}, "generate_until_multi_round"),
         ({"output_type": "loglikelihood", "generation_kwargs": None}, "loglikelihood"),
         ({"process_results": "!function utils.judged"}, "allow_judge: true"),
@@ -963,6 +959,18 @@ def test_what_the_config_shows_is_refused_before_anything_is_loaded(folder, conf
     assert says in str(caught.value)
     assert "toy_rci3" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("WISE_rci3", "it shows no image: its doc_to_visual always returns nothing; possible for it: tst"),
+        ("gqa_trci4", "it shows still images"),
+    ],
+)
+def test_a_task_of_the_host_that_shows_nothing_fitting_is_refused_before_anything_is_loaded(name, says):
+    with pytest.raises(CannotWrapError, match=says):
+        TaskManager(verbosity="ERROR").match_tasks([name])
 
 
 def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warnings):

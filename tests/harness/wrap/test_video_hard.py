@@ -97,7 +97,7 @@ def test_a_clip_of_too_few_frames_is_left_out_and_its_full_view_is_scored(tmp_pa
     ("show", "why"),
     [
         ({"doc_to_visual": "!function utils.still"}, "still image"),
-        ({"doc_to_visual": "!function utils.sound"}, "plays sound"),
+        ({"doc_to_visual": "!function utils.sound"}, "holds audio"),
         ({"doc_to_messages": "!function utils.stretch", "doc_to_visual": None}, "stretch of a video"),
     ],
     ids=["still", "audio", "stretch"],

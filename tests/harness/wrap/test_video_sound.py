@@ -15,12 +15,12 @@ import pytest
 from lmms_eval.tasks import TaskManager
 from loguru import logger
 
-from lmms_patch.harness.names import adapters
-from lmms_patch.harness.names.adapters import decodes_sound, file_of
+from lmms_patch.harness.names.adapters import decodes_sound
+from lmms_patch.harness.names.effects import file_of
 from lmms_patch.harness.video.sound import Sound
 from lmms_patch.runs.details import FramesRead
 from lmms_patch.runs.typed import fault
-from tests.harness import toys
+from tests.harness import hosted, toys
 from tests.harness.adapters import per_request
 from tests.harness.cinema import Watching, write
 from tests.making.videos import LOWEST, RATE, STEP, make, pitch
@@ -120,7 +120,7 @@ def realtime(tmp_path, monkeypatch):
 
     It answers with length and level.
     """
-    text = file_of(HOST).read_text(encoding="utf-8")
+    text = Path(file_of(HOST)).read_text(encoding="utf-8")
     function = next(
         node
         for node in ast.parse(text).body
@@ -140,10 +140,8 @@ def realtime(tmp_path, monkeypatch):
     ]
     (tmp_path / "made_realtime.py").write_text("\n".join(source), encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    adapters.file_of.cache_clear()
     yield importlib.import_module("made_realtime").Realtime
     del sys.modules["made_realtime"]
-    adapters.file_of.cache_clear()
 
 
 @pytest.mark.parametrize(("name", "part"), [("mono", "2 s"), ("stereo", "4 s")])
@@ -170,13 +168,5 @@ def test_without_sound_such_an_adapter_is_not_told_of(folder, realtime):
 
 def test_one_adapter_of_the_host_decodes_sound_by_itself():
     """Every class of lmms-eval's models whose file says ``.audio``: no other asks PyAV for a file's sound."""
-    where = Path(file_of(HOST)).parents[1]
-    found = {}
-    for file in [*where.glob("simple/*.py"), *where.glob("chat/*.py")]:
-        text = file.read_text(encoding="utf-8")
-        for node in ast.parse(text).body if ".audio" in text else ():
-            if isinstance(node, ast.ClassDef) and (
-                at := decodes_sound(f"lmms_eval.models.{file.parent.name}.{file.stem}.{node.name}")
-            ):
-                found[file.stem] = at
-    assert list(found) == ["aero_realtime_vllm"]
+    found = {name for name, adapter in hosted.classes(".audio") if decodes_sound(adapter)}
+    assert found == {"chat/aero_realtime_vllm"}
