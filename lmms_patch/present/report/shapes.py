@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from lmms_patch.ask.kinds import Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, case, names
+from lmms_patch.present.page.wording import in_words, words
 from lmms_patch.present.report.data import Entry, Indexed, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of, without_looking
-from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet, ends_in_percent
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lmms_patch.ask.kinds import Kind, Words, by_medium
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch

@@ -11,7 +11,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Words
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL

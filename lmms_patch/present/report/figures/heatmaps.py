@@ -11,7 +11,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Kind
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.benchmarks import readable
 from lmms_patch.present.report.data import Entry, Shares
 from lmms_patch.present.report.figures import canvas, lettering

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.present import palette
+from lmms_patch.present.page import wording
 from lmms_patch.present.report import benchmarks as tables
-from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, forests, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL

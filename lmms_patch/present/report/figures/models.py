@@ -7,9 +7,9 @@ from typing import Any
 
 from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present import palette
+from lmms_patch.present.page import wording
 from lmms_patch.present.ranking import Group
 from lmms_patch.present.report import models as tables
-from lmms_patch.present.report import wording
 from lmms_patch.present.report.figures import canvas, lettering
 from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL

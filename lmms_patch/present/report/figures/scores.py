@@ -8,7 +8,7 @@ from typing import Any
 
 from lmms_patch.ask.kinds import Words, by_medium
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import canvas, labels, lettering
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
