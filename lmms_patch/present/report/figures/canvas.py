@@ -1,7 +1,7 @@
 """How every figure looks, and how it is written: for one and for two columns of a paper, for slides, for the page. matplotlib, by its objects alone.
 
-Text and axes are drawn in one colour, ``INK``, that nothing else has; in the page's SVG it becomes ``currentColor``,
-and colours of the palette become the page's custom properties, so that a figure reads on light and on dark ground.
+Text and axes are drawn in one colour, ``INK``, that nothing else has; in a page it becomes ``currentColor``, and colours
+of the palette become the page's custom properties (``safe.drawing``), so that a figure reads on light and on dark ground.
 
 All places are in inches. We lay out by ourselves, because matplotlib's layout takes most of the time of a drawing, and
 cannot know how wide the reader's fonts are for characters that ours lacks.
@@ -28,8 +28,7 @@ from lmms_patch.text import latex, line
 
 T = TypeVar("T")
 
-INK = "#010203"
-"""All but black, so that it serves as black in the files."""
+INK = palette.INK
 FAINT = 0.35
 ONE, TWO = 3.3, 6.9
 """Width of one and of two columns of a paper."""
@@ -436,7 +435,7 @@ def write(sketch: Sketch, folder: Path) -> Figure:
     narrow = ""
     if ONE in sketch.papers or sketch.on_phones:
         drawing = sketch.draw(ONE)
-        narrow = for_page(_svg(drawing), f"{sketch.name}-narrow", alt) if sketch.on_phones else ""
+        narrow = _svg(drawing) if sketch.on_phones else ""
         if ONE in sketch.papers and drawing.get_figheight() <= PAGE:
             made[f"{sketch.name}-1col.pdf"] = _bytes(drawing, "pdf")
             papers.insert(0, ONE)
@@ -450,7 +449,7 @@ def write(sketch: Sketch, folder: Path) -> Figure:
         title,
         caption,
         alt,
-        for_page(plain, sketch.name, alt),
+        plain,
         sketch.section,
         sketch.entries,
         tuple(made),
@@ -466,8 +465,10 @@ def _bytes(drawing: Any, form: str, **more: Any) -> bytes:
 
 
 def _svg(drawing: Any) -> str:
-    """Return a drawing as plain SVG (``_plain``)."""
-    return _plain(_bytes(drawing, "svg").decode())
+    """Return a drawing as SVG, its tips as titles."""
+    svg = _bytes(drawing, "svg").decode()
+    svg = re.sub(rf'<g id="({_TIP}[^"]*)">', lambda found: f"<g>{_title(found[1])}", svg)
+    return re.sub(rf'<g id="({_SPAN}[^"]*)">\s*<path d="([^"]*)" ([^>]*)/>', _widened, svg)
 
 
 def _png(drawing: Any, title: str) -> bytes:
@@ -502,19 +503,6 @@ def snippet(name: str, caption: str, papers: Sequence[float]) -> str:
     return "\n".join(out) + "\n"
 
 
-def _plain(svg: str) -> str:
-    """Return a drawing without declaration, doctype, metadata and style sheet, its tips as titles.
-
-    Its style goes to the root: a sheet would hold for the whole page.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>\s*", "", svg, count=1, flags=re.DOTALL)
-    svg = re.sub(rf'<g id="({_TIP}[^"]*)">', lambda found: f"<g>{_title(found[1])}", svg)
-    svg = re.sub(rf'<g id="({_SPAN}[^"]*)">\s*<path d="([^"]*)" ([^>]*)/>', _widened, svg)
-    return svg.replace("<svg ", '<svg style="stroke-linejoin:round;stroke-linecap:butt" ', 1)
-
-
 def _title(identifier: str) -> str:
     """Return the title element of a mark, from its id."""
     return f"<title>{escape(told(identifier))}</title>"
@@ -529,24 +517,4 @@ def _widened(match: re.Match[str]) -> str:
 
 def on_white(svg: str) -> str:
     """Return a drawing for a file: on white ground."""
-    head, rest = svg.split(">", 1)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{head}><rect width="100%" height="100%" fill="#ffffff"/>{rest}'
-
-
-def for_page(svg: str, name: str, alt: str) -> str:
-    """Return an SVG for inlining in a page: no fixed size or ground, page colours, ids with a prefix, alt text."""
-    head, rest = svg.split(">", 1)
-    head = re.sub(r'\s(width|height|version|xmlns:xlink)="[^"]*"', "", head)
-    # Only ids that something refers to stay; the figure's name in front keeps them apart from other figures' ids.
-    used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]*)', rest))
-
-    def tag(match: re.Match[str]) -> str:
-        """Return what is between < and >; names in texts are left as they are."""
-        one = match[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
-        one = re.sub(r"#[0-9a-f]{6}\b", lambda colour: palette.in_page(colour[0]), one)
-        one = re.sub(r'\sid="([^"]*)"', lambda known: f' id="{name}-{known[1]}"' if known[1] in used else "", one)
-        return re.sub(r'(url\(|href=")#([^)"]*)', lambda known: f"{known[1]}#{name}-{known[2]}", one)
-
-    rest = re.sub(r"<[^>]*>", tag, rest)
-    rest = re.sub(r">\s+<", "><", rest)
-    return f'{head} role="img" aria-label="{escape(alt, quote=True)}">{rest}'.strip()
+    return re.sub("<svg[^>]*>", r'\g<0><rect width="100%" height="100%" fill="#ffffff"/>', svg, count=1)
