@@ -268,16 +268,17 @@ def test_many_models_become_a_map_with_each_number_in_its_cell():
     for p in points[:-1]:
         assert told.count(f"{p.benchmark}, {p.model}, 2×2: {signed(p.value)}") == 2  # the cell, and its number
     assert "a, m8, 2×2: N/A, no number" in told
-    drawing = sketch.draw(canvas.TWO)
-    (axes,) = drawing.axes
-    rows, heads = ([tick.get_text() for tick in ticks] for ticks in (axes.get_yticklabels(), axes.get_xticklabels()))
+    drawing, at = sketch.draw(canvas.TWO), words(sketch)
     from matplotlib.colors import to_hex
 
-    for box in axes.patches + [one for one in axes.artists if hasattr(one, "get_xy")]:
-        who = canvas.told(box.get_gid())
-        column, row = box.get_xy()
-        assert who.startswith(f"{rows[round(row)]}, {heads[round(column)]}, ")
-        if "N/A" not in who:
+    for box in drawing.artists + drawing.patches:
+        who, (left, bottom) = canvas.told(box.get_gid() or ""), box.get_xy()
+        if who:
+            benchmark, model, *_ = who.split(", ")
+            assert bottom < at[benchmark][1] < bottom + box.get_height()
+            # The names of columns are slanted, and begin above the middle of theirs.
+            assert left < at[model][0] < left + box.get_width()
+        if who and "N/A" not in who:
             value = next(p.value for p in points if who.startswith(f"{p.benchmark}, {p.model}, "))
             ends = [-0.3, -0.1, 0.1, 0.3]
             assert to_hex(box.get_facecolor()) == palette.BAND_LIGHT[sum(value > end for end in ends)]

@@ -10,10 +10,8 @@ from typing import Any
 from lmms_patch.ask.kinds import Kind, Words, by_medium
 from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas, lettering
-from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
-from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.figures import lettering, plots
+from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.scores import scales
 from lmms_patch.present.report.points import counted, listed, model_names, once
 from lmms_patch.present.sheets import levels_in
@@ -238,38 +236,21 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
 
 def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
     """Draw a panel per benchmark, three side by side on two columns, or stacked on a single column."""
-    bases, marks = chart.bases, model_marks(models)
-    left, below, head, gap, body = 0.5, 0.44, 0.26, 0.16, 1.5
-    columns = min(3, len(bases)) if across >= TWO else 1
-    rows = -(-len(bases) // columns)
-    side = min(3.4, (across - left - 2 * EDGE - (columns - 1) * gap) / columns)
-    key = canvas.key_height(marks, across - 2 * EDGE)
-    drawing = canvas.new(across, rows * (head + body + below) + key + EDGE)
-    tall = float(drawing.get_size_inches()[1])
-    low, high = _limits(chart)
-    for k, base in enumerate(bases):
-        row, column = divmod(k, columns)
-        bottom = tall - (row + 1) * (head + body + below) + below
-        axes = canvas.axes(drawing, left + column * (side + gap), bottom, side, body)
-        axes.set(xlim=(-0.4, len(chart.ticks) - 0.6), ylim=(low, high))
-        canvas.tip(axes.set_title(lettering.fit(base, side, SIZE, 1)), base)
+    drawing, made, _ = plots.panels(
+        across, chart.bases, chart.across, chart.up, widest=3.4, body=1.5, marks=plots.model_marks(models)
+    )
+    for axes, base in zip(made, chart.bases, strict=True):
+        axes.set(xlim=(-0.4, len(chart.ticks) - 0.6), ylim=_limits(chart))
         axes.set_xticks(range(len(chart.ticks)), chart.ticks)
-        axes.set_xlabel(lettering.fit(chart.across, side, SIZE, 1))
-        axes.tick_params(axis="y", labelsize=SMALL if column == 0 else 0, length=2.5)
-        if column == 0:
-            axes.set_ylabel(lettering.fit(chart.up, body, SIZE, 1))
-        else:
-            axes.set_yticklabels([])
         if chart.signed:
             axes.axhline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
         _panel(axes, [curve for curve in chart.curves if curve.entry.base == base], chart, models)
-    canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
     return drawing
 
 
 def _limits(chart: _Chart) -> tuple[float, float]:
     """Return the ends of the vertical axis, shared by all panels and with 0 inside."""
-    ends = canvas.ends(number for curve in chart.curves for number in curve.numbers.values())
+    ends = plots.ends(number for curve in chart.curves for number in curve.numbers.values())
     ends += [value for curve in chart.curves for value in curve.beside.values()]
     low, high = min(0.0, *ends), max(0.0, *ends)
     edge = 0.06 * (high - low or 1.0)
@@ -280,7 +261,7 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
     """Draw a benchmark's curves, shifted sideways to keep points apart."""
     for k, curve in enumerate(curves):
         entry = curve.entry
-        look = model_look(models, entry.model, hollow=entry.whole.gate == 0)
+        look = plots.model_look(models, entry.model, hollow=entry.whole.gate == 0)
         ink = look.colour
         points = [
             (place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None
@@ -303,7 +284,7 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
             zorder=2,
         )
         for x, tick, value in full:
-            canvas.mark(
+            plots.mark(
                 axes,
                 x,
                 value,
@@ -312,4 +293,4 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
             )
         for x, (place, one) in zip(xs, points, strict=True):
             told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"
-            canvas.interval(axes, one, x, look, told, up=True)
+            plots.interval(axes, one, x, look, told, up=True)

@@ -12,7 +12,7 @@ import numpy as np
 from lmms_patch.ask.kinds import Words
 from lmms_patch.present import palette
 from lmms_patch.present.page import wording
-from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.report.figures import canvas, lettering, plots
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, counted, docs_each, medium_of, model_names, once
@@ -139,7 +139,7 @@ def index_name(points: Sequence[Point], room: float) -> str:
     grids = ", ".join(once(p.medium.size(p.n) for p in points))
     name = _shown(points)
     names = (f"{name}, {grids}", name)
-    return next((name for name in names if canvas.inside(room, name, SIZE)), "index")
+    return next((name for name in names if lettering.width(name, SIZE) <= room), "index")
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _aloud(medium: Words, n: int) -> str:
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
     """Yield the drawings of a grid, split by models and benchmarks where there are many."""
     rows = order(points)
-    for some, names, end, told in canvas.blocks(models, MODELS, rows, ROWS):
+    for some, names, end, told in plots.blocks(models, MODELS, rows, ROWS):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
             yield _grid_sketch(
@@ -372,21 +372,24 @@ def draw_forest(
     right = right + 0.08 if right else 0.0
     plot = room - left - right - EDGE
     named = _names_fit(limits, plot)
-    marks = _key(points, models, named)
-    key_room = across - 2 * EDGE
-    foot = lettering.fit(note, key_room, SMALL, 3) if note else ""
-    note_room = lettering.height(foot.count("\n") + 1, SMALL) + 0.03 if foot else 0.0
-    below = EDGE + note_room + canvas.key_height(marks, key_room) + 0.36
-    above = lettering.height(1, SMALL) + (lettering.height(2, SMALL) if named else 0) + 0.05
-    drawing = canvas.new(across, above + body + below)
-    for k, some in enumerate(blocks):
-        start = k * (across - room) + left
-        axes = canvas.axes(drawing, start, below + body - some[-1].bottom, plot, some[-1].bottom)
+    drawing, places, plot = plots.layout(
+        across,
+        split,
+        columns=split,
+        left=left,
+        right=right + EDGE,
+        gap=left + right + 3 * EDGE,
+        head=lettering.height(3 if named else 1, SMALL) + 0.05,
+        below=0.36,
+        widest=across,
+        body=body,
+        marks=_key(points, models, named),
+        note=note,
+    )
+    for some, (x, y) in zip(blocks, places, strict=True):
+        axes = canvas.axes(drawing, x, y + body - some[-1].bottom, plot, some[-1].bottom)
         _panel(axes, some, models, limits, plot, named)
-        _words_beside(drawing, some, models, start + plot + 0.06, below + body, room)
-    if foot:
-        canvas.write_at(drawing, EDGE, EDGE + note_room, foot, SMALL, va="top")
-    canvas.key(drawing, marks, EDGE, EDGE + note_room, key_room)
+        _words_beside(drawing, some, models, x + plot + 0.06, y + body, room)
     return drawing
 
 
@@ -427,7 +430,7 @@ def _blocks(
 
 def _limits(points: Sequence[Point]) -> tuple[float, float]:
     """Return the ends of the axis: as far as marks and intervals reach, within bounds."""
-    ends = canvas.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
+    ends = plots.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
     known = [end for end in ends if abs(end) <= MOST]
     known += [1.0 for p in points if reading.misleads(leading(p)[0])]
     low, high = min(known, default=0.0), max(known, default=0.0)
@@ -444,7 +447,8 @@ def _names_fit(limits: tuple[float, float], plot: float) -> bool:
     """Return whether the bands' names have room above the panel, each over its band."""
     unit = plot / (limits[1] - limits[0])
     return all(
-        canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits)
+        lettering.width(name.replace(" ", "\n"), SMALL) <= (right - left) * unit - 0.03
+        for name, left, right in band_ends(*limits)
     )
 
 
@@ -460,15 +464,15 @@ def _panel(
     tall = blocks[-1].bottom
     axes.set_ylim(tall, 0)
     middles = [(b.top + b.bottom) / 2 for b in blocks]
-    canvas.label_rows(axes, middles, [b.label for b in blocks], [b.name for b in blocks])
+    plots.label_rows(axes, middles, [b.label for b in blocks], [b.name for b in blocks])
     for tick, block in zip(axes.yaxis.get_major_ticks(), blocks, strict=True):
         tick.label1.set_alpha(0.6 if block.grey else 1.0)
-    canvas.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
+    plots.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
     for block in blocks:
         for lane in block.lanes:
             _lane(axes, lane, models, limits, plot)
     axes.spines["left"].set_visible(False)
-    canvas.few_ticks(axes, plot)
+    plots.few_ticks(axes, plot)
     axes.set_xlabel(index_name([lane.point for b in blocks for lane in b.lanes], plot))
     unit = (high - low) / plot
     top = -0.03
@@ -511,10 +515,10 @@ def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, fl
         _raw(axes, point, place, who, limits)
     if estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
         ends = [max(low, min(high, end)) for end in (estimate.low, estimate.high)]
-        canvas.span(axes, ends, [place, place], colour, told)
+        plots.span(axes, ends, [place, place], colour, told)
         for end, arrow in ((estimate.low, "<"), (estimate.high, ">")):
             if not low <= end <= high:  # the line goes on
-                canvas.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
+                plots.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
     shape = palette.MARKERS[m] if corrected or len(models) > 1 else "o"
     _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told, limits)
 
@@ -530,7 +534,7 @@ def _at(axes: Any, value: float, place: float, look: Mark, told: str, limits: tu
     """Draw a mark at its place; beyond the axis, an arrow with the number at its edge."""
     low, high = limits
     if low <= value <= high:
-        canvas.mark(axes, value, place, look, told, **more)
+        plots.mark(axes, value, place, look, told, **more)
         return
     left = value < low
     number = wording.number(value, signed=True, digits=2)
@@ -562,7 +566,7 @@ def _refused(
     ) + 0.07 * unit  # rather not across the line at 0
     told = f"{who}: N/A, {point.reason or 'not defined'}"
     if m is not None:
-        canvas.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)
+        plots.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)
     looks = {"fontsize": SMALL, "style": "italic", "alpha": 0.75, "zorder": 3}
     canvas.tip(axes.text(at + sign * unit, place, shown, va="center_baseline", ha="left", **looks), told)
 
