@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -194,65 +194,67 @@ def _chosen(points: Sequence[Point]) -> _Chosen | None:
     return _Chosen([p for p in shown if p.benchmark in rows], kept, rows, grid, told)
 
 
-def _headline(chosen: _Chosen) -> Sketch:
-    """Return the drawing at the top of the page."""
-    points, models = chosen.points, chosen.models
-    names = lettering.short(models)
-    medium = medium_of(points)
-    title = medium.say("How much each benchmark needs the whole image")
-    ends = "from one segment to the whole clip" if medium.instead else "from the most local to the most global"
-    what = _shown(points)
-    alt = f"{what[0].upper()}{what[1:]} by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
-    caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
-    name = "headline-time" if medium.instead else "headline"
-    drawn = points, models, chosen.rows
-    return Sketch(
-        name,
-        title,
-        caption,
-        alt,
-        "headline",
-        lambda width: draw_forest(*drawn, width, chosen.grid, chosen.left_out),
-        on_phones=True,
-    )
-
-
 def _aloud(medium: Words, n: int) -> str:
     """Return a grid's size in words for screen readers: "at 3 by 3"."""
     return f"in {medium.size(n)}" if medium.instead else f"at {n} by {n}"
 
 
+def _headline(chosen: _Chosen) -> Sketch:
+    """Return the drawing at the top of the page."""
+    medium = medium_of(chosen.points)
+    return _sketch(
+        (chosen.points, chosen.models, chosen.rows, chosen.grid, chosen.left_out),
+        "headline",
+        "headline",
+        medium.say("How much each benchmark needs the whole image"),
+        ", from one segment to the whole clip" if medium.instead else ", from the most local to the most global",
+        on_phones=True,
+    )
+
+
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
     """Yield the drawings of a grid, split by models and benchmarks where there are many."""
-    rows = order(points)
-    for some, names, end, told in plots.blocks(models, MODELS, rows, ROWS):
+    medium = medium_of(points)
+    for some, names, end, told in plots.blocks(models, MODELS, order(points), ROWS):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
-            yield _grid_sketch(
-                shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told
-            )
+            kept = [m for m in some if any(p.model == m for p in shown)]
+            rows = [name for name in names if any(p.benchmark == name for p in shown)]
+            title = f"{_what(shown)}, {medium.size(n)}{told}"
+            section = f"benchmarks{'_time' * bool(medium.instead)}"
+            yield _sketch((shown, kept, rows, n, ""), f"index{n}{end}", section, title)
 
 
-def _grid_sketch(
-    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str
-) -> Sketch:
-    """Return the drawing of a grid, or of a part of its models and benchmarks."""
-    shown = [row for row in rows if any(p.benchmark == row for p in points)]
-    caption = _caption(points, n) + lettering.explained(lettering.short(models))
-    medium = medium_of(points)
+def _what(points: Sequence[Point]) -> str:
+    """Return what is drawn, for titles."""
     what = _shown(points)
-    what = f"{what[0].upper()}{what[1:]} by benchmark"
-    alt = f"{what} {_aloud(medium, n)}: {_in_words(points, shown)}"
-    end = "_time" if medium.instead else ""
-    title = f"{what}, {medium.size(n)}{part}"
-    return Sketch(
-        f"{name}{end.replace('_', '-')}",
-        title,
-        caption,
-        alt,
-        f"benchmarks{end}",
-        lambda width: draw_forest(points, models, shown, width, n),
-    )
+    return f"{what[0].upper()}{what[1:]} by benchmark"
+
+
+def _sketch(
+    drawn: tuple[Sequence[Point], Sequence[str], Sequence[str], int, str],
+    name: str,
+    section: str,
+    title: str,
+    ends: str = "",
+    **more: Any,
+) -> Sketch:
+    """Return a drawing of some benchmarks and models.
+
+    Args:
+        drawn: what ``draw_forest`` draws: points, models, rows, grid and note.
+        name: of its files, without ``-time``.
+        section: of the page.
+        title: for people.
+        ends: from where to where the rows run, with a comma before.
+        **more: as of ``Sketch``.
+    """
+    points, models, rows, n, note = drawn
+    medium = medium_of(points)
+    caption = f"{_caption(points, n)} {note}".strip() + lettering.explained(lettering.short(models))
+    alt = f"{_what(points)} {_aloud(medium, n)}{ends}: {_in_words(points, rows)}"
+    file = f"{name}{'-time' * bool(medium.instead)}"
+    return Sketch(file, title, caption, alt, section, lambda across: draw_forest(across, *drawn), **more)
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
@@ -339,15 +341,15 @@ class _Block:
 
 
 def draw_forest(
-    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], across: float, grid: int, note: str = ""
+    across: float, points: Sequence[Point], models: Sequence[str], rows: Sequence[str], grid: int, note: str
 ) -> Any:
     """Draw the index of some benchmarks and models.
 
     Args:
+        across: inches.
         points: at most one of each benchmark and model.
         models: in the order of their marks.
         rows: the benchmarks, from top to bottom.
-        across: inches.
         grid: the grid that goes without saying; others are written beside the benchmark.
         note: what is left out; written below.
     """
@@ -388,8 +390,7 @@ def draw_forest(
     )
     for some, (x, y) in zip(blocks, places, strict=True):
         axes = canvas.axes(drawing, x, y + body - some[-1].bottom, plot, some[-1].bottom)
-        _panel(axes, some, models, limits, plot, named)
-        _words_beside(drawing, some, models, x + plot + 0.06, y + body, room)
+        _panel(axes, some, models, limits, plot, named, room)
     return drawing
 
 
@@ -453,7 +454,13 @@ def _names_fit(limits: tuple[float, float], plot: float) -> bool:
 
 
 def _panel(
-    axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool
+    axes: Any,
+    blocks: Sequence[_Block],
+    models: Sequence[str],
+    limits: tuple[float, float],
+    plot: float,
+    named: bool,
+    room: float,
 ) -> None:
     """Draw a panel: bands, names, lanes, and what its axis says."""
     low, high = limits
@@ -468,13 +475,16 @@ def _panel(
     for tick, block in zip(axes.yaxis.get_major_ticks(), blocks, strict=True):
         tick.label1.set_alpha(0.6 if block.grey else 1.0)
     plots.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
-    for block in blocks:
-        for lane in block.lanes:
-            _lane(axes, lane, models, limits, plot)
+    unit = (high - low) / plot
+    for lane in (lane for block in blocks for lane in block.lanes):
+        _lane(axes, lane, models, limits, plot)
+        estimate, _ = leading(lane.point)
+        if estimate is not None and (text := _beside(lane.point, models, room)):
+            written = axes.text(high + 0.06 * unit, lane.place, text, fontsize=SMALL, va="center_baseline")
+            canvas.tip(written, f"{lane.point.benchmark}: {said(estimate)}")
     axes.spines["left"].set_visible(False)
     plots.few_ticks(axes, plot)
     axes.set_xlabel(index_name([lane.point for b in blocks for lane in b.lanes], plot))
-    unit = (high - low) / plot
     top = -0.03
     if named:
         for name, left, right in band_ends(low, high):
@@ -584,50 +594,20 @@ def _beside(point: Point, models: Sequence[str], room: float) -> str:
     return ("  " if not wide else ", ").join(filter(None, text))
 
 
-def _words_beside(
-    drawing: Any, blocks: Sequence[_Block], models: Sequence[str], x: float, top: float, room: float
-) -> None:
-    """Write what stands right of the lanes."""
-    for block in blocks:
-        for lane in block.lanes:
-            if text := _beside(lane.point, models, room):
-                estimate, _ = leading(lane.point)
-                assert estimate is not None
-                canvas.tip(
-                    canvas.write_at(drawing, x, top - lane.place, text, SMALL, va="center_baseline"),
-                    f"{lane.point.benchmark}: {said(estimate)}",
-                )
-
-
 def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Mark]:
     """Return the legend: models where there are several, the two indices, and the bands where they are not named above."""
     kinds = _kinds(points)
     several = len(models) > 1
-    names: Mapping[str, str] = lettering.short(models)
     out = []
     if several:
-        out += [
-            Mark(
-                lettering.fit(names[model], 2.6, SMALL, 1),
-                palette.MARKERS[m],
-                palette.SERIES_LIGHT[m],
-                hollow=kinds == {False},
-            )
-            for m, model in enumerate(models)
-        ]
+        out += [replace(mark, hollow=kinds == {False}) for mark in plots.model_marks(models)]
         if kinds == {True, False}:
-            out.append(Mark("hollow: luck not measured", palette.MARKERS[0], palette.SERIES_LIGHT[0], hollow=True))
+            out.append(plots.series(0, "hollow: luck not measured", hollow=True))
     elif True in kinds:
-        out.append(Mark(_name(points[0], True), palette.MARKERS[0], palette.SERIES_LIGHT[0]))
+        out.append(plots.series(0, _name(points[0], True)))
     if False in kinds and not several:
-        out.append(
-            Mark(
-                f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}",
-                "o",
-                palette.SERIES_LIGHT[0],
-                hollow=True,
-            )
-        )
+        name = f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}"
+        out.append(plots.series(0, name, shape="o", hollow=True))
     if True in kinds:
         out.append(replace(_RING, label=_name(points[0], False)))
     if not named:

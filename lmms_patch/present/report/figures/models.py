@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lmms_patch.ask.kinds import OF_IMAGES, Words
-from lmms_patch.present import palette
 from lmms_patch.present.page import wording
 from lmms_patch.present.ranking import Group
 from lmms_patch.present.report import models as tables
@@ -60,14 +58,9 @@ def _interval(estimates: Sequence[Estimate]) -> str:
     )
 
 
-def _look(k: int) -> Mark:
-    """Return how the k-th grid or kind is drawn."""
-    return Mark("", palette.MARKERS[k % len(palette.MARKERS)], palette.SERIES_LIGHT[k % len(palette.SERIES_LIGHT)])
-
-
 def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
     """Return the legend: which mark is which grid."""
-    return [replace(_look(k), label=words.size(n)) for k, n in enumerate(grids)]
+    return [plots.series(k, words.size(n)) for k, n in enumerate(grids)]
 
 
 def _rows(across: float, names: Mapping[str, str], x: str, titles: Sequence[str], marks: Sequence[Mark]) -> Any:
@@ -80,7 +73,7 @@ def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed:
     """Draw a mean with its interval; nothing for an undefined mean."""
     if estimate.value is None:
         return
-    plots.interval(axes, estimate, place, _look(k), f"{who}: {wording.said(estimate, signed)}")
+    plots.interval(axes, estimate, place, plots.series(k), f"{who}: {wording.said(estimate, signed)}")
 
 
 def _off(k: int, count: int) -> float:
@@ -212,7 +205,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
     most = min(CHANGE_EDGE, max(100 * abs(row.relative.value or 0) for row in rows)) * 1.12
 
     def draw(across: float) -> Any:
-        marks = [replace(_look(k), label=TYPES.get(kind, kind)) for k, kind in enumerate(kinds)]
+        marks = [plots.series(k, TYPES.get(kind, kind)) for k, kind in enumerate(kinds)]
         drawing, (axes,), places = _rows(across, names, label, [""], marks)
         axes.axvline(0, color=INK, linewidth=0.7, zorder=1)
         axes.set_xlim(-most, most)
@@ -241,14 +234,14 @@ def _change(axes: Any, row: Change, place: float, k: int) -> None:
     value = 100 * (row.relative.value or 0)
     told = f"{row.model}{f', {TYPES[row.type]}' if row.type in TYPES else ''}: {wording.number(value, True, 1)} %"
     if abs(value) <= CHANGE_EDGE:
-        plots.mark(axes, value, place, _look(k), told)
+        plots.mark(axes, value, place, plots.series(k), told)
         return
     text, end, side = (f"◂ {value:+.0f}", -1, "left") if value < 0 else (f"{value:+.0f} ▸", 1, "right")
     written = axes.text(
         end * 1.11 * CHANGE_EDGE,
         place,
         text.replace("-", "−"),
-        color=_look(k).colour,
+        color=plots.series(k).colour,
         fontsize=SMALL,
         va="center",
         ha=side,

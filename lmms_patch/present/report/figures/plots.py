@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from lmms_patch.present import palette
@@ -194,11 +193,16 @@ def cross(where: Any, x: Estimate, y: Estimate, look: Mark, said: str) -> list[t
     return lines
 
 
+def series(k: int, label: str = "", **more: Any) -> Mark:
+    """Return the mark of the k-th model, grid or kind, in a shape and a colour of its own among the first six."""
+    k %= len(palette.MARKERS)
+    return Mark(**{"label": label, "shape": palette.MARKERS[k], "colour": palette.SERIES_LIGHT[k], **more})
+
+
 def model_look(models: Sequence[str], model: str, **more: Any) -> Mark:
     """Return a model's mark: distinct shape and colour among up to six models, else the same mark for all."""
     known = once(models)
-    k = known.index(model) if len(known) <= len(palette.MARKERS) else None
-    return Mark("", "o" if k is None else palette.MARKERS[k], palette.SERIES_LIGHT[k or 0], **more)
+    return series(known.index(model), **more) if len(known) <= len(palette.MARKERS) else series(0, shape="o", **more)
 
 
 def model_marks(models: Sequence[str]) -> list[Mark]:
@@ -206,11 +210,10 @@ def model_marks(models: Sequence[str]) -> list[Mark]:
 
     Empty for one model, and for more models than there are marks.
     """
-    known = once(models)
-    if not 1 < len(known) <= len(palette.MARKERS):
+    names = short(models)
+    if not 1 < len(names) <= len(palette.MARKERS):
         return []
-    names = short(known)
-    return [replace(model_look(known, model), label=fit(names[model], 2.6, SMALL, 1)) for model in known]
+    return [series(k, fit(name, 2.6, SMALL, 1)) for k, name in enumerate(names.values())]
 
 
 # --- rows with names ------------------------------------------------------------------------------

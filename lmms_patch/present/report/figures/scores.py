@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.kinds import Words, by_medium
-from lmms_patch.present import palette
 from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
 from lmms_patch.present.report.figures import labels, lettering, plots
@@ -219,9 +218,9 @@ def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 _LOOKS = (
     Mark("chance", "|", INK, size=8),
-    Mark("text only (TsT)", "s", palette.SERIES_LIGHT[1]),
-    Mark("without the image (blind)", "^", palette.SERIES_LIGHT[2], size=5.2),
-    Mark("full image", "D", palette.SERIES_LIGHT[0]),
+    plots.series(1, "text only (TsT)"),
+    plots.series(2, "without the image (blind)", size=5.2),
+    plots.series(0, "full image"),
 )
 
 
@@ -302,8 +301,8 @@ def _scores(axes: Any, entry: Entry, numbers: Sequence[Estimate | None], looks: 
 
 
 _HIDDEN = {
-    "drop_relevant": Mark("relevant boxes hidden", "D", palette.SERIES_LIGHT[0]),
-    "drop_adversarial": Mark("adversarial boxes hidden", "s", palette.SERIES_LIGHT[1]),
+    "drop_relevant": plots.series(0, "relevant boxes hidden"),
+    "drop_adversarial": plots.series(1, "adversarial boxes hidden"),
 }
 
 
