@@ -28,7 +28,6 @@ from lmms_patch.text import latex, line
 T = TypeVar("T")
 
 INK = palette.INK
-FAINT = 0.35
 ONE, TWO = 3.3, 6.9
 """Width of one and of two columns of a paper."""
 PAGE = 9.2
@@ -111,7 +110,7 @@ class Mark:
 
     Attributes:
         label: what the legend says; empty for a mark in the drawing.
-        shape: matplotlib's marker; empty: a line; ``patch``: a patch of colour.
+        shape: matplotlib's marker; ``patch``: a patch of colour.
         colour: of the mark.
         hollow: whether only its outline is drawn.
         size: in points.
@@ -124,6 +123,12 @@ class Mark:
     hollow: bool = False
     size: float = 4.8
     alpha: float = 1.0
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        """The same in matplotlib's words."""
+        fill = "none" if self.hollow else self.colour
+        return {"color": self.colour, "marker": self.shape, "markersize": self.size, "markerfacecolor": fill}
 
 
 @contextlib.contextmanager
@@ -202,19 +207,12 @@ def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across:
         x, y = left, bottom + _ROW * (len(rows) - i - 0.5)
         for one in row:
             if one.shape == "patch":
-                box = Rectangle((x + 0.01, y - 0.045), 0.14, 0.09, linewidth=0.4, edgecolor=INK)
-                box.set_facecolor(to_rgba(one.colour, one.alpha))
-                box.set_transform(drawing.dpi_scale_trans)
-                drawing.add_artist(box)
+                fill = to_rgba(one.colour, one.alpha)
+                sign: Any = Rectangle((x + 0.01, y - 0.045), 0.14, 0.09, linewidth=0.4, facecolor=fill, edgecolor=INK)
             else:
-                looks: dict[str, Any] = {"marker": one.shape, "linestyle": ""} if one.shape else {"linewidth": 3}
-                places = [x + 0.08] if one.shape else [x, x + 0.15]
-                looks |= {
-                    "markerfacecolor": "none" if one.hollow else one.colour,
-                    "markersize": one.size,
-                    "color": one.colour,
-                }
-                drawing.add_artist(Line2D(places, [y] * len(places), transform=drawing.dpi_scale_trans, **looks))
+                sign = Line2D([x + 0.08], [y], linestyle="", **one.looks)
+            sign.set_transform(drawing.dpi_scale_trans)
+            drawing.add_artist(sign)
             write_at(drawing, x + _SIGN, y, one.label, va="center_baseline")
             x += _SIGN + width(one.label, SMALL) + _GAP
 

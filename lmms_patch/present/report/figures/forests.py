@@ -480,7 +480,8 @@ def _panel(
         _lane(axes, lane, models, limits, plot)
         estimate, _ = leading(lane.point)
         if estimate is not None and (text := _beside(lane.point, models, room)):
-            written = axes.text(high + 0.06 * unit, lane.place, text, fontsize=SMALL, va="center_baseline")
+            looks = {"fontsize": SMALL, "va": "center_baseline", "zorder": 6}
+            written = axes.text(high + 0.06 * unit, lane.place, text, **looks)
             canvas.tip(written, f"{lane.point.benchmark}: {said(estimate)}")
     axes.spines["left"].set_visible(False)
     plots.few_ticks(axes, plot)

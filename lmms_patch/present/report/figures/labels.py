@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from lmms_patch.present.report.figures import canvas, plots
 from lmms_patch.present.report.figures.canvas import INK, Mark
@@ -16,7 +15,6 @@ from lmms_patch.present.report.figures.lettering import SMALL, height, width
 from lmms_patch.present.report.points import listed, once
 from lmms_patch.stats.resample import Array, Estimate
 
-Mask = npt.NDArray[np.bool_]
 Box = tuple[float, float, float, float]
 """Left, bottom, right, top."""
 Ends = tuple[tuple[float, float], tuple[float, float]]

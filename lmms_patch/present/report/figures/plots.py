@@ -143,16 +143,7 @@ def ends(numbers: Iterable[Estimate | None]) -> list[float]:
 
 def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> None:
     """Draw a mark with an attached text (``tip``)."""
-    fill = "none" if look.hollow else look.colour
-    style = {
-        "color": look.colour,
-        "markersize": look.size,
-        "markerfacecolor": fill,
-        "zorder": 4,
-        "clip_on": False,
-        **more,
-    }
-    tip(where.plot([x], [y], look.shape, **style)[0], said)
+    tip(where.plot([x], [y], **{**look.looks, "linestyle": "", "zorder": 4, "clip_on": False, **more})[0], said)
 
 
 def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said: str, **more: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from lmms_patch.present import palette
 from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas, labels, lettering, plots
+from lmms_patch.present.report.figures import labels, lettering, plots
 from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.labels import Dot
 from lmms_patch.present.report.figures.lettering import SMALL
@@ -23,7 +24,7 @@ F1 = (0.2, 0.4, 0.6, 0.8)
 """Where the contours are drawn."""
 NAMED = 24
 """Of more models than this in a panel none is named."""
-ANSWERS = ("acc_short", "acc_synonym")
+ANSWERS = {"acc_short": "judged", "acc_synonym": "no judge"}
 _EDGE = 0.04
 _TICKS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -74,22 +75,15 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
     )
     told = [f"{entry.model} {y.value:.2f} at {x.value:.2f}" for entry, (x, y) in next(iter(panels.values()))]
     alt = f"Precision against recall of {counted(len(model_names(entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
-    return Sketch(
-        "magic-precision-recall",
-        "Which boxes are used",
-        caption,
-        alt,
-        "magic",
-        lambda across: _draw(across, panels, entries, ("recall",) * 2, ("precision",) * 2),
-        tuple(entry.label for entry in entries),
-    )
+    words = "magic-precision-recall", "Which boxes are used", caption, alt
+    return _sketch(words, entries, panels, ("recall",) * 2, ("precision",) * 2)
 
 
 def _contours(axes: Any) -> None:
     """Draw where precision and recall have the same F1: P = F R / (2 R − F)."""
     for level in F1:
         recall = np.linspace(level / (2 - level), 1, 80)
-        axes.plot(recall, level * recall / (2 * recall - level), color=INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
+        axes.plot(recall, level * recall / (2 * recall - level), color=INK, alpha=0.35, linewidth=0.7, zorder=0)
         axes.text(
             1.05,
             level / (2 - level),
@@ -103,24 +97,24 @@ def _contours(axes: Any) -> None:
         )
 
 
-def _draw(
-    across: float,
-    panels: Mapping[str, Sequence[tuple[Entry, Sequence[Estimate]]]],
+def _sketch(
+    words: tuple[str, str, str, str],
     entries: Sequence[Entry],
+    panels: Mapping[str, Sequence[tuple[Entry, Sequence[Estimate]]]],
     x: tuple[str, str],
     y: tuple[str, str],
-) -> Any:
-    """Draw square panels from 0 to 1 with each result as a point.
+) -> Sketch:
+    """Return square panels from 0 to 1 with each result as a point.
 
     Args:
-        across: inches.
-        panels: by title, results with their two numbers.
+        words: name, title, caption and alternative text.
         entries: all results.
+        panels: by title, results with their two numbers.
         x: what the horizontal axis says, and what points tell of it.
         y: the same of the vertical axis.
     """
 
-    def draw(note: str) -> tuple[Any, list[str]]:
+    def draw(across: float, note: str) -> tuple[Any, list[str]]:
         drawing, made, _ = plots.panels(
             across, [*panels], x[0], y[0], widest=2.7, right=0.42, gap=0.5, marks=_key(entries), note=note
         )
@@ -132,7 +126,8 @@ def _draw(
             unnamed += labels.scatter(drawing, axes, _dots(points, entries, x[1], y[1]))
         return drawing, unnamed
 
-    return labels.told(draw)
+    labels_of = tuple(entry.label for entry in entries)
+    return Sketch(*words, "magic", lambda across: labels.told(partial(draw, across)), labels_of)
 
 
 def _is_named(entries: Sequence[Entry]) -> bool:
@@ -185,10 +180,6 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
     }
     panels = {metric: points for metric, points in answered.items() if points}
 
-    titles = {
-        metric: f"{WORDS[metric][0]} ({'' if metric == 'acc_short' else 'no '}judge{'d' * (metric == 'acc_short')})"
-        for metric in panels
-    }
     told = [
         f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for points in panels.values() for entry, (x, y) in points
     ]
@@ -199,18 +190,7 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
         f"{f' Not drawn, since not defined: {out}.' if out else ''}{_keyed(entries)}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."
-    return Sketch(
-        "magic-focus-answers",
-        "Region focus and answers",
-        caption,
-        alt,
-        "magic",
-        lambda across: _draw(
-            across,
-            {titles[metric]: points for metric, points in panels.items()},
-            entries,
-            ("MagiScore F1, macro", "F1"),
-            ("share of answers that are right", "right"),
-        ),
-        tuple(entry.label for entry in entries),
-    )
+    titled = {f"{WORDS[metric][0]} ({ANSWERS[metric]})": points for metric, points in panels.items()}
+    words = "magic-focus-answers", "Region focus and answers", caption, alt
+    axes = ("MagiScore F1, macro", "F1"), ("share of answers that are right", "right")
+    return _sketch(words, entries, titled, *axes)
