@@ -308,19 +308,6 @@ def _caption(points: Sequence[Point], n: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Lane:
-    """The line of a benchmark and model in a panel.
-
-    Attributes:
-        point: what is drawn.
-        place: inches from the top of the panel.
-    """
-
-    point: Point
-    place: float
-
-
-@dataclass(frozen=True)
 class _Block:
     """Where a benchmark stands in a panel of a forest plot, with a lane for each model.
 
@@ -328,7 +315,7 @@ class _Block:
         name: of the benchmark.
         label: its name as it is drawn.
         top, bottom: inches from the top of the panel.
-        lanes: one of each model.
+        lanes: of each model, what is drawn, and how many inches from the top of the panel.
         grey: whether no index of it may be read.
     """
 
@@ -336,7 +323,7 @@ class _Block:
     label: str
     top: float
     bottom: float
-    lanes: tuple[_Lane, ...]
+    lanes: list[tuple[Point, float]]
     grey: bool
 
 
@@ -362,15 +349,7 @@ def draw_forest(
     body = max(some[-1].bottom for some in blocks)
     limits = _limits(points)
     left = max((lettering.width(b.label) for some in blocks for b in some), default=0.0) + 0.1 + EDGE
-    right = max(
-        (
-            lettering.width(_beside(lane.point, models, room), SMALL)
-            for some in blocks
-            for b in some
-            for lane in b.lanes
-        ),
-        default=0.0,
-    )
+    right = max(lettering.width(_beside(point, models, room), SMALL) for point in points)
     right = right + 0.08 if right else 0.0
     plot = room - left - right - EDGE
     named = _names_fit(limits, plot)
@@ -416,11 +395,11 @@ def _blocks(
     out, top = [], 0.0
     for row, tall in zip(rows, _tall(rows, models, room), strict=True):
         mine = {p.model: p for p in points if p.benchmark == row}
-        lanes = tuple(
-            _Lane(mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE)
+        lanes = [
+            (mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE)
             for m, model in enumerate(models)
             if model in mine
-        )
+        ]
         other = once(p.n for p in mine.values() if p.n != grid)
         whole = f"{row} ({', '.join(medium_of(points).size(n) for n in other)})" if other else row
         grey = all(leading(p)[0] is None for p in mine.values())
@@ -468,38 +447,31 @@ def _panel(
         canvas.tip(axes.axvspan(left, right, facecolor=colour, alpha=_TINT, linewidth=0, zorder=0), name)
     axes.axvline(0, color=INK, linewidth=0.7, zorder=2)
     axes.set_xlim(low, high)
-    tall = blocks[-1].bottom
-    axes.set_ylim(tall, 0)
+    axes.set_ylim(blocks[-1].bottom, 0)
     middles = [(b.top + b.bottom) / 2 for b in blocks]
     plots.label_rows(axes, middles, [b.label for b in blocks], [b.name for b in blocks])
     for tick, block in zip(axes.yaxis.get_major_ticks(), blocks, strict=True):
         tick.label1.set_alpha(0.6 if block.grey else 1.0)
     plots.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
     unit = (high - low) / plot
-    for lane in (lane for block in blocks for lane in block.lanes):
-        _lane(axes, lane, models, limits, plot)
-        estimate, _ = leading(lane.point)
-        if estimate is not None and (text := _beside(lane.point, models, room)):
+    lanes = [lane for block in blocks for lane in block.lanes]
+    for point, place in lanes:
+        _lane(axes, point, place, models, plot)
+        estimate, _ = leading(point)
+        if estimate is not None and (text := _beside(point, models, room)):
             looks = {"fontsize": SMALL, "va": "center_baseline", "zorder": 6}
-            written = axes.text(high + 0.06 * unit, lane.place, text, **looks)
-            canvas.tip(written, f"{lane.point.benchmark}: {said(estimate)}")
+            written = axes.text(high + 0.06 * unit, place, text, **looks)
+            canvas.tip(written, f"{point.benchmark}: {said(estimate)}")
     axes.spines["left"].set_visible(False)
     plots.few_ticks(axes, plot)
-    axes.set_xlabel(index_name([lane.point for b in blocks for lane in b.lanes], plot))
+    axes.set_xlabel(index_name([point for point, _ in lanes], plot))
     top = -0.03
     if named:
         for name, left, right in band_ends(low, high):
-            axes.text(
-                (left + right) / 2,
-                top,
-                name.replace(" ", "\n"),
-                ha="center",
-                va="bottom",
-                fontsize=SMALL,
-                linespacing=1.05,
-            )
+            looks = {"ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
+            axes.text((left + right) / 2, top, name.replace(" ", "\n"), **looks)
         top -= lettering.height(2, SMALL)
-    medium = medium_of(lane.point for block in blocks for lane in block.lanes)
+    medium = medium_of(point for point, _ in lanes)
     ends = (f"◂ one {medium.part} is enough", f"needs the whole {medium.medium} ▸")
     if sum(lettering.width(end, SMALL) for end in ends) + 0.1 > plot:
         ends = (f"◂ one {medium.part}", f"whole {medium.medium} ▸")
@@ -508,22 +480,23 @@ def _panel(
         axes.text(high - 0.02 * unit, top, ends[1], ha="right", va="bottom", fontsize=SMALL)
 
 
-def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, float], plot: float) -> None:
+def _lane(axes: Any, point: Point, place: float, models: Sequence[str], plot: float) -> None:
     """Draw a result: interval and marks, or the reason for lacking these."""
-    point, place, (low, high) = lane.point, lane.place, limits
+    low, high = axes.get_xlim()
     m = models.index(point.model)
     colour = palette.SERIES_LIGHT[m]
     who = f"{point.benchmark}, {point.model}, {point.medium.size(point.n)}"
     estimate, corrected = leading(point)
     if estimate is None:
-        _refused(axes, point, place, who, m if len(models) > 1 else None, limits, plot)
+        _refused(axes, point, place, who, m if len(models) > 1 else None, plot)
         return
     told = f"{who}, {_name(point, corrected)}: {said(estimate)}"
     told += f"; {_contradicted(point)}" if corrected and point.contradicted else ""
     value = 1.0 if reading.misleads(estimate) else estimate.value
     assert value is not None
     if corrected and point.value is not None:
-        _raw(axes, point, place, who, limits)
+        raw = f"{who}, {_name(point, False)}: {said(point.estimate)}"
+        _at(axes, point.value, place, _RING, raw, zorder=5, markeredgewidth=0.9)
     if estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
         ends = [max(low, min(high, end)) for end in (estimate.low, estimate.high)]
         plots.span(axes, ends, [place, place], colour, told)
@@ -531,50 +504,22 @@ def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, fl
             if not low <= end <= high:  # the line goes on
                 plots.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
     shape = palette.MARKERS[m] if corrected or len(models) > 1 else "o"
-    _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told, limits)
+    _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told)
 
 
-def _raw(axes: Any, point: Point, place: float, who: str, limits: tuple[float, float]) -> None:
-    """Draw RCI beside luck-corrected RCI."""
-    assert point.value is not None
-    told = f"{who}, {_name(point, False)}: {said(point.estimate)}"
-    _at(axes, point.value, place, _RING, told, limits, zorder=5, markeredgewidth=0.9)
+def _at(axes: Any, value: float, place: float, look: Mark, told: str, **more: Any) -> None:
+    """Draw the mark of an index, or the number at the edge of the axis."""
+    plots.within(axes, value, place, look, told, wording.number(value, signed=True, digits=2), **more)
 
 
-def _at(axes: Any, value: float, place: float, look: Mark, told: str, limits: tuple[float, float], **more: Any) -> None:
-    """Draw a mark at its place; beyond the axis, an arrow with the number at its edge."""
-    low, high = limits
-    if low <= value <= high:
-        plots.mark(axes, value, place, look, told, **more)
-        return
-    left = value < low
-    number = wording.number(value, signed=True, digits=2)
-    text = f"◂ {number}" if left else f"{number} ▸"
-    canvas.tip(
-        axes.text(
-            low if left else high,
-            place,
-            text,
-            va="center",
-            ha="left" if left else "right",
-            fontsize=SMALL,
-            color=look.colour,
-        ),
-        told,
-    )
-
-
-def _refused(
-    axes: Any, point: Point, place: float, who: str, m: int | None, limits: tuple[float, float], plot: float
-) -> None:
+def _refused(axes: Any, point: Point, place: float, who: str, m: int | None, plot: float) -> None:
     """Write why an index may not be read, in grey, in its row; with the model's mark where there are several."""
-    unit = (limits[1] - limits[0]) / plot
-    sign = 0.09 if m is not None else 0.0
+    low, high = axes.get_xlim()
+    unit, sign = (high - low) / plot, 0.09 if m is not None else 0.0
     shown = lettering.fit(reason(point), plot - sign - 0.1, SMALL, 1)
     needs = (lettering.width(shown, SMALL) + sign + 0.1) * unit
-    at = (
-        limits[0] if needs < -limits[0] or needs > limits[1] else 0.0
-    ) + 0.07 * unit  # rather not across the line at 0
+    # Rather not across the line at 0.
+    at = (low if needs < -low or needs > high else 0.0) + 0.07 * unit
     told = f"{who}: N/A, {point.reason or 'not defined'}"
     if m is not None:
         plots.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)

@@ -9,9 +9,8 @@ from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present.page import wording
 from lmms_patch.present.ranking import Group
 from lmms_patch.present.report import models as tables
-from lmms_patch.present.report.figures import canvas, lettering, plots
+from lmms_patch.present.report.figures import lettering, plots
 from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
-from lmms_patch.present.report.figures.lettering import SMALL
 from lmms_patch.present.report.models import Change, Standing
 from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, model_names, once
 from lmms_patch.present.sheets import levels_in
@@ -233,17 +232,4 @@ def _change(axes: Any, row: Change, place: float, k: int) -> None:
     """Draw a relative change; a very large change is written at the edge."""
     value = 100 * (row.relative.value or 0)
     told = f"{row.model}{f', {TYPES[row.type]}' if row.type in TYPES else ''}: {wording.number(value, True, 1)} %"
-    if abs(value) <= CHANGE_EDGE:
-        plots.mark(axes, value, place, plots.series(k), told)
-        return
-    text, end, side = (f"◂ {value:+.0f}", -1, "left") if value < 0 else (f"{value:+.0f} ▸", 1, "right")
-    written = axes.text(
-        end * 1.11 * CHANGE_EDGE,
-        place,
-        text.replace("-", "−"),
-        color=plots.series(k).colour,
-        fontsize=SMALL,
-        va="center",
-        ha=side,
-    )
-    canvas.tip(written, told)
+    plots.within(axes, value, place, plots.series(k), told, wording.number(value, True, 0))

@@ -146,6 +146,26 @@ def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> 
     tip(where.plot([x], [y], **{**look.looks, "linestyle": "", "zorder": 4, "clip_on": False, **more})[0], said)
 
 
+def within(where: Any, x: float, y: float, look: Mark, said: str, shown: str, **more: Any) -> None:
+    """Draw a mark at its place; beyond the axis, an arrow with the number at its edge.
+
+    Args:
+        where: the axes, whose ends are set.
+        x: the number.
+        y: the place of its row.
+        look: of the mark.
+        said: what it tells.
+        shown: the number as text.
+        **more: looks of the mark.
+    """
+    low, high = where.get_xlim()
+    if low <= x <= high:
+        mark(where, x, y, look, said, **more)
+        return
+    end, side, text = (low, "left", f"◂ {shown}") if x < low else (high, "right", f"{shown} ▸")
+    tip(where.text(end, y, text, va="center", ha=side, fontsize=SMALL, color=look.colour), said)
+
+
 def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said: str, **more: Any) -> None:
     """Draw an interval as a line with an attached text (``tip``).
 
