@@ -31,8 +31,8 @@ _LEADER = 0.09
 """A name further away than this from its mark gets a line."""
 _OVER_LINE = 0.07
 """What lying over an interval costs, in inches of distance."""
-_LINKS, _LINK = 40, 0.025
-"""A leader is held to be a chain of so many squares, and half of a square's width."""
+_LINKS = 40
+"""A leader is held to be a chain of so many points."""
 _DISTANCES = np.repeat(_AWAY, _TURNS)
 """Of each place that is tried, from its mark; all arrays of places have this order."""
 _DIRECTIONS = np.tile(
@@ -137,9 +137,8 @@ def _best(
 
 
 def _chains(starts: Array, stops: Array) -> Array:
-    """Return the squares along some lines, shape (lines, ``_LINKS``, 4)."""
-    along = np.linspace(starts, stops, _LINKS, axis=1)
-    return np.concatenate([along - _LINK, along + _LINK], axis=-1)
+    """Return the points along some lines as boxes without size, shape (lines, ``_LINKS``, 4)."""
+    return np.tile(np.linspace(starts, stops, _LINKS, axis=1), 2)
 
 
 def _touching(boxes: Array, others: Array, over: Callable[..., Any] = np.any) -> Any:
