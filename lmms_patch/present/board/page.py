@@ -171,7 +171,7 @@ def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
         score = row.get(column.key.replace(tables.ON, tables.FIP_ON, 1)) if column.key.startswith(tables.ON) else None
         if isinstance(score, Estimate) and score.value is not None:
             made = made.replace("</td", f'<span class="fip"><span>FIP </span>{wording.value(score)}</span></td', 1)
-        if column.key == "model" and (href := links.get(str(row.get("model")))):
+        if column.key == "model" and (href := links.get(str(row.get(column.key)))):
             made = made.replace(">", f'><a href="{escape(href)}">', 1).replace("</t", "</a></t", 1)
         return made
 

@@ -462,7 +462,6 @@ def _panel(
             looks = {"fontsize": SMALL, "va": "center_baseline", "zorder": 6}
             written = axes.text(high + 0.06 * unit, place, text, **looks)
             canvas.tip(written, f"{point.benchmark}: {said(estimate)}")
-    axes.spines["left"].set_visible(False)
     plots.few_ticks(axes, plot)
     axes.set_xlabel(index_name([point for point, _ in lanes], plot))
     top = -0.03

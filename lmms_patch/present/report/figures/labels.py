@@ -141,11 +141,11 @@ def _chains(starts: Array, stops: Array) -> Array:
     return np.tile(np.linspace(starts, stops, _LINKS, axis=1), 2)
 
 
-def _touching(boxes: Array, others: Array, over: Callable[..., Any] = np.any) -> Any:
-    """Return of each box, whether it overlaps or nearly overlaps any of ``others``; or, with ``np.sum``, how many."""
+def _touching(boxes: Array, taken: Array, over: Callable[..., Any] = np.any) -> Any:
+    """Return for each box whether boxes in ``taken`` overlap or nearly overlap; with ``np.sum``, how many do."""
     left, bottom, right, top = (boxes[..., k, None] for k in range(4))
-    across = (others[:, 0] < right + _PAD) & (others[:, 2] > left - _PAD)
-    return over(across & (others[:, 1] < top + _PAD) & (others[:, 3] > bottom - _PAD), axis=-1)
+    across = (taken[:, 0] < right + _PAD) & (taken[:, 2] > left - _PAD)
+    return over(across & (taken[:, 1] < top + _PAD) & (taken[:, 3] > bottom - _PAD), axis=-1)
 
 
 # --- points with names ----------------------------------------------------------------------------
@@ -202,8 +202,8 @@ def scatter(drawing: Any, axes: Any, dots: Iterable[Dot]) -> list[str]:
     return unnamed
 
 
-def told(draw: Callable[[str], tuple[Any, list[str]]]) -> Any:
-    """Return a figure with a note on the names that found no room.
+def noted(draw: Callable[[str], tuple[Any, list[str]]]) -> Any:
+    """Return a figure with a note on the names without room.
 
     Args:
         draw: takes the note, and returns the figure and these names.

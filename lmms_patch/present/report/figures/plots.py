@@ -32,7 +32,7 @@ def layout(
     marks: Sequence[Mark] = (),
     note: str = "",
 ) -> tuple[Any, list[tuple[float, float]], float]:
-    """Return a figure with its legend and note at the foot, and room above for panels of one size.
+    """Return a figure with legend and note at the foot, and room above for panels of equal size.
 
     Args:
         across: width of the figure.
@@ -205,7 +205,7 @@ def cross(where: Any, x: Estimate, y: Estimate, look: Mark, said: str) -> list[t
 
 
 def series(k: int, label: str = "", **more: Any) -> Mark:
-    """Return the mark of the k-th model, grid or kind, in a shape and a colour of its own among the first six."""
+    """Return the mark of the k-th model, grid or kind; shapes and colours differ among the first six."""
     k %= len(palette.MARKERS)
     return Mark(**{"label": label, "shape": palette.MARKERS[k], "colour": palette.SERIES_LIGHT[k], **more})
 
@@ -233,6 +233,7 @@ def model_marks(models: Sequence[str]) -> list[Mark]:
 def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str]) -> None:
     """Write the names of rows left of the axes; each tells its whole name."""
     where.tick_params(axis="y", length=0)
+    where.spines["left"].set_visible(False)
     where.set_yticks(list(places), list(shown), fontsize=SIZE)
     for tick, name in zip(where.yaxis.get_major_ticks(), whole, strict=True):
         tip(tick.label1, name)
@@ -276,7 +277,6 @@ def row_panels(
     drawing, made, _ = panels(across, titles, x, left=left, widest=across, body=sum(heights), marks=marks)
     for one in made:
         one.set_ylim(sum(heights), 0)
-        one.spines["left"].set_visible(False)
         label_rows(one, places, shown, whole)
         line_rows(one, places)
     return drawing, made, places

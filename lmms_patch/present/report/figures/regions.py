@@ -127,7 +127,7 @@ def _sketch(
         return drawing, unnamed
 
     labels_of = tuple(entry.label for entry in entries)
-    return Sketch(*words, "magic", lambda across: labels.told(partial(draw, across)), labels_of)
+    return Sketch(*words, "magic", lambda across: labels.noted(partial(draw, across)), labels_of)
 
 
 def _is_named(entries: Sequence[Entry]) -> bool:

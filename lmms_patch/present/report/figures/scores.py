@@ -167,7 +167,7 @@ def _draw_panels(
             unnamed += labels.scatter(drawing, axes, _panel(axes, some, models, words.size(n)))
         return drawing, unnamed
 
-    return labels.told(draw)
+    return labels.noted(draw)
 
 
 def _panel(axes: Any, rows: Sequence[Both], models: Sequence[str], size: str) -> Iterator[Dot]:
