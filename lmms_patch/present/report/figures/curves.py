@@ -84,21 +84,17 @@ def _of_scores(kind: Kind, entries: Sequence[Entry], scale: str, file: str) -> I
     """Yield the figure of a kind's scores over the reduction or the number of frames."""
     curves, sizes = [], set[int]()
     for entry in entries:
-        known = {
-            int(n): one
-            for n, one in catalogue.family("{kind}{key}", entry.whole.measures, kind, entry.result.grids).items()
-        }
-        sizes |= set(known)
-        full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
-        same = (
-            {_tick(kind.words, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known}
-            if kind.full
-            else {}
-        )
-        beside = {tick: value for tick, value in same.items() if value is not None}
-        curves.append(
-            Curve(entry, _defined({**full, **{_tick(kind.words, n): one for n, one in known.items()}}), beside)
-        )
+        measures = entry.whole.measures
+        known = catalogue.family("{kind}{key}", measures, kind, entry.result.grids)
+        sizes |= {int(n) for n in known}
+        numbers = {FULL: measures["fip"]} if kind.full else {}
+        beside: dict[str, float] = {}
+        for n, one in known.items():
+            tick = _tick(kind.words, int(n))
+            numbers[tick] = one
+            same = reading.full_of_the_same(measures, kind, str(n)) if kind.full else None
+            beside |= {} if same is None else {tick: same}
+        curves.append(Curve(entry, _defined(numbers), beside))
     ticks = [*([FULL] if kind.full else []), *(_tick(kind.words, n) for n in sorted(sizes))]
     what = "the score with less detail" if kind.words.sized else "the score on few frames"
     rule = (
@@ -263,34 +259,16 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
         entry = curve.entry
         look = plots.model_look(models, entry.model, hollow=entry.whole.gate == 0)
         ink = look.colour
-        points = [
-            (place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None
-        ]
-        xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
-        joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
-        axes.plot([x for x, _ in joined], [value for _, value in joined], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
-        full = [
-            (x, tick, curve.beside[tick])
-            for x, (place, _) in zip(xs, points, strict=True)
-            if (tick := chart.ticks[place]) in curve.beside
-        ]
-        axes.plot(
-            [x for x, _, _ in full],
-            [value for _, _, value in full],
-            color=ink,
-            linewidth=0.9,
-            linestyle="--",
-            alpha=0.6,
-            zorder=2,
-        )
+        by, who = (k - (len(curves) - 1) / 2) * 0.08, f"{entry.base} with {entry.model}"
+        points = [(n + by, tick, curve.numbers[tick]) for n, tick in enumerate(chart.ticks) if tick in curve.numbers]
+        apart = chart.ticks[: chart.apart]
+        solid = [(x, one.value) for x, tick, one in points if tick not in apart]
+        full = [(x, tick, curve.beside[tick]) for x, tick, _ in points if tick in curve.beside]
+        for joined, line in ((solid, "-"), ([(x, value) for x, _, value in full], "--")):
+            xs, ys = zip(*joined, strict=True) if joined else ((), ())
+            axes.plot(xs, ys, line, color=ink, linewidth=0.9, alpha=0.6, zorder=2)
         for x, tick, value in full:
-            plots.mark(
-                axes,
-                x,
-                value,
-                Mark("", "_", ink),
-                f"{entry.base} with {entry.model}, full image of the docs at {tick}: {wording.number(value)}",
-            )
-        for x, (place, one) in zip(xs, points, strict=True):
-            told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"
-            plots.interval(axes, one, x, look, told, up=True)
+            told = f"{who}, full image of the docs at {tick}: {wording.number(value)}"
+            plots.mark(axes, x, value, Mark("", "_", ink), told)
+        for x, tick, one in points:
+            plots.interval(axes, one, x, look, f"{who}, {tick}: {wording.said(one, chart.signed)}", up=True)

@@ -52,7 +52,7 @@ def _parts(entries: Sequence[Entry]) -> Iterator[tuple[str, Sequence[Entry], str
 
 def _unit(scale: str) -> str:
     """Return what the axis of a scale says."""
-    return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else scale
+    return f"scale {scale}" if scale in ("0 to 1", "0 to 100") else scale
 
 
 # --- the whole image against the best cell --------------------------------------------------------
