@@ -65,7 +65,7 @@ def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
 def _rows(across: float, names: Mapping[str, str], x: str, titles: Sequence[str], marks: Sequence[Mark]) -> Any:
     """Return panels with a row for each model, which has room for every mark of the legend (``plots.row_panels``)."""
     row = max(_ROW, _STEP * len(marks) + 0.08)
-    return plots.row_panels(across, [*names.values()], [*names], row, x, titles, marks if len(marks) > 1 else ())
+    return plots.row_panels(across, [*names.values()], [*names], row, x, titles, [mark for mark in marks if mark.label])
 
 
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
