@@ -20,6 +20,8 @@ from lmms_patch.stats.index import BANDS, band
 
 LIGHT, DARK = "#ffffff", "#12161a"
 """The grounds."""
+INK = "#010203"
+"""Texts and axes of drawings: all but black, so that it serves as black in files; a page draws it in its own colour."""
 NAMES = (*(name for _, name in BANDS), "strong global")
 """The bands, from local to global."""
 BAND_LIGHT = ("#f3b878", "#fae0c2", "#eceff2", "#d2e5f6", "#97c5ec")
@@ -116,10 +118,12 @@ def css() -> str:
 
 
 def in_page(colour: str) -> str:
-    """Return a CSS variable in place of a colour for light ground, so as to follow the page's ground.
+    """Return what stands in a page in place of a colour for light ground, so as to follow the page's ground: a CSS variable.
 
     >>> in_page("#0072b2"), in_page("#123456")
     ('var(--series-1, #0072b2)', '#123456')
     """
+    if colour == INK:
+        return "currentColor"
     names = {pair[0]: name for name, pair in variables().items() if pair[0] != pair[1] and name != "on-band"}
     return f"var(--{names[colour]}, {colour})" if colour in names else colour

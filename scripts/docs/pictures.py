@@ -20,7 +20,7 @@ import pyarrow.parquet as parquet
 
 from lmms_patch.app import api
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.run import Result

@@ -9,10 +9,10 @@ from PIL import Image
 
 from lmms_patch.present import look, palette
 from lmms_patch.present.explore import page as explorer
-from lmms_patch.present.report import page as report
+from lmms_patch.present.page import environment
 
 HERE = Path(look.__file__).parent
-OWN = {"report": HERE / "report" / "templates" / "page.css", "explorer": HERE / "explore" / "page" / "explore.css"}
+OWN = {"report": HERE / "page" / "templates" / "page.css", "explorer": HERE / "explore" / "page" / "explore.css"}
 
 
 def rules(css):
@@ -27,7 +27,7 @@ def rules(css):
 
 def test_both_pages_begin_with_the_shared_sheet():
     assert look.css().startswith(palette.css())
-    assert report.assets().css.startswith(look.css())
+    assert environment("lmms_patch.present.report").globals["css"].startswith(look.css())
     assert explorer.file("explore.css").startswith(look.css())
 
 

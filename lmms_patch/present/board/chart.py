@@ -83,15 +83,10 @@ def chart(title: str, ranked: Iterable[tuple[str, Estimate | None]], signed: boo
     def place(value: float) -> float:
         return round(100 * (value - start) / (stop - start), 2)
 
-    bars = [
-        Bar(
-            name,
-            one,
-            place(one.value or 0.0),
-            *(place(one.value or 0.0) if end is None else place(end) for end in (one.low, one.high)),
-        )
-        for name, one in first
-    ]
+    bars = []
+    for name, one in first:
+        at = place(one.value or 0.0)
+        bars.append(Bar(name, one, at, *(at if end is None else place(end) for end in (one.low, one.high))))
     return Chart(
         title,
         tuple(bars),

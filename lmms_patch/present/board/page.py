@@ -1,4 +1,4 @@
-"""The pages of a board: HTML files, from disk, without a network; the report's style, script and policy."""
+"""The pages of a board (``present.page``): its table of models, and a page for each model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from lmms_patch.present.board.chart import chart
 from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Changes, Overall
 from lmms_patch.present.findings import Finding, findings
+from lmms_patch.present.page import environment, markup, wording
 from lmms_patch.present.ranking import Place
-from lmms_patch.present.report import markup, wording
-from lmms_patch.present.report.page import Assets, assets, environment
-from lmms_patch.present.sheets import Sheet
+from lmms_patch.present.sheets import Cell, Column, Sheet
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block, clean, cut
 
@@ -38,20 +37,9 @@ _KEPT = ("rank", "model", "index", "fip", "fip_used", "mpp", "docs", "date")
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    loader = jinja2.ChoiceLoader(
-        [jinja2.PackageLoader("lmms_patch.present.board"), jinja2.PackageLoader("lmms_patch.present.report")]
-    )
-    made = environment().overlay(loader=loader)
+    made = environment("lmms_patch.present.board", "board.css")
     made.globals["links_of"] = _links_of
-    made.filters["head"] = lambda title: markup.text(title).replace("_", Markup("_<wbr>"))
     return made
-
-
-@functools.cache
-def _assets() -> Assets:
-    templates = _templates()
-    assert templates.loader is not None
-    return assets(templates.loader.get_source(templates, "board.css")[0].replace("\r\n", "\n"))
 
 
 def page(
@@ -90,7 +78,6 @@ def page(
         _templates()
         .get_template("leaderboard.html.j2")
         .render(
-            assets=_assets(),
             title=title,
             state=state,
             about=about(board),
@@ -146,7 +133,6 @@ def model(
         _templates()
         .get_template("model.html.j2")
         .render(
-            assets=_assets(),
             title=f"{name}: {board_title}",
             board=board_title,
             model=name,
@@ -179,23 +165,17 @@ def _links_of(cases: Iterable[str], shown: Mapping[str, tuple[str, str]]) -> lis
 
 def _rows(sheet: Sheet, links: Mapping[str, str]) -> Markup:
     """Return the body of a table whose rows the search box filters; models are links to their pages."""
-    columns = list(enumerate(sheet.columns))
-    out = []
-    for row in sheet.rows:
-        cells = []
-        for place, column in columns:
-            given = row.get(column.key)
-            made = markup.cell(given, column, not place)
-            score = (
-                row.get(column.key.replace(tables.ON, tables.FIP_ON, 1)) if column.key.startswith(tables.ON) else None
-            )
-            if isinstance(score, Estimate) and score.value is not None:
-                made = made.replace("</td", f'<span class="fip"><span>FIP </span>{wording.value(score)}</span></td', 1)
-            if column.key == "model" and given in links:
-                made = made.replace(">", f'><a href="{escape(links[str(given)])}">', 1).replace("</t", "</a></t", 1)
-            cells.append(made)
-        out.append(f'<tr data-find="">{"".join(cells)}</tr>')
-    return Markup("\n".join(out))
+
+    def finish(made: str, row: Mapping[str, Cell], column: Column) -> str:
+        """Return a cell with FIP below an index, and a model as a link."""
+        score = row.get(column.key.replace(tables.ON, tables.FIP_ON, 1)) if column.key.startswith(tables.ON) else None
+        if isinstance(score, Estimate) and score.value is not None:
+            made = made.replace("</td", f'<span class="fip"><span>FIP </span>{wording.value(score)}</span></td', 1)
+        if column.key == "model" and (href := links.get(str(row.get(column.key)))):
+            made = made.replace(">", f'><a href="{escape(href)}">', 1).replace("</t", "</a></t", 1)
+        return made
+
+    return markup.rows(sheet, finish, ' data-find=""')
 
 
 def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iterable[Place | None]) -> dict[str, Any]:

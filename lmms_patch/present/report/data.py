@@ -237,7 +237,7 @@ class Figure:
         name: of its files ``figures/<name>.svg``, ``.pdf``, ``.png``, ``.tex``.
         title, caption: for people; the caption says what is drawn, its scale and units, n, and what the intervals are.
         alt: what it shows, in words, for who cannot see it.
-        svg: for the page: no script, no outer link, colours of text and axes as ``currentColor``.
+        svg: as matplotlib draws it, with what its marks tell as titles; ``safe.drawing`` makes it ready for the page.
         section: ``headline`` (at the top of the page), ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
         entries: labels of the results that it shows.
         files: names of all its files in ``figures/``.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from lmms_patch.present import palette
 from lmms_patch.text import block
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -59,8 +60,8 @@ def drawing(svg: str, name: str) -> str:
     """Return an SVG drawing of nothing but shapes and texts, for use inside the page.
 
     Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
-    inline style); ids get the name of the drawing in front, so that drawings in one page do not clash; the drawing is
-    as wide as its ``viewBox`` says in points, so that letters of all drawings have one size.
+    inline style); colours follow the page (``palette.in_page``); ids get the name of the drawing in front, so that
+    drawings in one page do not clash; the drawing is as wide as its ``viewBox`` says in points, so that letters of all drawings have one size.
 
     Args:
         svg: the drawing, with its ``viewBox``.
@@ -73,7 +74,7 @@ def drawing(svg: str, name: str) -> str:
     if "<!ENTITY" in svg:
         raise ValueError(f"figure {name}: an entity is declared")
     try:
-        root = ElementTree.fromstring(re.sub(r"<!DOCTYPE[^>]*>", "", svg))
+        root = ElementTree.fromstring(svg)
     except ElementTree.ParseError as error:
         raise ValueError(f"figure {name}: not an SVG: {error}") from None
     if _local(root.tag) != "svg":
@@ -83,7 +84,11 @@ def drawing(svg: str, name: str) -> str:
             if _local(child.tag) == "style":
                 _spread(root, child.text or "", name)
             parent.remove(child)
+    # Only ids that something refers to stay.
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]*)', svg))
     for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
         _check(element, name)
     for size in ("width", "height"):
         root.attrib.pop(size, None)
@@ -125,7 +130,7 @@ def _check(element: ElementTree.Element, name: str) -> None:
         raise ValueError(f"figure {name}: an element in {tag!r}")
     element.tag = tag
     given, element.attrib = dict(element.attrib), {}
-    element.text, element.tail = block(element.text or ""), block(element.tail or "")
+    element.text, element.tail = (block(text) if text and text.strip() else "" for text in (element.text, element.tail))
     for key, value in given.items():
         key = key.replace(_XLINK, "")
         if key == "style":
@@ -163,4 +168,4 @@ def _inside(tag: str, key: str, value: str, name: str) -> str:
     value = _URL.sub(lambda link: f"url(#{name}-{link['id']})", value)
     if re.search(r"url\((?!#)|javascript:|https?:|//", value, re.IGNORECASE):
         raise ValueError(f"figure {name}: {key} leads out of the drawing: {value[:60]!r}")
-    return value
+    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: palette.in_page(colour[0]), value)

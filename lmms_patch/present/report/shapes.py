@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from lmms_patch.ask.kinds import Kind, Words
 from lmms_patch.present import palette
 from lmms_patch.present.findings import Case, case, names
+from lmms_patch.present.page.wording import in_words, words
 from lmms_patch.present.report.data import Entry, Indexed, Part, Report
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.run_sheets import NEED_WORDS, band_text, in_each, maps_of, without_looking
-from lmms_patch.present.report.wording import in_words, words
 from lmms_patch.present.sheets import Sheet, ends_in_percent
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL
@@ -334,7 +334,7 @@ def marks(part: Part, entry: Entry) -> str:
 
 # --- need of the image ----------------------------------------------------------------------------
 
-_LONG, _SHORT, _TINY = 0.2, 0.11, 0.045
+_ROOMS = {"long": 0.2, "short": 0.11, "tiny": 0.045}
 """From which share on a part of a bar has room for its name and count on a wide screen, for its percentage on a narrow one, and on a wide one."""
 
 
@@ -415,15 +415,7 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
         docs = found.counts[name] if exact else round(share.value * found.docs)
         count = f"{'' if exact else 'about '}{docs:,}"
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value
-        room = (
-            "long"
-            if share.value >= _LONG
-            else "short"
-            if share.value >= _SHORT
-            else "tiny"
-            if share.value >= _TINY
-            else ""
-        )
+        room = next((room for room, least in _ROOMS.items() if share.value >= least), "")
         called = entry.words.say(name)
         says = f"{called}: {percent}{ends_in_percent(share)}, {count} of {found.docs:,} docs"
         parts.append(

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.present.findings import Finding
-from lmms_patch.present.report import across, gallery, markup, page, run_sheets, shapes, wording
+from lmms_patch.present.page import ANSWER, environment, markup, wording
+from lmms_patch.present.report import across, gallery, page, run_sheets, shapes
 from lmms_patch.present.report.data import Part, Report
 from lmms_patch.present.report.figures import scores
 from lmms_patch.present.sheets import Column
@@ -121,7 +122,7 @@ def test_nothing_in_it_runs_styles_itself_or_leads_elsewhere(html, read):
 def test_escaping_is_never_switched_off():
     for file in Path(page.__file__).with_name("templates").glob("*.j2"):
         assert not re.search(r"\|\s*safe\b|autoescape|Markup", file.read_text(encoding="utf-8")), file.name
-    assert page.environment().autoescape is True
+    assert environment("lmms_patch.present.report").autoescape is True
 
 
 def test_ids_are_unique_and_links_inside_the_page_arrive(read):
@@ -150,7 +151,7 @@ def test_control_and_direction_characters_are_shown_not_obeyed(html, read):
 
 def test_a_long_answer_is_cut_and_its_length_told(html, read):
     assert "(100,000 characters)" in read.text
-    assert max(map(len, re.findall(r"x{50,}", html))) == page.ANSWER
+    assert max(map(len, re.findall(r"x{50,}", html))) == ANSWER
 
 
 def test_a_data_uri_that_is_no_picture_is_not_shown(html):

@@ -1,7 +1,7 @@
 """How every figure looks, and how it is written: for one and for two columns of a paper, for slides, for the page. matplotlib, by its objects alone.
 
-Text and axes are drawn in one colour, ``INK``, that nothing else has; in the page's SVG it becomes ``currentColor``,
-and colours of the palette become the page's custom properties, so that a figure reads on light and on dark ground.
+Text and axes are drawn in one colour, ``INK``, that nothing else has; in a page it becomes ``currentColor``, and colours
+of the palette become the page's custom properties (``safe.drawing``), so that a figure reads on light and on dark ground.
 
 All places are in inches. We lay out by ourselves, because matplotlib's layout takes most of the time of a drawing, and
 cannot know how wide the reader's fonts are for characters that ours lacks.
@@ -13,7 +13,7 @@ import contextlib
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -23,14 +23,11 @@ from lmms_patch import files
 from lmms_patch.present import palette
 from lmms_patch.present.report.data import Figure
 from lmms_patch.present.report.figures.lettering import FONT, SIZE, SMALL, fit, height, width
-from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import latex, line
 
 T = TypeVar("T")
 
-INK = "#010203"
-"""All but black, so that it serves as black in the files."""
-FAINT = 0.35
+INK = palette.INK
 ONE, TWO = 3.3, 6.9
 """Width of one and of two columns of a paper."""
 PAGE = 9.2
@@ -43,7 +40,7 @@ EASTERN = (
     *("PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Arial Unicode MS"),
 )
 """Fonts for Chinese, Japanese and Korean, used where they are installed."""
-_TIP, _SPAN = "tip:", "span:"
+_TIP, SPAN = "tip:", "span:"
 SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "lmms-patch",
@@ -59,9 +56,9 @@ SETTINGS: dict[str, Any] = {
     "axes.labelpad": 3,
     "axes.titlepad": 4,
     "xtick.labelsize": SMALL,
-    "ytick.labelsize": SIZE,
+    "ytick.labelsize": SMALL,
     "xtick.major.size": 2.5,
-    "ytick.major.size": 0,
+    "ytick.major.size": 2.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.7,
@@ -113,7 +110,7 @@ class Mark:
 
     Attributes:
         label: what the legend says; empty for a mark in the drawing.
-        shape: matplotlib's marker; empty: a line; ``patch``: a patch of colour.
+        shape: matplotlib's marker; ``patch``: a patch of colour.
         colour: of the mark.
         hollow: whether only its outline is drawn.
         size: in points.
@@ -126,6 +123,12 @@ class Mark:
     hollow: bool = False
     size: float = 4.8
     alpha: float = 1.0
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        """The same in matplotlib's words."""
+        fill = "none" if self.hollow else self.colour
+        return {"color": self.colour, "marker": self.shape, "markersize": self.size, "markerfacecolor": fill}
 
 
 @contextlib.contextmanager
@@ -166,13 +169,6 @@ def write_at(drawing: Any, x: float, y: float, text: str, size: float = SMALL, *
     return drawing.text(x, y, text, transform=drawing.dpi_scale_trans, fontsize=size, **more)
 
 
-def box(drawing: Any, x: float, y: float, side: float, said: str, **looks: Any) -> None:
-    """Draw a square at a place in inches from the lower left, with a text shown to whoever points at the square."""
-    from matplotlib.patches import Rectangle
-
-    drawing.add_artist(tip(Rectangle((x, y), side, side, transform=drawing.dpi_scale_trans, **looks), said))
-
-
 # --- legends --------------------------------------------------------------------------------------
 
 _ROW, _SIGN, _GAP = 0.165, 0.2, 0.16
@@ -211,19 +207,12 @@ def key(drawing: Any, marks: Sequence[Mark], left: float, bottom: float, across:
         x, y = left, bottom + _ROW * (len(rows) - i - 0.5)
         for one in row:
             if one.shape == "patch":
-                box = Rectangle((x + 0.01, y - 0.045), 0.14, 0.09, linewidth=0.4, edgecolor=INK)
-                box.set_facecolor(to_rgba(one.colour, one.alpha))
-                box.set_transform(drawing.dpi_scale_trans)
-                drawing.add_artist(box)
+                fill = to_rgba(one.colour, one.alpha)
+                sign: Any = Rectangle((x + 0.01, y - 0.045), 0.14, 0.09, linewidth=0.4, facecolor=fill, edgecolor=INK)
             else:
-                looks: dict[str, Any] = {"marker": one.shape, "linestyle": ""} if one.shape else {"linewidth": 3}
-                places = [x + 0.08] if one.shape else [x, x + 0.15]
-                looks |= {
-                    "markerfacecolor": "none" if one.hollow else one.colour,
-                    "markersize": one.size,
-                    "color": one.colour,
-                }
-                drawing.add_artist(Line2D(places, [y] * len(places), transform=drawing.dpi_scale_trans, **looks))
+                sign = Line2D([x + 0.08], [y], linestyle="", **one.looks)
+            sign.set_transform(drawing.dpi_scale_trans)
+            drawing.add_artist(sign)
             write_at(drawing, x + _SIGN, y, one.label, va="center_baseline")
             x += _SIGN + width(one.label, SMALL) + _GAP
 
@@ -244,166 +233,6 @@ def tip(artist: Any, text: str, sign: str = _TIP) -> Any:
 def told(identifier: str) -> str:
     """Return the text of a mark's id."""
     return bytes.fromhex(identifier.rpartition(":")[2]).decode()
-
-
-def mark(where: Any, x: float, y: float, look: Mark, said: str, **more: Any) -> None:
-    """Draw a mark with an attached text (``tip``)."""
-    fill = "none" if look.hollow else look.colour
-    style = {
-        "color": look.colour,
-        "markersize": look.size,
-        "markerfacecolor": fill,
-        "zorder": 4,
-        "clip_on": False,
-        **more,
-    }
-    tip(where.plot([x], [y], look.shape, **style)[0], said)
-
-
-def span(where: Any, xs: Sequence[float], ys: Sequence[float], colour: str, said: str, **more: Any) -> None:
-    """Draw an interval as a line with an attached text (``tip``).
-
-    So do its surroundings in an SVG, because the line itself is hard to point at.
-    """
-    style = {"color": colour, "linewidth": 1.3, "solid_capstyle": "butt", "zorder": 3, **more}
-    tip(where.plot(xs, ys, **style)[0], said, _SPAN)
-
-
-def interval(where: Any, number: Estimate, place: float, look: Mark, said: str, up: bool = False) -> None:
-    """Draw a number as a mark, with the interval as a line where known.
-
-    Args:
-        where: the axes.
-        number: the number.
-        place: of the mark on the other axis.
-        look: of the mark.
-        said: what both tell.
-        up: whether the number stands on the vertical axis.
-    """
-    low, high, value = number.low, number.high, number.value or 0.0
-    if low is not None and high is not None:
-        xs, ys = ([place, place], [low, high]) if up else ([low, high], [place, place])
-        span(where, xs, ys, look.colour, said)
-    mark(where, place if up else value, value if up else place, look, said)
-
-
-def cross(where: Any, x: Estimate, y: Estimate, look: Mark, said: str) -> list[tuple[float, float, float, float]]:
-    """Draw a point with both of its intervals, and return these as lines: left, bottom, right, top."""
-    at = x.value or 0.0, y.value or 0.0
-    lines = [(x.low, at[1], x.high, at[1])] if x.low is not None and x.high is not None else []
-    lines += [(at[0], y.low, at[0], y.high)] if y.low is not None and y.high is not None else []
-    for left, bottom, right, top in lines:
-        span(where, [left, right], [bottom, top], look.colour, said, linewidth=0.9)
-    mark(where, *at, look, said)
-    return lines
-
-
-def parts(items: Sequence[T], most: int) -> Iterator[tuple[Sequence[T], str, str]]:
-    """Yield items in parts of a bearable size, each with what the names of its files and its title end with.
-
-    Nothing where all are in one part.
-    """
-    count = -(-len(items) // most)
-    for k in range(count):
-        yield items[k * most : (k + 1) * most], *((f"-{k + 1}", f" ({k + 1} of {count})") if count > 1 else ("", ""))
-
-
-def blocks(
-    models: Sequence[str], most: int, rows: Sequence[str], rows_most: int
-) -> Iterator[tuple[Sequence[str], Sequence[str], str, str]]:
-    """Yield models and rows of each part of a large table, with the ends of its names as in ``parts``."""
-    pairs = [(some, names) for some, *_ in parts(models, most) for names, *_ in parts(rows, rows_most)]
-    yield from ((*pair, end, told) for (pair,), end, told in parts(pairs, 1))
-
-
-def ends(numbers: Iterable[Estimate | None]) -> list[float]:
-    """Return the values of some numbers, and the ends of their intervals, as far as there are any."""
-    return [end for one in numbers if one is not None for end in (one.value, one.low, one.high) if end is not None]
-
-
-def label_rows(where: Any, places: Sequence[float], shown: Sequence[str], whole: Sequence[str]) -> None:
-    """Write the names of rows left of the axes; each tells its whole name."""
-    where.set_yticks(list(places), list(shown), fontsize=SIZE)
-    for tick, name in zip(where.yaxis.get_major_ticks(), whole, strict=True):
-        tip(tick.label1, name)
-
-
-def line_rows(where: Any, places: Sequence[float]) -> None:
-    """Draw a faint line through each row."""
-    for place in places:
-        where.axhline(place, color=INK, alpha=0.14, linewidth=0.5, zorder=1)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A figure whose rows have names.
-
-    Attributes:
-        drawing: matplotlib's figure.
-        axes: of each panel; a row's place is in inches from the top.
-        places: of each row.
-        plot: inches across a panel.
-    """
-
-    drawing: Any
-    axes: list[Any]
-    places: list[float]
-    plot: float
-
-
-def row_panels(
-    across: float, names: Sequence[str], whole: Sequence[str], row: float, titles: Sequence[str], marks: Sequence[Mark]
-) -> Rows:
-    """Return panels with the same rows: side by side on two columns, stacked on a single column.
-
-    Args:
-        across: inches.
-        names: of the rows; wrapped or shortened here. One of two lines keeps these.
-        whole: what each row tells who points at its name.
-        row: the least height of a row, in inches.
-        titles: of the panels; a single empty one: no title.
-        marks: the legend, drawn below.
-    """
-    room = 2.0 if across >= TWO else 1.05
-    parts = [name.split("\n") for name in names]
-    shown = ["\n".join(fit(part, room, SIZE, 2 if len(some) == 1 else 1) for part in some) for some in parts]
-    heights = [max(row, height(one.count("\n") + 1) + 0.04) for one in shown]
-    places = [sum(heights[:i]) + heights[i] / 2 for i in range(len(heights))]
-    left = max(map(width, shown), default=0.0) + 0.1 + EDGE
-    beside = len(titles) if across >= TWO else 1
-    gap = 0.2
-    plot = (across - left - 2 * EDGE - (beside - 1) * gap) / beside
-    lines = [fit(title, plot, SIZE) for title in titles]
-    head = height(max(one.count("\n") + 1 for one in lines), SIZE) + 0.07 if any(lines) else EDGE
-    body, below, legend = sum(heights), 0.5, key_height(marks, across - 2 * EDGE)
-    stacked = len(titles) if beside == 1 else 1
-    tall = stacked * (head + body + below) + legend + EDGE / 2
-    drawing = new(across, tall)
-    made = []
-    for k, title in enumerate(lines):
-        bottom = tall - (head + body) - (k if beside == 1 else 0) * (head + body + below)
-        one = axes(drawing, left + (k * (plot + gap) if beside > 1 else 0.0), bottom, plot, body)
-        one.set_ylim(body, 0)
-        one.spines["left"].set_visible(False)
-        one.set_title(title)
-        label_rows(one, places, shown if beside == 1 or k == 0 else [""] * len(shown), whole)
-        line_rows(one, places)
-        few_ticks(one, plot)
-        made.append(one)
-    key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
-    return Rows(drawing, made, places, plot)
-
-
-def few_ticks(where: Any, across: float) -> None:
-    """Let the horizontal axis have no more ticks than there is room for."""
-    from matplotlib.ticker import MaxNLocator
-
-    where.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int(across / 0.48)), steps=[1, 2, 2.5, 5, 10]))
-
-
-def inside(room: float, text: str, size: float = SMALL) -> bool:
-    """Return whether a text has room."""
-    return width(text, size) <= room
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -436,7 +265,7 @@ def write(sketch: Sketch, folder: Path) -> Figure:
     narrow = ""
     if ONE in sketch.papers or sketch.on_phones:
         drawing = sketch.draw(ONE)
-        narrow = for_page(_svg(drawing), f"{sketch.name}-narrow", alt) if sketch.on_phones else ""
+        narrow = _svg(drawing) if sketch.on_phones else ""
         if ONE in sketch.papers and drawing.get_figheight() <= PAGE:
             made[f"{sketch.name}-1col.pdf"] = _bytes(drawing, "pdf")
             papers.insert(0, ONE)
@@ -450,7 +279,7 @@ def write(sketch: Sketch, folder: Path) -> Figure:
         title,
         caption,
         alt,
-        for_page(plain, sketch.name, alt),
+        plain,
         sketch.section,
         sketch.entries,
         tuple(made),
@@ -466,8 +295,10 @@ def _bytes(drawing: Any, form: str, **more: Any) -> bytes:
 
 
 def _svg(drawing: Any) -> str:
-    """Return a drawing as plain SVG (``_plain``)."""
-    return _plain(_bytes(drawing, "svg").decode())
+    """Return a drawing as SVG, its tips as titles."""
+    svg = _bytes(drawing, "svg").decode()
+    svg = re.sub(rf'<g id="({_TIP}[^"]*)">', lambda found: f"<g>{_title(found[1])}", svg)
+    return re.sub(rf'<g id="({SPAN}[^"]*)">\s*<path d="([^"]*)" ([^>]*)/>', _widened, svg)
 
 
 def _png(drawing: Any, title: str) -> bytes:
@@ -502,19 +333,6 @@ def snippet(name: str, caption: str, papers: Sequence[float]) -> str:
     return "\n".join(out) + "\n"
 
 
-def _plain(svg: str) -> str:
-    """Return a drawing without declaration, doctype, metadata and style sheet, its tips as titles.
-
-    Its style goes to the root: a sheet would hold for the whole page.
-    """
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>\s*", "", svg, count=1, flags=re.DOTALL)
-    svg = re.sub(rf'<g id="({_TIP}[^"]*)">', lambda found: f"<g>{_title(found[1])}", svg)
-    svg = re.sub(rf'<g id="({_SPAN}[^"]*)">\s*<path d="([^"]*)" ([^>]*)/>', _widened, svg)
-    return svg.replace("<svg ", '<svg style="stroke-linejoin:round;stroke-linecap:butt" ', 1)
-
-
 def _title(identifier: str) -> str:
     """Return the title element of a mark, from its id."""
     return f"<title>{escape(told(identifier))}</title>"
@@ -529,24 +347,4 @@ def _widened(match: re.Match[str]) -> str:
 
 def on_white(svg: str) -> str:
     """Return a drawing for a file: on white ground."""
-    head, rest = svg.split(">", 1)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{head}><rect width="100%" height="100%" fill="#ffffff"/>{rest}'
-
-
-def for_page(svg: str, name: str, alt: str) -> str:
-    """Return an SVG for inlining in a page: no fixed size or ground, page colours, ids with a prefix, alt text."""
-    head, rest = svg.split(">", 1)
-    head = re.sub(r'\s(width|height|version|xmlns:xlink)="[^"]*"', "", head)
-    # Only ids that something refers to stay; the figure's name in front keeps them apart from other figures' ids.
-    used = set(re.findall(r'(?:url\(|xlink:href=")#([^)"]*)', rest))
-
-    def tag(match: re.Match[str]) -> str:
-        """Return what is between < and >; names in texts are left as they are."""
-        one = match[0].replace(INK, "currentColor").replace("xlink:href=", "href=")
-        one = re.sub(r"#[0-9a-f]{6}\b", lambda colour: palette.in_page(colour[0]), one)
-        one = re.sub(r'\sid="([^"]*)"', lambda known: f' id="{name}-{known[1]}"' if known[1] in used else "", one)
-        return re.sub(r'(url\(|href=")#([^)"]*)', lambda known: f"{known[1]}#{name}-{known[2]}", one)
-
-    rest = re.sub(r"<[^>]*>", tag, rest)
-    rest = re.sub(r">\s+<", "><", rest)
-    return f'{head} role="img" aria-label="{escape(alt, quote=True)}">{rest}'.strip()
+    return re.sub("<svg[^>]*>", r'\g<0><rect width="100%" height="100%" fill="#ffffff"/>', svg, count=1)

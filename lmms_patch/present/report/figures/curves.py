@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lmms_patch.ask.kinds import Kind, Words, by_medium
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas, lettering
-from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
-from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.figures import lettering, plots
+from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
 from lmms_patch.present.report.figures.scores import scales
 from lmms_patch.present.report.points import counted, listed, model_names, once
 from lmms_patch.present.sheets import levels_in
@@ -86,21 +84,17 @@ def _of_scores(kind: Kind, entries: Sequence[Entry], scale: str, file: str) -> I
     """Yield the figure of a kind's scores over the reduction or the number of frames."""
     curves, sizes = [], set[int]()
     for entry in entries:
-        known = {
-            int(n): one
-            for n, one in catalogue.family("{kind}{key}", entry.whole.measures, kind, entry.result.grids).items()
-        }
-        sizes |= set(known)
-        full = {FULL: entry.whole.measures["fip"]} if kind.full else {}
-        same = (
-            {_tick(kind.words, n): reading.full_of_the_same(entry.whole.measures, kind, str(n)) for n in known}
-            if kind.full
-            else {}
-        )
-        beside = {tick: value for tick, value in same.items() if value is not None}
-        curves.append(
-            Curve(entry, _defined({**full, **{_tick(kind.words, n): one for n, one in known.items()}}), beside)
-        )
+        measures = entry.whole.measures
+        known = catalogue.family("{kind}{key}", measures, kind, entry.result.grids)
+        sizes |= {int(n) for n in known}
+        numbers = {FULL: measures["fip"]} if kind.full else {}
+        beside: dict[str, float] = {}
+        for n, one in known.items():
+            tick = _tick(kind.words, int(n))
+            numbers[tick] = one
+            same = reading.full_of_the_same(measures, kind, str(n)) if kind.full else None
+            beside |= {} if same is None else {tick: same}
+        curves.append(Curve(entry, _defined(numbers), beside))
     ticks = [*([FULL] if kind.full else []), *(_tick(kind.words, n) for n in sorted(sizes))]
     what = "the score with less detail" if kind.words.sized else "the score on few frames"
     rule = (
@@ -238,38 +232,21 @@ def _sketch(chart: _Chart, file: str, title: str, what: str, rule: str) -> Itera
 
 def _draw(chart: _Chart, models: Sequence[str], across: float) -> Any:
     """Draw a panel per benchmark, three side by side on two columns, or stacked on a single column."""
-    bases, marks = chart.bases, model_marks(models)
-    left, below, head, gap, body = 0.5, 0.44, 0.26, 0.16, 1.5
-    columns = min(3, len(bases)) if across >= TWO else 1
-    rows = -(-len(bases) // columns)
-    side = min(3.4, (across - left - 2 * EDGE - (columns - 1) * gap) / columns)
-    key = canvas.key_height(marks, across - 2 * EDGE)
-    drawing = canvas.new(across, rows * (head + body + below) + key + EDGE)
-    tall = float(drawing.get_size_inches()[1])
-    low, high = _limits(chart)
-    for k, base in enumerate(bases):
-        row, column = divmod(k, columns)
-        bottom = tall - (row + 1) * (head + body + below) + below
-        axes = canvas.axes(drawing, left + column * (side + gap), bottom, side, body)
-        axes.set(xlim=(-0.4, len(chart.ticks) - 0.6), ylim=(low, high))
-        canvas.tip(axes.set_title(lettering.fit(base, side, SIZE, 1)), base)
+    drawing, made, _ = plots.panels(
+        across, chart.bases, chart.across, chart.up, widest=3.4, body=1.5, marks=plots.model_marks(models)
+    )
+    for axes, base in zip(made, chart.bases, strict=True):
+        axes.set(xlim=(-0.4, len(chart.ticks) - 0.6), ylim=_limits(chart))
         axes.set_xticks(range(len(chart.ticks)), chart.ticks)
-        axes.set_xlabel(lettering.fit(chart.across, side, SIZE, 1))
-        axes.tick_params(axis="y", labelsize=SMALL if column == 0 else 0, length=2.5)
-        if column == 0:
-            axes.set_ylabel(lettering.fit(chart.up, body, SIZE, 1))
-        else:
-            axes.set_yticklabels([])
         if chart.signed:
             axes.axhline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
         _panel(axes, [curve for curve in chart.curves if curve.entry.base == base], chart, models)
-    canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
     return drawing
 
 
 def _limits(chart: _Chart) -> tuple[float, float]:
     """Return the ends of the vertical axis, shared by all panels and with 0 inside."""
-    ends = canvas.ends(number for curve in chart.curves for number in curve.numbers.values())
+    ends = plots.ends(number for curve in chart.curves for number in curve.numbers.values())
     ends += [value for curve in chart.curves for value in curve.beside.values()]
     low, high = min(0.0, *ends), max(0.0, *ends)
     edge = 0.06 * (high - low or 1.0)
@@ -280,36 +257,18 @@ def _panel(axes: Any, curves: Sequence[Curve], chart: _Chart, models: Sequence[s
     """Draw a benchmark's curves, shifted sideways to keep points apart."""
     for k, curve in enumerate(curves):
         entry = curve.entry
-        look = model_look(models, entry.model, hollow=entry.whole.gate == 0)
+        look = plots.model_look(models, entry.model, hollow=entry.whole.gate == 0)
         ink = look.colour
-        points = [
-            (place, one) for place, tick in enumerate(chart.ticks) if (one := curve.numbers.get(tick)) is not None
-        ]
-        xs = [place + (k - (len(curves) - 1) / 2) * 0.08 for place, _ in points]
-        joined = [(x, one.value) for x, (place, one) in zip(xs, points, strict=True) if place >= chart.apart]
-        axes.plot([x for x, _ in joined], [value for _, value in joined], color=ink, linewidth=0.9, alpha=0.6, zorder=2)
-        full = [
-            (x, tick, curve.beside[tick])
-            for x, (place, _) in zip(xs, points, strict=True)
-            if (tick := chart.ticks[place]) in curve.beside
-        ]
-        axes.plot(
-            [x for x, _, _ in full],
-            [value for _, _, value in full],
-            color=ink,
-            linewidth=0.9,
-            linestyle="--",
-            alpha=0.6,
-            zorder=2,
-        )
+        by, who = (k - (len(curves) - 1) / 2) * 0.08, f"{entry.base} with {entry.model}"
+        points = [(n + by, tick, curve.numbers[tick]) for n, tick in enumerate(chart.ticks) if tick in curve.numbers]
+        apart = chart.ticks[: chart.apart]
+        solid = [(x, one.value) for x, tick, one in points if tick not in apart]
+        full = [(x, tick, curve.beside[tick]) for x, tick, _ in points if tick in curve.beside]
+        for joined, line in ((solid, "-"), ([(x, value) for x, _, value in full], "--")):
+            xs, ys = zip(*joined, strict=True) if joined else ((), ())
+            axes.plot(xs, ys, line, color=ink, linewidth=0.9, alpha=0.6, zorder=2)
         for x, tick, value in full:
-            canvas.mark(
-                axes,
-                x,
-                value,
-                Mark("", "_", ink),
-                f"{entry.base} with {entry.model}, full image of the docs at {tick}: {wording.number(value)}",
-            )
-        for x, (place, one) in zip(xs, points, strict=True):
-            told = f"{entry.base} with {entry.model}, {chart.ticks[place]}: {wording.said(one, chart.signed)}"
-            canvas.interval(axes, one, x, look, told, up=True)
+            told = f"{who}, full image of the docs at {tick}: {wording.number(value)}"
+            plots.mark(axes, x, value, Mark("", "_", ink), told)
+        for x, tick, one in points:
+            plots.interval(axes, one, x, look, f"{who}, {tick}: {wording.said(one, chart.signed)}", up=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Words
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
-from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.page import wording
+from lmms_patch.present.report.figures import canvas, lettering, plots
 from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, counted, docs_each, medium_of, model_names, once
@@ -139,7 +139,7 @@ def index_name(points: Sequence[Point], room: float) -> str:
     grids = ", ".join(once(p.medium.size(p.n) for p in points))
     name = _shown(points)
     names = (f"{name}, {grids}", name)
-    return next((name for name in names if canvas.inside(room, name, SIZE)), "index")
+    return next((name for name in names if lettering.width(name, SIZE) <= room), "index")
 
 
 @dataclass(frozen=True)
@@ -194,65 +194,67 @@ def _chosen(points: Sequence[Point]) -> _Chosen | None:
     return _Chosen([p for p in shown if p.benchmark in rows], kept, rows, grid, told)
 
 
-def _headline(chosen: _Chosen) -> Sketch:
-    """Return the drawing at the top of the page."""
-    points, models = chosen.points, chosen.models
-    names = lettering.short(models)
-    medium = medium_of(points)
-    title = medium.say("How much each benchmark needs the whole image")
-    ends = "from one segment to the whole clip" if medium.instead else "from the most local to the most global"
-    what = _shown(points)
-    alt = f"{what[0].upper()}{what[1:]} by benchmark {_aloud(medium, chosen.grid)}, {ends}: {_in_words(points, chosen.rows)}"
-    caption = f"{_caption(points, chosen.grid)} {chosen.left_out}".strip() + lettering.explained(names)
-    name = "headline-time" if medium.instead else "headline"
-    drawn = points, models, chosen.rows
-    return Sketch(
-        name,
-        title,
-        caption,
-        alt,
-        "headline",
-        lambda width: draw_forest(*drawn, width, chosen.grid, chosen.left_out),
-        on_phones=True,
-    )
-
-
 def _aloud(medium: Words, n: int) -> str:
     """Return a grid's size in words for screen readers: "at 3 by 3"."""
     return f"in {medium.size(n)}" if medium.instead else f"at {n} by {n}"
 
 
+def _headline(chosen: _Chosen) -> Sketch:
+    """Return the drawing at the top of the page."""
+    medium = medium_of(chosen.points)
+    return _sketch(
+        (chosen.points, chosen.models, chosen.rows, chosen.grid, chosen.left_out),
+        "headline",
+        "headline",
+        medium.say("How much each benchmark needs the whole image"),
+        ", from one segment to the whole clip" if medium.instead else ", from the most local to the most global",
+        on_phones=True,
+    )
+
+
 def _of_grid(points: Sequence[Point], models: Sequence[str], n: int) -> Iterator[Sketch]:
     """Yield the drawings of a grid, split by models and benchmarks where there are many."""
-    rows = order(points)
-    for some, names, end, told in canvas.blocks(models, MODELS, rows, ROWS):
+    medium = medium_of(points)
+    for some, names, end, told in plots.blocks(models, MODELS, order(points), ROWS):
         shown = [p for p in points if p.model in some and p.benchmark in names]
         if shown:
-            yield _grid_sketch(
-                shown, [m for m in some if any(p.model == m for p in shown)], names, n, f"index{n}{end}", told
-            )
+            kept = [m for m in some if any(p.model == m for p in shown)]
+            rows = [name for name in names if any(p.benchmark == name for p in shown)]
+            title = f"{_what(shown)}, {medium.size(n)}{told}"
+            section = f"benchmarks{'_time' * bool(medium.instead)}"
+            yield _sketch((shown, kept, rows, n, ""), f"index{n}{end}", section, title)
 
 
-def _grid_sketch(
-    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n: int, name: str, part: str
-) -> Sketch:
-    """Return the drawing of a grid, or of a part of its models and benchmarks."""
-    shown = [row for row in rows if any(p.benchmark == row for p in points)]
-    caption = _caption(points, n) + lettering.explained(lettering.short(models))
-    medium = medium_of(points)
+def _what(points: Sequence[Point]) -> str:
+    """Return what is drawn, for titles."""
     what = _shown(points)
-    what = f"{what[0].upper()}{what[1:]} by benchmark"
-    alt = f"{what} {_aloud(medium, n)}: {_in_words(points, shown)}"
-    end = "_time" if medium.instead else ""
-    title = f"{what}, {medium.size(n)}{part}"
-    return Sketch(
-        f"{name}{end.replace('_', '-')}",
-        title,
-        caption,
-        alt,
-        f"benchmarks{end}",
-        lambda width: draw_forest(points, models, shown, width, n),
-    )
+    return f"{what[0].upper()}{what[1:]} by benchmark"
+
+
+def _sketch(
+    drawn: tuple[Sequence[Point], Sequence[str], Sequence[str], int, str],
+    name: str,
+    section: str,
+    title: str,
+    ends: str = "",
+    **more: Any,
+) -> Sketch:
+    """Return a drawing of some benchmarks and models.
+
+    Args:
+        drawn: what ``draw_forest`` draws: points, models, rows, grid and note.
+        name: of its files, without ``-time``.
+        section: of the page.
+        title: for people.
+        ends: from where to where the rows run, with a comma before.
+        **more: as of ``Sketch``.
+    """
+    points, models, rows, n, note = drawn
+    medium = medium_of(points)
+    caption = f"{_caption(points, n)} {note}".strip() + lettering.explained(lettering.short(models))
+    alt = f"{_what(points)} {_aloud(medium, n)}{ends}: {_in_words(points, rows)}"
+    file = f"{name}{'-time' * bool(medium.instead)}"
+    return Sketch(file, title, caption, alt, section, lambda across: draw_forest(across, *drawn), **more)
 
 
 def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
@@ -306,19 +308,6 @@ def _caption(points: Sequence[Point], n: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Lane:
-    """The line of a benchmark and model in a panel.
-
-    Attributes:
-        point: what is drawn.
-        place: inches from the top of the panel.
-    """
-
-    point: Point
-    place: float
-
-
-@dataclass(frozen=True)
 class _Block:
     """Where a benchmark stands in a panel of a forest plot, with a lane for each model.
 
@@ -326,7 +315,7 @@ class _Block:
         name: of the benchmark.
         label: its name as it is drawn.
         top, bottom: inches from the top of the panel.
-        lanes: one of each model.
+        lanes: of each model, what is drawn, and how many inches from the top of the panel.
         grey: whether no index of it may be read.
     """
 
@@ -334,20 +323,20 @@ class _Block:
     label: str
     top: float
     bottom: float
-    lanes: tuple[_Lane, ...]
+    lanes: list[tuple[Point, float]]
     grey: bool
 
 
 def draw_forest(
-    points: Sequence[Point], models: Sequence[str], rows: Sequence[str], across: float, grid: int, note: str = ""
+    across: float, points: Sequence[Point], models: Sequence[str], rows: Sequence[str], grid: int, note: str
 ) -> Any:
     """Draw the index of some benchmarks and models.
 
     Args:
+        across: inches.
         points: at most one of each benchmark and model.
         models: in the order of their marks.
         rows: the benchmarks, from top to bottom.
-        across: inches.
         grid: the grid that goes without saying; others are written beside the benchmark.
         note: what is left out; written below.
     """
@@ -360,33 +349,27 @@ def draw_forest(
     body = max(some[-1].bottom for some in blocks)
     limits = _limits(points)
     left = max((lettering.width(b.label) for some in blocks for b in some), default=0.0) + 0.1 + EDGE
-    right = max(
-        (
-            lettering.width(_beside(lane.point, models, room), SMALL)
-            for some in blocks
-            for b in some
-            for lane in b.lanes
-        ),
-        default=0.0,
-    )
+    right = max(lettering.width(_beside(point, models, room), SMALL) for point in points)
     right = right + 0.08 if right else 0.0
     plot = room - left - right - EDGE
     named = _names_fit(limits, plot)
-    marks = _key(points, models, named)
-    key_room = across - 2 * EDGE
-    foot = lettering.fit(note, key_room, SMALL, 3) if note else ""
-    note_room = lettering.height(foot.count("\n") + 1, SMALL) + 0.03 if foot else 0.0
-    below = EDGE + note_room + canvas.key_height(marks, key_room) + 0.36
-    above = lettering.height(1, SMALL) + (lettering.height(2, SMALL) if named else 0) + 0.05
-    drawing = canvas.new(across, above + body + below)
-    for k, some in enumerate(blocks):
-        start = k * (across - room) + left
-        axes = canvas.axes(drawing, start, below + body - some[-1].bottom, plot, some[-1].bottom)
-        _panel(axes, some, models, limits, plot, named)
-        _words_beside(drawing, some, models, start + plot + 0.06, below + body, room)
-    if foot:
-        canvas.write_at(drawing, EDGE, EDGE + note_room, foot, SMALL, va="top")
-    canvas.key(drawing, marks, EDGE, EDGE + note_room, key_room)
+    drawing, places, plot = plots.layout(
+        across,
+        split,
+        columns=split,
+        left=left,
+        right=right + EDGE,
+        gap=left + right + 3 * EDGE,
+        head=lettering.height(3 if named else 1, SMALL) + 0.05,
+        below=0.36,
+        widest=across,
+        body=body,
+        marks=_key(points, models, named),
+        note=note,
+    )
+    for some, (x, y) in zip(blocks, places, strict=True):
+        axes = canvas.axes(drawing, x, y + body - some[-1].bottom, plot, some[-1].bottom)
+        _panel(axes, some, models, limits, plot, named, room)
     return drawing
 
 
@@ -412,11 +395,11 @@ def _blocks(
     out, top = [], 0.0
     for row, tall in zip(rows, _tall(rows, models, room), strict=True):
         mine = {p.model: p for p in points if p.benchmark == row}
-        lanes = tuple(
-            _Lane(mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE)
+        lanes = [
+            (mine[model], top + tall / 2 + (m - (len(models) - 1) / 2) * _LANE)
             for m, model in enumerate(models)
             if model in mine
-        )
+        ]
         other = once(p.n for p in mine.values() if p.n != grid)
         whole = f"{row} ({', '.join(medium_of(points).size(n) for n in other)})" if other else row
         grey = all(leading(p)[0] is None for p in mine.values())
@@ -427,7 +410,7 @@ def _blocks(
 
 def _limits(points: Sequence[Point]) -> tuple[float, float]:
     """Return the ends of the axis: as far as marks and intervals reach, within bounds."""
-    ends = canvas.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
+    ends = plots.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
     known = [end for end in ends if abs(end) <= MOST]
     known += [1.0 for p in points if reading.misleads(leading(p)[0])]
     low, high = min(known, default=0.0), max(known, default=0.0)
@@ -444,12 +427,19 @@ def _names_fit(limits: tuple[float, float], plot: float) -> bool:
     """Return whether the bands' names have room above the panel, each over its band."""
     unit = plot / (limits[1] - limits[0])
     return all(
-        canvas.inside((right - left) * unit - 0.03, name.replace(" ", "\n")) for name, left, right in band_ends(*limits)
+        lettering.width(name.replace(" ", "\n"), SMALL) <= (right - left) * unit - 0.03
+        for name, left, right in band_ends(*limits)
     )
 
 
 def _panel(
-    axes: Any, blocks: Sequence[_Block], models: Sequence[str], limits: tuple[float, float], plot: float, named: bool
+    axes: Any,
+    blocks: Sequence[_Block],
+    models: Sequence[str],
+    limits: tuple[float, float],
+    plot: float,
+    named: bool,
+    room: float,
 ) -> None:
     """Draw a panel: bands, names, lanes, and what its axis says."""
     low, high = limits
@@ -457,34 +447,30 @@ def _panel(
         canvas.tip(axes.axvspan(left, right, facecolor=colour, alpha=_TINT, linewidth=0, zorder=0), name)
     axes.axvline(0, color=INK, linewidth=0.7, zorder=2)
     axes.set_xlim(low, high)
-    tall = blocks[-1].bottom
-    axes.set_ylim(tall, 0)
+    axes.set_ylim(blocks[-1].bottom, 0)
     middles = [(b.top + b.bottom) / 2 for b in blocks]
-    canvas.label_rows(axes, middles, [b.label for b in blocks], [b.name for b in blocks])
+    plots.label_rows(axes, middles, [b.label for b in blocks], [b.name for b in blocks])
     for tick, block in zip(axes.yaxis.get_major_ticks(), blocks, strict=True):
         tick.label1.set_alpha(0.6 if block.grey else 1.0)
-    canvas.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
-    for block in blocks:
-        for lane in block.lanes:
-            _lane(axes, lane, models, limits, plot)
-    axes.spines["left"].set_visible(False)
-    canvas.few_ticks(axes, plot)
-    axes.set_xlabel(index_name([lane.point for b in blocks for lane in b.lanes], plot))
+    plots.line_rows(axes, middles if len(models) == 1 else [b.bottom for b in blocks[:-1]])
     unit = (high - low) / plot
+    lanes = [lane for block in blocks for lane in block.lanes]
+    for point, place in lanes:
+        _lane(axes, point, place, models, plot)
+        estimate, _ = leading(point)
+        if estimate is not None and (text := _beside(point, models, room)):
+            looks = {"fontsize": SMALL, "va": "center_baseline", "zorder": 6}
+            written = axes.text(high + 0.06 * unit, place, text, **looks)
+            canvas.tip(written, f"{point.benchmark}: {said(estimate)}")
+    plots.few_ticks(axes, plot)
+    axes.set_xlabel(index_name([point for point, _ in lanes], plot))
     top = -0.03
     if named:
         for name, left, right in band_ends(low, high):
-            axes.text(
-                (left + right) / 2,
-                top,
-                name.replace(" ", "\n"),
-                ha="center",
-                va="bottom",
-                fontsize=SMALL,
-                linespacing=1.05,
-            )
+            looks = {"ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
+            axes.text((left + right) / 2, top, name.replace(" ", "\n"), **looks)
         top -= lettering.height(2, SMALL)
-    medium = medium_of(lane.point for block in blocks for lane in block.lanes)
+    medium = medium_of(point for point, _ in lanes)
     ends = (f"◂ one {medium.part} is enough", f"needs the whole {medium.medium} ▸")
     if sum(lettering.width(end, SMALL) for end in ends) + 0.1 > plot:
         ends = (f"◂ one {medium.part}", f"whole {medium.medium} ▸")
@@ -493,76 +479,49 @@ def _panel(
         axes.text(high - 0.02 * unit, top, ends[1], ha="right", va="bottom", fontsize=SMALL)
 
 
-def _lane(axes: Any, lane: _Lane, models: Sequence[str], limits: tuple[float, float], plot: float) -> None:
+def _lane(axes: Any, point: Point, place: float, models: Sequence[str], plot: float) -> None:
     """Draw a result: interval and marks, or the reason for lacking these."""
-    point, place, (low, high) = lane.point, lane.place, limits
+    low, high = axes.get_xlim()
     m = models.index(point.model)
     colour = palette.SERIES_LIGHT[m]
     who = f"{point.benchmark}, {point.model}, {point.medium.size(point.n)}"
     estimate, corrected = leading(point)
     if estimate is None:
-        _refused(axes, point, place, who, m if len(models) > 1 else None, limits, plot)
+        _refused(axes, point, place, who, m if len(models) > 1 else None, plot)
         return
     told = f"{who}, {_name(point, corrected)}: {said(estimate)}"
     told += f"; {_contradicted(point)}" if corrected and point.contradicted else ""
     value = 1.0 if reading.misleads(estimate) else estimate.value
     assert value is not None
     if corrected and point.value is not None:
-        _raw(axes, point, place, who, limits)
+        raw = f"{who}, {_name(point, False)}: {said(point.estimate)}"
+        _at(axes, point.value, place, _RING, raw, zorder=5, markeredgewidth=0.9)
     if estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
         ends = [max(low, min(high, end)) for end in (estimate.low, estimate.high)]
-        canvas.span(axes, ends, [place, place], colour, told)
+        plots.span(axes, ends, [place, place], colour, told)
         for end, arrow in ((estimate.low, "<"), (estimate.high, ">")):
             if not low <= end <= high:  # the line goes on
-                canvas.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
+                plots.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
     shape = palette.MARKERS[m] if corrected or len(models) > 1 else "o"
-    _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told, limits)
+    _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told)
 
 
-def _raw(axes: Any, point: Point, place: float, who: str, limits: tuple[float, float]) -> None:
-    """Draw RCI beside luck-corrected RCI."""
-    assert point.value is not None
-    told = f"{who}, {_name(point, False)}: {said(point.estimate)}"
-    _at(axes, point.value, place, _RING, told, limits, zorder=5, markeredgewidth=0.9)
+def _at(axes: Any, value: float, place: float, look: Mark, told: str, **more: Any) -> None:
+    """Draw the mark of an index, or the number at the edge of the axis."""
+    plots.within(axes, value, place, look, told, wording.number(value, signed=True, digits=2), **more)
 
 
-def _at(axes: Any, value: float, place: float, look: Mark, told: str, limits: tuple[float, float], **more: Any) -> None:
-    """Draw a mark at its place; beyond the axis, an arrow with the number at its edge."""
-    low, high = limits
-    if low <= value <= high:
-        canvas.mark(axes, value, place, look, told, **more)
-        return
-    left = value < low
-    number = wording.number(value, signed=True, digits=2)
-    text = f"◂ {number}" if left else f"{number} ▸"
-    canvas.tip(
-        axes.text(
-            low if left else high,
-            place,
-            text,
-            va="center",
-            ha="left" if left else "right",
-            fontsize=SMALL,
-            color=look.colour,
-        ),
-        told,
-    )
-
-
-def _refused(
-    axes: Any, point: Point, place: float, who: str, m: int | None, limits: tuple[float, float], plot: float
-) -> None:
+def _refused(axes: Any, point: Point, place: float, who: str, m: int | None, plot: float) -> None:
     """Write why an index may not be read, in grey, in its row; with the model's mark where there are several."""
-    unit = (limits[1] - limits[0]) / plot
-    sign = 0.09 if m is not None else 0.0
+    low, high = axes.get_xlim()
+    unit, sign = (high - low) / plot, 0.09 if m is not None else 0.0
     shown = lettering.fit(reason(point), plot - sign - 0.1, SMALL, 1)
     needs = (lettering.width(shown, SMALL) + sign + 0.1) * unit
-    at = (
-        limits[0] if needs < -limits[0] or needs > limits[1] else 0.0
-    ) + 0.07 * unit  # rather not across the line at 0
+    # Rather not across the line at 0.
+    at = (low if needs < -low or needs > high else 0.0) + 0.07 * unit
     told = f"{who}: N/A, {point.reason or 'not defined'}"
     if m is not None:
-        canvas.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)
+        plots.mark(axes, at, place, Mark("", palette.MARKERS[m], _RAW, hollow=True, size=3.6), told)
     looks = {"fontsize": SMALL, "style": "italic", "alpha": 0.75, "zorder": 3}
     canvas.tip(axes.text(at + sign * unit, place, shown, va="center_baseline", ha="left", **looks), told)
 
@@ -580,50 +539,20 @@ def _beside(point: Point, models: Sequence[str], room: float) -> str:
     return ("  " if not wide else ", ").join(filter(None, text))
 
 
-def _words_beside(
-    drawing: Any, blocks: Sequence[_Block], models: Sequence[str], x: float, top: float, room: float
-) -> None:
-    """Write what stands right of the lanes."""
-    for block in blocks:
-        for lane in block.lanes:
-            if text := _beside(lane.point, models, room):
-                estimate, _ = leading(lane.point)
-                assert estimate is not None
-                canvas.tip(
-                    canvas.write_at(drawing, x, top - lane.place, text, SMALL, va="center_baseline"),
-                    f"{lane.point.benchmark}: {said(estimate)}",
-                )
-
-
 def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Mark]:
     """Return the legend: models where there are several, the two indices, and the bands where they are not named above."""
     kinds = _kinds(points)
     several = len(models) > 1
-    names: Mapping[str, str] = lettering.short(models)
     out = []
     if several:
-        out += [
-            Mark(
-                lettering.fit(names[model], 2.6, SMALL, 1),
-                palette.MARKERS[m],
-                palette.SERIES_LIGHT[m],
-                hollow=kinds == {False},
-            )
-            for m, model in enumerate(models)
-        ]
+        out += [replace(mark, hollow=kinds == {False}) for mark in plots.model_marks(models)]
         if kinds == {True, False}:
-            out.append(Mark("hollow: luck not measured", palette.MARKERS[0], palette.SERIES_LIGHT[0], hollow=True))
+            out.append(plots.series(0, "hollow: luck not measured", hollow=True))
     elif True in kinds:
-        out.append(Mark(_name(points[0], True), palette.MARKERS[0], palette.SERIES_LIGHT[0]))
+        out.append(plots.series(0, _name(points[0], True)))
     if False in kinds and not several:
-        out.append(
-            Mark(
-                f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}",
-                "o",
-                palette.SERIES_LIGHT[0],
-                hollow=True,
-            )
-        )
+        name = f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}"
+        out.append(plots.series(0, name, shape="o", hollow=True))
     if True in kinds:
         out.append(replace(_RING, label=_name(points[0], False)))
     if not named:

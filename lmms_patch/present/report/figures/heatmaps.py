@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lmms_patch.ask.kinds import Kind
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.benchmarks import readable
 from lmms_patch.present.report.data import Entry, Shares
-from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.report.figures import canvas, lettering, plots
 from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import counted, model_names, once
@@ -83,8 +82,7 @@ def draw_grid(
     """Draw a heatmap, row 1 on top, column 1 on the left; cells with a small p-value are outlined.
 
     Args:
-        drawing: matplotlib's figure. Axes would take most of the time of a drawing, so the cells are put into the
-        figure itself.
+        drawing: matplotlib's figure.
         grid: what is drawn.
         left: of the cells, in inches.
         bottom: of the cells.
@@ -97,38 +95,36 @@ def draw_grid(
     size = min(SIZE, 72 * 0.8 * step / 2.6)
     for i, share in enumerate(grid.shares):
         row, column = divmod(i, columns)
-        x, y = left + column * step, bottom + (rows - 1 - row) * step
-        colour = palette.SHARES[palette.share_level(share, rows * columns)]
         told = (
             f"{grid.whole}, {grid.kind.words.size(grid.n)}, {place(i, grid.n, grid.kind)}: {wording.percent(share)} %"
         )
         told += f" (even: {wording.percent(1 / (rows * columns))} %)"
         told += f", {wording.p_value(grid.p[i])}" if len(grid.p) else ""
-        canvas.box(drawing, x, y, step, told, facecolor=colour, edgecolor=INK, linewidth=0.3)
-        if len(grid.p) and grid.p[i] < ALPHA:
-            canvas.box(
-                drawing, x + 0.03, y + 0.03, step - 0.06, told, fill=False, edgecolor=palette.on(colour), linewidth=1.2
-            )
-        if numbered and size >= 4.5:
-            looks = {"ha": "center", "va": "center_baseline", "color": palette.on(colour)}
-            canvas.tip(
-                canvas.write_at(drawing, x + step / 2, y + step / 2, wording.percent(share), size, **looks), told
-            )
+        plots.cell(
+            drawing,
+            left + column * step,
+            bottom + (rows - 1 - row) * step,
+            step,
+            step,
+            palette.SHARES[palette.share_level(share, rows * columns)],
+            told,
+            wording.percent(share) if numbered and size >= 4.5 else "",
+            size,
+            len(grid.p) > 0 and grid.p[i] < ALPHA,
+        )
+    middle, looks = left + side / 2, dict[str, Any](ha="center", va="top")
     top = bottom + rows * step + 0.05
-    title = canvas.write_at(drawing, left + side / 2, top, grid.title, SMALL, ha="center", va="bottom", linespacing=1.2)
+    title = canvas.write_at(drawing, middle, top, grid.title, ha="center", va="bottom", linespacing=1.2)
     canvas.tip(title, grid.whole)
     if not named:
         return
     for i in range(columns):
-        canvas.write_at(drawing, left + (i + 0.5) * step, bottom - 0.04, str(i + 1), ha="center", va="top")
-    canvas.write_at(
-        drawing, left + side / 2, bottom - 0.17, "column" if rows > 1 else grid.kind.words.part, ha="center", va="top"
-    )
+        canvas.write_at(drawing, left + (i + 0.5) * step, bottom - 0.04, str(i + 1), **looks)
+    canvas.write_at(drawing, middle, bottom - 0.17, "column" if rows > 1 else grid.kind.words.part, **looks)
+    for i in range(rows) if rows > 1 else ():
+        y = bottom + (rows - i - 0.5) * step
+        canvas.write_at(drawing, left - 0.04, y, str(i + 1), ha="right", va="center_baseline")
     if rows > 1:
-        for i in range(rows):
-            canvas.write_at(
-                drawing, left - 0.04, bottom + (rows - i - 0.5) * step, str(i + 1), ha="right", va="center_baseline"
-            )
         canvas.write_at(drawing, left - 0.17, bottom + rows * step / 2, "row", ha="right", va="center", rotation=90)
 
 
@@ -152,25 +148,24 @@ def lay(grids: Sequence[Grid], across: float, most: int, axes_named: bool = True
         most: heatmaps in a row, where there is room.
         axes_named: whether rows and columns are numbered and named.
     """
-    left = 0.38 if axes_named else EDGE
+    left, gap = (0.38, _SPACE + 0.16) if axes_named else (EDGE, _SPACE)
     columns = max(1, min(most, len(grids), int((across - left + _SPACE) / (1.02 + _SPACE))))
-    gap = _SPACE + (0.16 if axes_named else 0)
-    side = min(_SIDE if axes_named else 1.5, (across - left - EDGE - (columns - 1) * gap) / columns)
-    rows = math.ceil(len(grids) / columns)
-    title = lettering.height(max(one.title.count("\n") + 1 for one in grids), SMALL) + 0.08
-    foot = 0.36 if axes_named else 0.06
-    marks = scale(any(len(one.p) for one in grids), grids[0].kind)
-    key = canvas.key_height(marks, across - 2 * EDGE)
-    high = side * max(one.tall for one in grids)
-    tall = rows * (title + high + foot) + key + EDGE
-    drawing = canvas.new(across, tall)
-    used = left + columns * side + (columns - 1) * gap + EDGE
-    start = left + max(0.0, (across - used) / 2)
-    for i, one in enumerate(grids):
-        row, column = divmod(i, columns)
-        bottom = tall - (row + 1) * (title + high + foot) + foot
-        draw_grid(drawing, one, start + column * (side + gap), bottom, side, one.n <= NUMBERED, axes_named)
-    canvas.key(drawing, marks, EDGE, EDGE, across - 2 * EDGE)
+    widest = min(_SIDE if axes_named else 1.5, (across - left - EDGE - (columns - 1) * gap) / columns)
+    drawing, places, side = plots.layout(
+        across,
+        len(grids),
+        columns=columns,
+        left=left,
+        right=EDGE,
+        gap=gap,
+        head=lettering.height(max(one.title.count("\n") + 1 for one in grids), SMALL) + 0.08,
+        below=0.36 if axes_named else 0.06,
+        widest=widest,
+        body=widest * max(one.tall for one in grids),
+        marks=scale(any(len(one.p) for one in grids), grids[0].kind),
+    )
+    for one, spot in zip(grids, places, strict=True):
+        draw_grid(drawing, one, *spot, side, one.n <= NUMBERED, axes_named)
     return drawing
 
 
@@ -233,7 +228,7 @@ def overview(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Draw small heatmaps side by side, per grid (RCI paper, figures 7 and 8); split where there are many."""
     for kind, n in _grids(entries):
         shown = readable(entries, n, kind)
-        for part, end, told in canvas.parts(shown, PANELS) if len(shown) > 1 else ():
+        for part, end, told in plots.parts(shown, PANELS) if len(shown) > 1 else ():
             yield _overview(part, n, kind, f"{kind.words.parts}{n}-all{end}", told)
 
 
@@ -312,7 +307,7 @@ def _boxes(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind) -> Sketch:
 def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, across: float) -> Any:
     """Draw the mean heatmap, and the box plots of its cells beside or below."""
     models = model_names(entries)
-    marks = model_marks(models)
+    marks = plots.model_marks(models)
     key = canvas.key_height(marks, across - 2 * EDGE)
     stacked = across < TWO
     side, left, below, head = 1.5, 0.5, 0.48, lettering.height(2, SMALL) + 0.1
@@ -331,33 +326,25 @@ def _draw_boxes(entries: Sequence[Entry], values: Array, n: int, kind: Kind, acr
 
 def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Kind) -> None:
     """Draw a box of each cell over results, and each result as a point."""
-    from matplotlib.patches import Rectangle
-
     models = [entry.model for entry in entries]
     percent, cells = 100 * values, kind.cells(n)
+    thin = {"color": INK, "linewidth": 0.8}
+    looks = {"boxprops": thin, "whiskerprops": thin, "medianprops": {"color": INK, "linewidth": 2}}
+    drawn = axes.boxplot(percent, positions=range(cells), widths=0.64, whis=(0, 100), showcaps=False, **looks)
     for i in range(cells):
         low, first, middle, third, high = (float(q) for q in np.quantile(percent[:, i], (0, 0.25, 0.5, 0.75, 1)))
         told = f"{place(i, n, kind)}: median {middle:.1f} %, quartiles {first:.1f} and {third:.1f}, from {low:.1f} to {high:.1f}"
-        axes.add_artist(
-            canvas.tip(
-                Rectangle((i - 0.32, first), 0.64, third - first, facecolor="none", edgecolor=INK, linewidth=0.8), told
-            )
-        )
-        for ends in ((low, first), (third, high)):
-            axes.plot([i, i], ends, color=INK, linewidth=0.8)
-        canvas.tip(
-            axes.plot([i - 0.32, i + 0.32], [middle, middle], color=INK, linewidth=2, solid_capstyle="butt")[0], told
-        )
+        for part in ("boxes", "medians"):
+            canvas.tip(drawn[part][i], told)
     nudge = np.linspace(-0.22, 0.22, len(entries))
     for entry, row, by in zip(entries, percent, nudge, strict=True):
-        look = model_look(models, entry.model, size=2.8)
+        look = plots.model_look(models, entry.model, size=2.8)
         for i, value in enumerate(row):
             told = f"{entry.name} with {entry.model}, {place(i, n, kind)}: {value:.1f} %"
-            canvas.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
+            plots.mark(axes, i + by, value, look, told, alpha=0.8, markeredgewidth=0)
     axes.axhline(100 / cells, color=INK, linewidth=0.8, linestyle=":", zorder=1)
     names = [f"{i + 1}" if kind.needs_video else f"{i // n + 1},{i % n + 1}" for i in range(cells)]
     axes.set_xticks(range(cells), names, fontsize=SMALL - 0.5 * (cells > 9))
-    axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
     least = float(percent.min())
     axes.set(
         xlabel="segment" if kind.needs_video else "cell: row, column", ylabel=f"{SCORE}, %", xlim=(-0.6, cells - 0.4)
@@ -365,25 +352,3 @@ def _spread(axes: Any, entries: Sequence[Entry], values: Array, n: int, kind: Ki
     # The axis begins at half of an even share, or at 0 where some share is lower.
     half = 50 / cells
     axes.set_ylim(0.0 if least < half else half, None)
-
-
-# --- models ---------------------------------------------------------------------------------------
-
-
-def model_look(models: Sequence[str], model: str, **more: Any) -> Mark:
-    """Return a model's mark: distinct shape and colour among up to six models, else the same mark for all."""
-    known = once(models)
-    k = known.index(model) if len(known) <= len(palette.MARKERS) else None
-    return Mark("", "o" if k is None else palette.MARKERS[k], palette.SERIES_LIGHT[k or 0], **more)
-
-
-def model_marks(models: Sequence[str]) -> list[Mark]:
-    """Return the legend of the models' colours.
-
-    Empty for one model, and for more models than there are marks.
-    """
-    known = once(models)
-    if not 1 < len(known) <= len(palette.MARKERS):
-        return []
-    names = lettering.short(known)
-    return [replace(model_look(known, model), label=lettering.fit(names[model], 2.6, SMALL, 1)) for model in known]

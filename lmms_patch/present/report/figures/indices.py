@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from lmms_patch.present import palette
+from lmms_patch.present.page import wording
 from lmms_patch.present.report import benchmarks as tables
-from lmms_patch.present.report import wording
-from lmms_patch.present.report.figures import canvas, forests, lettering
-from lmms_patch.present.report.figures.canvas import EDGE, INK, ONE, TWO, Mark, Sketch
+from lmms_patch.present.report.figures import canvas, forests, lettering, plots
+from lmms_patch.present.report.figures.canvas import EDGE, ONE, TWO, Mark, Sketch
 from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.points import Point, benchmarks, columns, counted, model_names
 from lmms_patch.present.sheets import levels
@@ -46,57 +44,42 @@ def short(value: float) -> str:
 # --- a table in colours ---------------------------------------------------------------------------
 
 
-def _room(rows: Sequence[str], heads: Sequence[str]) -> tuple[float, float]:
-    """Return the room left of the cells and above them, in inches: of names of rows, and of slanted heads."""
-    left = max(map(lettering.width, rows)) + 0.1 + EDGE
-    above = max(lettering.width(one) for one in heads) * math.sin(math.radians(_TURN)) + 0.2
-    return left, above
+Spot = tuple[float, float, float, float]
+"""Left, bottom, width and height of a cell."""
 
 
 def _table(
     across: float, rows: Sequence[str], heads: Sequence[str], widest: float, marks: Sequence[Mark]
-) -> tuple[Any, Any, float]:
-    """Return a figure, the axes of a table with slanted heads, and the width of a cell; row 0 is on top."""
-    shown = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in rows]
-    named = [lettering.fit(one, _NAMES if across >= TWO else 1.0, SIZE, 1) for one in heads]
-    left, above = _room(shown, named)
+) -> tuple[Any, Callable[[int, int], Spot]]:
+    """Return a figure with the names of rows and slanted heads, and the place of the cell of a row and a column; row 0 is on top."""
+    room = _NAMES if across >= TWO else 1.0
+    shown, named = ([lettering.fit(one, room, SIZE, 1) for one in names] for names in (rows, heads))
+    left = max(map(lettering.width, shown)) + 0.1 + EDGE
+    above = max(map(lettering.width, named)) * math.sin(math.radians(_TURN)) + 0.2
     # The last head is turned and leans over the right edge.
-    beyond = lettering.width(named[-1]) * math.cos(math.radians(_TURN))
-    side = min(
-        widest, (across - left - EDGE) / len(heads), (across - left - EDGE - beyond) / max(0.5, len(heads) - 0.5)
-    )
+    beyond, free = lettering.width(named[-1]) * math.cos(math.radians(_TURN)), across - left - EDGE
+    side = min(widest, free / len(heads), (free - beyond) / max(0.5, len(heads) - 0.5))
     tall = max(0.22, min(side * 0.72, 0.46, 6.4 / len(rows)))
-    key = canvas.key_height(marks, across - 2 * EDGE)
-    drawing = canvas.new(across, above + tall * len(rows) + key + 0.12)
-    axes = canvas.axes(drawing, left, key + 0.1, side * len(heads), tall * len(rows))
-    axes.set(xlim=(0, len(heads)), ylim=(len(rows), 0))
-    axes.spines[:].set_visible(False)
-    axes.xaxis.tick_top()
-    axes.set_xticks(
-        np.arange(len(heads)) + 0.5, named, rotation=_TURN, ha="left", rotation_mode="anchor", fontsize=SIZE
+    right = EDGE + max(0.0, beyond - side / 2)
+    drawing, ((x, y),), _ = plots.layout(
+        across,
+        1,
+        columns=1,
+        left=left,
+        right=right,
+        head=above,
+        below=0.07,
+        widest=side * len(heads),
+        body=tall * len(rows),
+        marks=marks,
     )
-    axes.tick_params(length=0, pad=2)
-    for tick, name in zip(axes.xaxis.get_major_ticks(), heads, strict=True):
-        canvas.tip(tick.label2, name)
-    canvas.label_rows(axes, [i + 0.5 for i in range(len(rows))], shown, rows)
-    canvas.key(drawing, marks, EDGE, EDGE / 2, across - 2 * EDGE)
-    return drawing, axes, side
-
-
-def _cell(axes: Any, row: int, column: int, colour: str | None, text: str, told: str, size: float) -> None:
-    """Draw a cell with its number; a cell without a colour is empty and outlined."""
-    from matplotlib.patches import Rectangle
-
-    looks = {"facecolor": colour, "edgecolor": INK} if colour else {"fill": False, "edgecolor": INK, "alpha": 0.5}
-    axes.add_artist(canvas.tip(Rectangle((column, row), 1, 1, linewidth=0.3, **looks), told))
-    if text:
-        ink = palette.on(colour) if colour else INK
-        canvas.tip(
-            axes.text(
-                column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=size, color=ink, linespacing=1.05
-            ),
-            told,
-        )
+    for k, (name, whole) in enumerate(zip(shown, rows, strict=True)):
+        at = x - 0.05, y + (len(rows) - k - 0.5) * tall
+        canvas.tip(canvas.write_at(drawing, *at, name, SIZE, ha="right", va="center_baseline"), whole)
+    for k, (name, whole) in enumerate(zip(named, heads, strict=True)):
+        at = x + (k + 0.5) * side, y + tall * len(rows) + 0.05
+        canvas.tip(canvas.write_at(drawing, *at, name, SIZE, rotation=_TURN, rotation_mode="anchor"), whole)
+    return drawing, lambda row, column: (x + column * side, y + (len(rows) - 1 - row) * tall, side, tall)
 
 
 # --- maps -----------------------------------------------------------------------------------------
@@ -110,7 +93,7 @@ def maps(points: Sequence[Point]) -> Iterator[Sketch]:
     for n in sorted({p.n for p in points}):
         shown = [p for p in points if p.n == n]
         rows = forests.order(shown)
-        for some, part, end, told in canvas.blocks(every, MAP_MODELS, rows, ROWS):
+        for some, part, end, told in plots.blocks(every, MAP_MODELS, rows, ROWS):
             yield _map(shown, some, part, n, f"map{n}{end}", told)
 
 
@@ -130,25 +113,23 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
 
     def draw(across: float) -> Any:
         marks = [Mark(band, "patch", colour) for band, colour in zip(palette.NAMES, palette.BAND_LIGHT, strict=True)]
-        drawing, axes, _ = _table(across, rows, [names[model] for model in models], 0.85, marks)
+        drawing, spot = _table(across, rows, [names[model] for model in models], 0.85, marks)
         for (row, model), point in at.items():
-            _map_cell(axes, rows.index(row), models.index(model), point)
+            _map_cell(drawing, spot(rows.index(row), models.index(model)), point)
         return drawing
 
     title = f"RCI of each benchmark and model, {n}×{n}{part}"
     return Sketch(name, title, caption, alt, "benchmarks", draw, papers=(ONE, TWO) if len(models) <= NARROW else (TWO,))
 
 
-def _map_cell(axes: Any, row: int, column: int, point: Point) -> None:
+def _map_cell(drawing: Any, spot: Spot, point: Point) -> None:
     """Draw the index of a benchmark and model, or N/A."""
     who = f"{point.benchmark}, {point.model}, {point.n}×{point.n}"
     if point.valid and point.value is not None:
         label = f"({short(point.value)})" if point.contradicted else short(point.value)
-        _cell(
-            axes, row, column, palette.band_colour(point.value), label, f"{who}: {forests.said(point.estimate)}", SMALL
-        )
+        plots.cell(drawing, *spot, palette.band_colour(point.value), f"{who}: {forests.said(point.estimate)}", label)
     else:
-        _cell(axes, row, column, None, "N/A", f"{who}: N/A, {point.reason or 'not defined'}", SMALL)
+        plots.cell(drawing, *spot, None, f"{who}: N/A, {point.reason or 'not defined'}", "N/A")
 
 
 # --- agreement ------------------------------------------------------------------------------------
@@ -205,11 +186,14 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
             Mark(label, "patch", palette.SHARES[level])
             for (_, level), label in zip(_LEVELS, ("r < −0.6", "to −0.2", "to 0.2", "to 0.6", "above"), strict=True)
         ]
-        drawing, axes, side = _table(across, heads, heads, 0.95, marks)
+        drawing, spot = _table(across, heads, heads, 0.95, marks)
         for a in range(size):
             for b in range(size):
                 r = known.get((max(a, b), min(a, b)))
-                _r_cell(axes, a, b, r, f"{heads[a]} and {heads[b]}", side)
+                if a == b:
+                    plots.cell(drawing, *spot(a, b), None, f"{heads[a]} and {heads[b]}", "1")
+                else:
+                    _r_cell(drawing, spot(a, b), r, f"{heads[a]} and {heads[b]}")
         return drawing
 
     alt = f"Correlation matrix of {counted(size, 'column')}.{spanned}"
@@ -224,28 +208,16 @@ def _matrix(points: Sequence[Point], pairs: Sequence[tuple[str, int]], name: str
     )
 
 
-def _r_cell(axes: Any, a: int, b: int, r: Estimate | None, who: str, side: float) -> None:
+def _r_cell(drawing: Any, spot: Spot, r: Estimate | None, who: str) -> None:
     """Draw a correlation, outlined where the interval leaves out 0."""
-    from matplotlib.patches import Rectangle
-
-    if a == b:
-        _cell(axes, a, b, None, "1", who, SMALL)
-        return
+    side = spot[2]
     if r is None or r.value is None:
-        _cell(axes, a, b, None, "N/A" if side >= 0.26 else "", f"{who}: N/A{f', {r.reason}' if r else ''}", SMALL)
+        told = f"{who}: N/A{f', {r.reason}' if r else ''}"
+        plots.cell(drawing, *spot, None, told, "N/A" if side >= 0.26 else "")
         return
     ends = wording.ends(r, digits=2)
-    text = (
-        f"{wording.number(r.value)}\n{ends}"
-        if ends and lettering.width(ends, SMALL - 1) + 0.04 < side
-        else short(r.value).lstrip("+")
-    )
-    colour = r_colour(r.value)
-    told = f"{who}: r = {wording.said(r)}"
-    _cell(axes, a, b, colour, text if side >= 0.26 else "", told, SMALL if "\n" not in text else SMALL - 1)
-    if r.low is not None and r.high is not None and (r.low > 0 or r.high < 0):
-        axes.add_artist(
-            canvas.tip(
-                Rectangle((b + 0.04, a + 0.06), 0.92, 0.88, fill=False, edgecolor=palette.on(colour), linewidth=1), told
-            )
-        )
+    whole = ends and lettering.width(ends, SMALL - 1) + 0.04 < side
+    text = f"{wording.number(r.value)}\n{ends}" if whole else short(r.value).lstrip("+")
+    sure = r.low is not None and r.high is not None and (r.low > 0 or r.high < 0)
+    size, told = SMALL - 1 if whole else SMALL, f"{who}: r = {wording.said(r)}"
+    plots.cell(drawing, *spot, r_colour(r.value), told, text if side >= 0.26 else "", size, sure)

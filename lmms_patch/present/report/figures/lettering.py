@@ -119,11 +119,7 @@ def of_several(models: Iterable[str]) -> str:
     return explained(names) if len(names) > 1 else ""
 
 
-def explained(names: Mapping[str, str], shown: Sequence[str] | None = None) -> str:
+def explained(names: Mapping[str, str]) -> str:
     """Return the sentence on the whole names of shortened names; empty where nothing was shortened."""
-    pairs = [
-        f"{names[model]} is {line(model)}"
-        for model in (names if shown is None else shown)
-        if names[model] != line(model)
-    ]
+    pairs = [f"{name} is {line(model)}" for model, name in names.items() if name != line(model)]
     return f" Short names: {'; '.join(pairs)}." if pairs else ""

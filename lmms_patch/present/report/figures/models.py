@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.ask.kinds import OF_IMAGES, Words
-from lmms_patch.present import palette
+from lmms_patch.present.page import wording
 from lmms_patch.present.ranking import Group
 from lmms_patch.present.report import models as tables
-from lmms_patch.present.report import wording
-from lmms_patch.present.report.figures import canvas, lettering
+from lmms_patch.present.report.figures import lettering, plots
 from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
-from lmms_patch.present.report.figures.lettering import SIZE, SMALL
 from lmms_patch.present.report.models import Change, Standing
 from lmms_patch.present.report.points import TYPES, Point, counted, medium_of, model_names, once
 from lmms_patch.present.sheets import levels_in
@@ -59,21 +57,22 @@ def _interval(estimates: Sequence[Estimate]) -> str:
     )
 
 
-def _look(k: int) -> Mark:
-    """Return how the k-th grid or kind is drawn."""
-    return Mark("", palette.MARKERS[k % len(palette.MARKERS)], palette.SERIES_LIGHT[k % len(palette.SERIES_LIGHT)])
-
-
 def _grids(grids: Sequence[int], words: Words = OF_IMAGES) -> list[Mark]:
     """Return the legend: which mark is which grid."""
-    return [Mark(words.size(n), _look(k).shape, _look(k).colour) for k, n in enumerate(grids)]
+    return [plots.series(k, words.size(n)) for k, n in enumerate(grids)]
+
+
+def _rows(across: float, names: Mapping[str, str], x: str, titles: Sequence[str], marks: Sequence[Mark]) -> Any:
+    """Return panels with a row for each model, which has room for every mark of the legend (``plots.row_panels``)."""
+    row = max(_ROW, _STEP * len(marks) + 0.08)
+    return plots.row_panels(across, [*names.values()], [*names], row, x, titles, [mark for mark in marks if mark.label])
 
 
 def _mark(axes: Any, estimate: Estimate, place: float, k: int, who: str, signed: bool) -> None:
     """Draw a mean with its interval; nothing for an undefined mean."""
     if estimate.value is None:
         return
-    canvas.interval(axes, estimate, place, _look(k), f"{who}: {wording.said(estimate, signed)}")
+    plots.interval(axes, estimate, place, plots.series(k), f"{who}: {wording.said(estimate, signed)}")
 
 
 def _off(k: int, count: int) -> float:
@@ -90,14 +89,11 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
     index, told = tables.basis({words.size(row.n, "x"): row.luck_corrected for row in rows}, words)
 
     def draw(across: float) -> Any:
-        made = canvas.row_panels(
-            across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), [""], _grids(grids, words)
-        )
-        axes = made.axes[0]
+        drawing, (axes,), places = _rows(across, names, f"mean |{index}| over benchmarks", [""], _grids(grids, words))
         for row in rows:
             if row.model in order:
                 k = grids.index(row.n)
-                at = made.places[order.index(row.model)] + _off(k, len(grids))
+                at = places[order.index(row.model)] + _off(k, len(grids))
                 _mark(
                     axes,
                     row.size,
@@ -107,8 +103,7 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
                     False,
                 )
         axes.set_xlim(left=0)
-        axes.set_xlabel(lettering.fit(f"mean |{index}| over benchmarks", made.plot, SIZE, 2))
-        return made.drawing
+        return drawing
 
     rest = f" Shown: the first {MOST} of {len(group.models)}." if len(group.models) > MOST else ""
     means = tables.left_out(group)
@@ -152,13 +147,10 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
 
     def draw(across: float) -> Any:
         titles = [TYPES.get(kind, "all benchmarks") for kind in panels]
-        made = canvas.row_panels(
-            across, [names[m] for m in order], order, max(_ROW, _STEP * len(grids) + 0.08), titles, _grids(grids)
-        )
-        for axes, (kind, rows) in zip(made.axes, panels.items(), strict=True):
-            _type_panel(axes, rows, order, grids, made.places, TYPES.get(kind, "all benchmarks"))
-            axes.set_xlabel(lettering.fit(f"mean {index}", made.plot, SIZE, 2))
-        return made.drawing
+        drawing, made, places = _rows(across, names, f"mean {index}", titles, _grids(grids))
+        for axes, (kind, rows) in zip(made, panels.items(), strict=True):
+            _type_panel(axes, rows, order, grids, places, TYPES.get(kind, "all benchmarks"))
+        return drawing
 
     over = "; ".join(f"{TYPES.get(kind, 'all')}: {_counts(rows)}" for kind, rows in panels.items())
     rest = f" Shown: {MOST} of {len(models)} models." if len(models) > MOST else ""
@@ -208,27 +200,19 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
     order = models[:MOST]
     names = lettering.short(order)
     index, told = tables.basis({TYPES.get(row.type, "all"): row.luck_corrected for row in rows}, OF_IMAGES)
+    label = f"({index} at {finest}×{finest} − {index} at {rows[0].coarse}×{rows[0].coarse}) / |the latter|, %"
     most = min(CHANGE_EDGE, max(100 * abs(row.relative.value or 0) for row in rows)) * 1.12
 
     def draw(across: float) -> Any:
-        marks = (
-            [Mark(TYPES.get(kind, kind), _look(k).shape, _look(k).colour) for k, kind in enumerate(kinds)]
-            if len(kinds) > 1
-            else []
-        )
-        made = canvas.row_panels(
-            across, [names[m] for m in order], order, max(_ROW, _STEP * len(kinds) + 0.06), [""], marks
-        )
-        axes = made.axes[0]
+        marks = [plots.series(k, TYPES.get(kind, kind)) for k, kind in enumerate(kinds)]
+        drawing, (axes,), places = _rows(across, names, label, [""], marks)
         axes.axvline(0, color=INK, linewidth=0.7, zorder=1)
         axes.set_xlim(-most, most)
         for row in rows:
             if row.model in order:
                 k = kinds.index(row.type)
-                _change(axes, row, made.places[order.index(row.model)] + _off(k, len(kinds)), k)
-        label = f"({index} at {finest}×{finest} − {index} at {rows[0].coarse}×{rows[0].coarse}) / |the latter|, %"
-        axes.set_xlabel(lettering.fit(label, made.plot, SIZE, 2))
-        return made.drawing
+                _change(axes, row, places[order.index(row.model)] + _off(k, len(kinds)), k)
+        return drawing
 
     out = [f"{r.model} ({TYPES.get(r.type, 'all')})" for r in changes if r.fine == finest and r.relative.value is None]
     caption = f"{told}Relative change of the mean {index}; no interval: both grids share their docs. "
@@ -248,17 +232,4 @@ def _change(axes: Any, row: Change, place: float, k: int) -> None:
     """Draw a relative change; a very large change is written at the edge."""
     value = 100 * (row.relative.value or 0)
     told = f"{row.model}{f', {TYPES[row.type]}' if row.type in TYPES else ''}: {wording.number(value, True, 1)} %"
-    if abs(value) <= CHANGE_EDGE:
-        canvas.mark(axes, value, place, _look(k), told)
-        return
-    text, end, side = (f"◂ {value:+.0f}", -1, "left") if value < 0 else (f"{value:+.0f} ▸", 1, "right")
-    written = axes.text(
-        end * 1.11 * CHANGE_EDGE,
-        place,
-        text.replace("-", "−"),
-        color=_look(k).colour,
-        fontsize=SMALL,
-        va="center",
-        ha=side,
-    )
-    canvas.tip(written, told)
+    plots.within(axes, value, place, plots.series(k), told, wording.number(value, True, 0))

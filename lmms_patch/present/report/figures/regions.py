@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas, labels, lettering
-from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
-from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.figures import labels, lettering, plots
+from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
+from lmms_patch.present.report.figures.labels import Dot
+from lmms_patch.present.report.figures.lettering import SMALL
 from lmms_patch.present.report.magic_words import WORDS
 from lmms_patch.present.report.points import counted, listed, model_names, once
 from lmms_patch.present.sheets import levels_in
@@ -23,7 +24,7 @@ F1 = (0.2, 0.4, 0.6, 0.8)
 """Where the contours are drawn."""
 NAMED = 24
 """Of more models than this in a panel none is named."""
-ANSWERS = ("acc_short", "acc_synonym")
+ANSWERS = {"acc_short": "judged", "acc_synonym": "no judge"}
 _EDGE = 0.04
 _TICKS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -67,17 +68,6 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
     """Return the drawing of precision against recall."""
     panels = {mean: [(entry, both) for entry in entries if (both := _both(entry, mean))] for mean in ("micro", "macro")}
 
-    def draw(across: float) -> Any:
-        drawing, made = _squares(list(panels), across, entries, "precision")
-        unnamed = []
-        for axes, (mean, points) in zip(made, panels.items(), strict=True):
-            axes.set_xlabel("recall")
-            if mean == "micro":
-                _contours(axes)
-            unnamed += _points(drawing, axes, points, entries, ("recall", "precision"))
-        labels.tell_unnamed(drawing, unnamed)
-        return drawing
-
     caption = (
         "Precision: of the boxes that the reasoning uses, the share that is relevant. Recall: of the relevant boxes, the share that is used. Micro: "
         "summed over docs, with contours of F1; macro: means over docs, where F1 is a mean of its own and no contour. "
@@ -85,22 +75,15 @@ def _precision_recall(entries: Sequence[Entry]) -> Sketch:
     )
     told = [f"{entry.model} {y.value:.2f} at {x.value:.2f}" for entry, (x, y) in next(iter(panels.values()))]
     alt = f"Precision against recall of {counted(len(model_names(entries)), 'model')}; micro: {listed(told, 6) or 'not defined'}."
-    return Sketch(
-        "magic-precision-recall",
-        "Which boxes are used",
-        caption,
-        alt,
-        "magic",
-        draw,
-        tuple(entry.label for entry in entries),
-    )
+    words = "magic-precision-recall", "Which boxes are used", caption, alt
+    return _sketch(words, entries, panels, ("recall",) * 2, ("precision",) * 2)
 
 
 def _contours(axes: Any) -> None:
     """Draw where precision and recall have the same F1: P = F R / (2 R − F)."""
     for level in F1:
         recall = np.linspace(level / (2 - level), 1, 80)
-        axes.plot(recall, level * recall / (2 * recall - level), color=INK, alpha=canvas.FAINT, linewidth=0.7, zorder=0)
+        axes.plot(recall, level * recall / (2 * recall - level), color=INK, alpha=0.35, linewidth=0.7, zorder=0)
         axes.text(
             1.05,
             level / (2 - level),
@@ -114,31 +97,37 @@ def _contours(axes: Any) -> None:
         )
 
 
-def _squares(titles: Sequence[str], across: float, entries: Sequence[Entry], name: str) -> tuple[Any, list[Any]]:
-    """Return a figure with square panels from 0 to 1, side by side for two columns, with its legend."""
-    marks = _key(entries)
-    left, right, below, head, gap = 0.48, 0.42, 0.4, 0.24, 0.85
-    note = lettering.height(2, SMALL) if _is_named(entries) else 0.0
-    columns = len(titles) if across >= TWO else 1
-    rows = 1 if columns > 1 else len(titles)
-    side = min(2.7, (across - left - right - (columns - 1) * gap) / columns)
-    key = canvas.key_height(marks, across - 2 * EDGE)
-    tall = rows * (head + side + below) + key + note + EDGE / 2
-    drawing = canvas.new(across, tall)
-    start = left + max(0.0, (across - left - right - columns * side - (columns - 1) * gap) / 2)
-    made = []
-    for k, title in enumerate(titles):
-        column, row = (k, 0) if columns > 1 else (0, k)
-        axes = canvas.axes(
-            drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side
+def _sketch(
+    words: tuple[str, str, str, str],
+    entries: Sequence[Entry],
+    panels: Mapping[str, Sequence[tuple[Entry, Sequence[Estimate]]]],
+    x: tuple[str, str],
+    y: tuple[str, str],
+) -> Sketch:
+    """Return square panels from 0 to 1 with each result as a point.
+
+    Args:
+        words: name, title, caption and alternative text.
+        entries: all results.
+        panels: by title, results with their two numbers.
+        x: what the horizontal axis says, and what points tell of it.
+        y: the same of the vertical axis.
+    """
+
+    def draw(across: float, note: str) -> tuple[Any, list[str]]:
+        drawing, made, _ = plots.panels(
+            across, [*panels], x[0], y[0], widest=2.7, right=0.42, gap=0.5, marks=_key(entries), note=note
         )
-        axes.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), xticks=_TICKS, yticks=_TICKS)
-        axes.set_title(lettering.fit(title, side + gap, SIZE, 1))
-        axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
-        axes.set_ylabel(lettering.fit(name, side, SIZE, 1) if column == 0 else "")
-        made.append(axes)
-    canvas.key(drawing, marks, EDGE, EDGE / 2 + note, across - 2 * EDGE)
-    return drawing, made
+        unnamed = []
+        for axes, (title, points) in zip(made, panels.items(), strict=True):
+            axes.set(xlim=(-_EDGE, 1 + _EDGE), ylim=(-_EDGE, 1 + _EDGE), xticks=_TICKS, yticks=_TICKS)
+            if title == "micro":
+                _contours(axes)
+            unnamed += labels.scatter(drawing, axes, _dots(points, entries, x[1], y[1]))
+        return drawing, unnamed
+
+    labels_of = tuple(entry.label for entry in entries)
+    return Sketch(*words, "magic", lambda across: labels.noted(partial(draw, across)), labels_of)
 
 
 def _is_named(entries: Sequence[Entry]) -> bool:
@@ -146,37 +135,23 @@ def _is_named(entries: Sequence[Entry]) -> bool:
     return len(palette.MARKERS) < len({entry.model for entry in entries}) <= NAMED
 
 
-def _points(
-    drawing: Any,
-    axes: Any,
-    points: Sequence[tuple[Entry, Sequence[Estimate]]],
-    entries: Sequence[Entry],
-    names: tuple[str, str],
-) -> list[str]:
-    """Draw each result as a point with both of its intervals, and with its name where there is no legend.
-
-    Return the names that found no room.
-    """
+def _dots(
+    points: Sequence[tuple[Entry, Sequence[Estimate]]], entries: Sequence[Entry], x: str, y: str
+) -> Iterator[Dot]:
+    """Yield each result as a point, with its name where there is no legend."""
     models, tasks = model_names(entries), once(entry.result.label for entry in entries)
-    lines: list[labels.Box] = []
-    for entry, (x, y) in points:
-        told = f"{entry.model}, {entry.result.label}: {names[0]} {wording.said(x)}, {names[1]} {wording.said(y)}"
-        look = model_look(models, entry.model, hollow=tasks.index(entry.result.label) % 2 == 1)
-        lines += canvas.cross(axes, x, y, look, told)
-    if not _is_named(entries):
-        return []
-    short = lettering.short(models)
-    named = [
-        (lettering.fit(short[entry.model], 1.0, SMALL), entry.model, x.value or 0.0, y.value or 0.0)
-        for entry, (x, y) in points
-    ]
-    return labels.write(drawing, axes, named, [(x, y) for _, _, x, y in named], lines)
+    names = lettering.short(models)
+    for entry, (first, second) in points:
+        told = f"{entry.model}, {entry.result.label}: {x} {wording.said(first)}, {y} {wording.said(second)}"
+        look = plots.model_look(models, entry.model, hollow=tasks.index(entry.result.label) % 2 == 1)
+        name = lettering.fit(names[entry.model], 1.0, SMALL) if _is_named(entries) else ""
+        yield Dot(first, second, look, told, name, entry.model)
 
 
 def _key(entries: Sequence[Entry]) -> list[Mark]:
     """Return the legend: colours and shapes are models; of two tasks the second is hollow."""
     models, tasks = model_names(entries), once(entry.result.label for entry in entries)
-    out = model_marks(models)
+    out = plots.model_marks(models)
     if len(tasks) > 1:
         for filled, some in ((True, tasks[::2]), (False, tasks[1::2])):
             out.append(Mark(lettering.fit(", ".join(some), 2.6, SMALL, 1), "o", INK, hollow=not filled))
@@ -205,16 +180,6 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
     }
     panels = {metric: points for metric, points in answered.items() if points}
 
-    def draw(across: float) -> Any:
-        titles = [WORDS[metric][0] + (" (judged)" if metric == "acc_short" else " (no judge)") for metric in panels]
-        drawing, made = _squares(titles, across, entries, "share of answers that are right")
-        unnamed = []
-        for axes, points in zip(made, panels.values(), strict=True):
-            axes.set_xlabel("MagiScore F1, macro")
-            unnamed += _points(drawing, axes, points, entries, ("F1", "right"))
-        labels.tell_unnamed(drawing, unnamed)
-        return drawing
-
     told = [
         f"{entry.model} {y.value:.2f} at F1 {x.value:.2f}" for points in panels.values() for entry, (x, y) in points
     ]
@@ -225,12 +190,7 @@ def _focus_and_answers(entries: Sequence[Entry]) -> Sketch:
         f"{f' Not drawn, since not defined: {out}.' if out else ''}{_keyed(entries)}"
     )
     alt = f"Share of right answers against MagiScore F1: {listed(told, 6)}."
-    return Sketch(
-        "magic-focus-answers",
-        "Region focus and answers",
-        caption,
-        alt,
-        "magic",
-        draw,
-        tuple(entry.label for entry in entries),
-    )
+    titled = {f"{WORDS[metric][0]} ({ANSWERS[metric]})": points for metric, points in panels.items()}
+    words = "magic-focus-answers", "Region focus and answers", caption, alt
+    axes = ("MagiScore F1, macro", "F1"), ("share of answers that are right", "right")
+    return _sketch(words, entries, titled, *axes)

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.kinds import Words, by_medium
-from lmms_patch.present import palette
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.report.data import Entry
-from lmms_patch.present.report.figures import canvas, labels, lettering
-from lmms_patch.present.report.figures.canvas import EDGE, INK, TWO, Mark, Sketch
-from lmms_patch.present.report.figures.heatmaps import model_look, model_marks
-from lmms_patch.present.report.figures.lettering import SIZE, SMALL
+from lmms_patch.present.report.figures import labels, lettering, plots
+from lmms_patch.present.report.figures.canvas import INK, Mark, Sketch
+from lmms_patch.present.report.figures.labels import Dot
+from lmms_patch.present.report.figures.lettering import SMALL
 from lmms_patch.present.report.points import counted, docs_each, listed, once
 from lmms_patch.present.report.run_sheets import without_looking
 from lmms_patch.present.sheets import levels_in
@@ -48,12 +47,12 @@ def scales(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry], str]]:
 def _parts(entries: Sequence[Entry]) -> Iterator[tuple[str, Sequence[Entry], str, str]]:
     """Yield the results by scale, in parts of a bearable size: scale, results, and what the name of the files and the title end with."""
     for scale, some, of_scale in scales(entries):
-        yield from ((scale, part, f"{of_scale}{end}", told) for part, end, told in canvas.parts(some, ROWS))
+        yield from ((scale, part, f"{of_scale}{end}", told) for part, end, told in plots.parts(some, ROWS))
 
 
 def _unit(scale: str) -> str:
     """Return what the axis of a scale says."""
-    return "scale 0 to 1" if scale == "0 to 1" else "scale 0 to 100" if scale == "0 to 100" else scale
+    return f"scale {scale}" if scale in ("0 to 1", "0 to 100") else scale
 
 
 # --- the whole image against the best cell --------------------------------------------------------
@@ -146,81 +145,49 @@ def _whole_and_best(grids: Mapping[int, Sequence[Both]], scale: str, words: Word
 
 
 def _draw_panels(
-    panels: Mapping[int, Sequence[Both]],
-    scale: str,
-    models: Sequence[str],
-    words: Words,
-    across: float,
-    note: float = 0.0,
+    panels: Mapping[int, Sequence[Both]], scale: str, models: Sequence[str], words: Words, across: float
 ) -> Any:
-    """Draw a panel per grid.
-
-    ``note``: room in inches for a line that says which benchmarks have no name; made where some have none.
-    """
+    """Draw a panel per grid."""
     everything = [one for rows in panels.values() for one in rows]
-    ends = canvas.ends(number for one in everything for number in (one.full, one.best))
+    ends = plots.ends(number for one in everything for number in (one.full, one.best))
     low, high = min(ends), max(ends)
     edge = 0.08 * (high - low or high or 1.0)
     low, high = (max(0.0, low - edge) if low >= 0 else low - edge), high + edge
-    marks = model_marks(models)
-    left, below, head, gap = 0.5, 0.4, 0.24, 0.42
-    columns = len(panels) if across >= TWO else 1
-    rows = 1 if columns > 1 else len(panels)
-    side = min(3.6 if columns == 1 else 3.05, (across - left - 2 * EDGE - (columns - 1) * gap) / columns)
-    key = canvas.key_height(marks, across - 2 * EDGE)
-    drawing = canvas.new(across, rows * (head + side + below) + key + note + EDGE / 2)
-    tall = float(drawing.get_size_inches()[1])
-    start = left + max(0.0, (across - left - EDGE - columns * side - (columns - 1) * gap) / 2)
-    unnamed = []
-    for k, (n, some) in enumerate(panels.items()):
-        column, row = (k, 0) if columns > 1 else (0, k)
-        axes = canvas.axes(
-            drawing, start + column * (side + gap), tall - (row + 1) * (head + side + below) + below, side, side
+    axis = f"whole {words.medium} (FIP), {_unit(scale)}", f"best {words.part} (MPP), {_unit(scale)}"
+
+    def draw(note: str) -> tuple[Any, list[str]]:
+        sizes, marks = [words.size(n) for n in panels], plots.model_marks(models)
+        drawing, made, _ = plots.panels(
+            across, sizes, *axis, widest=3.6 if len(panels) == 1 else 3.05, marks=marks, note=note
         )
-        axes.set(xlim=(low, high), ylim=(low, high), title=words.size(n))
-        axes.set_xlabel(lettering.fit(f"whole {words.medium} (FIP), {_unit(scale)}", side, SIZE, 1))
-        if column == 0:
-            axes.set_ylabel(lettering.fit(f"best {words.part} (MPP), {_unit(scale)}", side, SIZE, 1))
-        axes.tick_params(axis="y", labelsize=SMALL, length=2.5)
-        canvas.few_ticks(axes, side)
-        axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle=":", zorder=1)
-        unnamed += _panel(drawing, axes, some, models, words.size(n))
-    if unnamed and not note:
-        return _draw_panels(panels, scale, models, words, across, lettering.height(2, SMALL))
-    labels.tell_unnamed(drawing, unnamed)
-    canvas.key(drawing, marks, EDGE, EDGE / 2 + note, across - 2 * EDGE)
-    return drawing
+        unnamed = []
+        for axes, (n, some) in zip(made, panels.items(), strict=True):
+            axes.set(xlim=(low, high), ylim=(low, high))
+            axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle=":", zorder=1)
+            unnamed += labels.scatter(drawing, axes, _panel(axes, some, models, words.size(n)))
+        return drawing, unnamed
+
+    return labels.noted(draw)
 
 
-def _panel(drawing: Any, axes: Any, rows: Sequence[Both], models: Sequence[str], size: str) -> list[str]:
-    """Draw the points of a grid, and name their benchmarks."""
-    lines: list[labels.Box] = []
-    names = []
+def _panel(axes: Any, rows: Sequence[Both], models: Sequence[str], size: str) -> Iterator[Dot]:
+    """Join the points of each benchmark, and yield all points of a grid, of which one of each benchmark is named."""
     bases = once(one.entry.name for one in rows)
+    room = (1.1, SMALL, 2) if len(bases) <= FEW else (0.8, SMALL, 1)
     for base in bases:
         mine = [one for one in rows if one.entry.name == base]
         middle = _middle(mine)
         for one in mine:
             told = f"{base} with {one.entry.model}, {size}: FIP {wording.said(one.full)}, MPP {wording.said(one.best)}"
             told += f"; refused: {one.entry.whole.gate_word}" if one.entry.whole.gate == 0 else ""
-            look = model_look(models, one.entry.model, hollow=one.entry.whole.gate == 0)
-            lines += canvas.cross(axes, one.full, one.best, look, told)
+            look = plots.model_look(models, one.entry.model, hollow=one.entry.whole.gate == 0)
             if one is not middle:
-                join = [[a.full.value, a.best.value] for a in (one, middle)]
-                axes.plot(
-                    [join[0][0], join[1][0]], [join[0][1], join[1][1]], color=INK, alpha=0.3, linewidth=0.5, zorder=1
+                xs, ys = (
+                    [number.value for number in pair] for pair in ((one.full, middle.full), (one.best, middle.best))
                 )
-        if 1 < len(bases) <= NAMED:
-            names.append(
-                (
-                    lettering.fit(base, 1.1 if len(bases) <= FEW else 0.8, SMALL, 2 if len(bases) <= FEW else 1),
-                    base,
-                    middle.full.value or 0.0,
-                    middle.best.value or 0.0,
-                )
-            )
-    places = [(one.full.value or 0.0, one.best.value or 0.0) for one in rows]
-    return labels.write(drawing, axes, names, places, lines)
+                axes.plot(xs, ys, color=INK, alpha=0.3, linewidth=0.5, zorder=1)
+            is_named = one is middle and 1 < len(bases) <= NAMED
+            yield Dot(one.full, one.best, look, told, lettering.fit(base, *room) if is_named else "", base)
 
 
 def _middle(rows: Sequence[Both]) -> Both:
@@ -251,9 +218,9 @@ def without_image(entries: Sequence[Entry]) -> Iterator[Sketch]:
 
 _LOOKS = (
     Mark("chance", "|", INK, size=8),
-    Mark("text only (TsT)", "s", palette.SERIES_LIGHT[1]),
-    Mark("without the image (blind)", "^", palette.SERIES_LIGHT[2], size=5.2),
-    Mark("full image", "D", palette.SERIES_LIGHT[0]),
+    plots.series(1, "text only (TsT)"),
+    plots.series(2, "without the image (blind)", size=5.2),
+    plots.series(0, "full image"),
 )
 
 
@@ -262,11 +229,10 @@ def _without(entries: Sequence[Entry], tst: Mapping[str, Estimate], scale: str, 
     known = [_four(entry, tst.get(entry.base) or entry.tst) for entry in entries]
 
     def draw(across: float) -> Any:
-        made = _draw_rows(entries, known, _LOOKS, across, f"score, {_unit(scale)}")
-        axes = made.axes[0]
+        drawing, axes = _draw_rows(entries, known, _LOOKS, across, f"score, {_unit(scale)}")
         right = max(axes.get_xlim()[1], {"0 to 1": 1.0, "0 to 100": 100.0}.get(scale, 0.0))
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=right)
-        return made.drawing
+        return drawing
 
     lines = levels_in("Lines: {} intervals, over docs. ", (number for four in known for number in four))
     caption = (
@@ -293,8 +259,8 @@ def _draw_rows(
     looks: Sequence[Mark],
     across: float,
     axis: str,
-) -> canvas.Rows:
-    """Draw a row for each result, with a mark for each of its numbers.
+) -> tuple[Any, Any]:
+    """Draw a row for each result, with a mark for each of its numbers; return the figure and its axes.
 
     Args:
         entries: the results.
@@ -310,11 +276,11 @@ def _draw_rows(
         for look, *column in zip(looks, *known, strict=True)
         if any(e is not None and e.value is not None for e in column)
     ]
-    made = canvas.row_panels(across, rows, [f"{e.base} with {e.model}" for e in entries], 0.34, [""], shown)
-    for place, entry, numbers in zip(made.places, entries, known, strict=True):
-        _scores(made.axes[0], entry, numbers, looks, place)
-    made.axes[0].set_xlabel(lettering.fit(axis, made.plot, SIZE, 2))
-    return made
+    whole = [f"{e.base} with {e.model}" for e in entries]
+    drawing, (axes,), places = plots.row_panels(across, rows, whole, 0.34, axis, [""], shown)
+    for place, entry, numbers in zip(places, entries, known, strict=True):
+        _scores(axes, entry, numbers, looks, place)
+    return drawing, axes
 
 
 def _scores(axes: Any, entry: Entry, numbers: Sequence[Estimate | None], looks: Sequence[Mark], place: float) -> None:
@@ -325,18 +291,18 @@ def _scores(axes: Any, entry: Entry, numbers: Sequence[Estimate | None], looks: 
             continue
         told = f"{entry.base} with {entry.model}, {look.label}: {wording.said(estimate)}"
         if look.shape == "|":
-            canvas.span(axes, [estimate.value] * 2, [place - 0.13, place + 0.13], INK, told, linewidth=1.6)
+            plots.span(axes, [estimate.value] * 2, [place - 0.13, place + 0.13], INK, told, linewidth=1.6)
             continue
         at = place + (points.index(look) - (len(points) - 1) / 2) * 0.09
-        canvas.interval(axes, estimate, at, look, told)
+        plots.interval(axes, estimate, at, look, told)
 
 
 # --- with docs' own boxes hidden ------------------------------------------------------------------
 
 
 _HIDDEN = {
-    "drop_relevant": Mark("relevant boxes hidden", "D", palette.SERIES_LIGHT[0]),
-    "drop_adversarial": Mark("adversarial boxes hidden", "s", palette.SERIES_LIGHT[1]),
+    "drop_relevant": plots.series(0, "relevant boxes hidden"),
+    "drop_adversarial": plots.series(1, "adversarial boxes hidden"),
 }
 
 
@@ -355,11 +321,11 @@ def _boxes_hidden(entries: Sequence[Entry], scale: str, name: str, part: str) ->
     known = [[entry.whole.measures[drop] for drop in _HIDDEN] for entry in entries]
 
     def draw(across: float) -> Any:
-        made = _draw_rows(
+        drawing, axes = _draw_rows(
             entries, known, tuple(_HIDDEN.values()), across, f"full image less that with boxes hidden, {_unit(scale)}"
         )
-        made.axes[0].axvline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
-        return made.drawing
+        axes.axvline(0, color=INK, linewidth=0.7, linestyle=":", zorder=1)
+        return drawing
 
     lines = levels_in("Lines: {} intervals, over docs. ", (number for drops in known for number in drops))
     caption = (

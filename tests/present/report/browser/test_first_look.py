@@ -6,7 +6,8 @@ In ``make test`` one on 4 and two on 5.
 import pytest
 
 from lmms_patch.app import api
-from lmms_patch.present.report import figures, shapes, wording
+from lmms_patch.present.page import wording
+from lmms_patch.present.report import figures, shapes
 from lmms_patch.present.report.figures import canvas
 from tests import sizes
 from tests.making.runs import suite

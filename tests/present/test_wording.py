@@ -2,7 +2,8 @@
 
 import re
 
-from lmms_patch.present.report import page, wording
+from lmms_patch.present.page import wording
+from lmms_patch.present.report import page
 from lmms_patch.stats.index import band
 from tests.making import pages
 

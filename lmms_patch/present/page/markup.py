@@ -6,9 +6,11 @@ escaped here; there are classes only, no inline styles, as the page's policy all
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from markupsafe import Markup, escape
 
-from lmms_patch.present.report import wording
+from lmms_patch.present.page import wording
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Column, Sheet
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -19,14 +21,23 @@ LONGEST, WORDY = 600, 40
 _MARKS = {reading.VALID: ("right", "✓"), reading.UNKNOWN: ("unknown", "?")}
 
 
-def rows(sheet: Sheet) -> Markup:
-    """Return the body of a table; the first cell of each row is its head."""
-    columns = list(enumerate(sheet.columns))
-    return Markup(
-        "\n".join(
-            f"<tr>{''.join(cell(row.get(c.key), c, not place) for place, c in columns)}</tr>" for row in sheet.rows
-        )
-    )
+def rows(
+    sheet: Sheet,
+    finish: Callable[[str, Mapping[str, Cell], Column], str] = lambda made, row, column: made,
+    attributes: str = "",
+) -> Markup:
+    """Return the body of a table; the first cell of each row is its head.
+
+    Args:
+        sheet: the table.
+        finish: takes a cell as HTML, its row and its column, and returns what stands in the table.
+        attributes: of each row, as HTML, with a space before.
+    """
+    out = []
+    for row in sheet.rows:
+        cells = (finish(cell(row.get(c.key), c, not place), row, c) for place, c in enumerate(sheet.columns))
+        out.append(f"<tr{attributes}>{''.join(cells)}</tr>")
+    return Markup("\n".join(out))
 
 
 def numeric(sheet: Sheet) -> set[str]:
