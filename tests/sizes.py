@@ -23,6 +23,11 @@ def size(small: T, whole: T) -> T:
     return whole if DEEP else small
 
 
+def some(items: Iterable[T], of: int = 2, first: int = 0) -> list[T]:
+    """Return every ``of``-th item from a first on, all of them in ``make test-deep``: for cases that take the same way through the code."""
+    return list(items)[size(first, 0) :: size(of, 1)]
+
+
 def examples(whole: int, least: int = 20) -> settings:
     """Return the settings of a property test that draws so many examples: a quarter of them, but at least ``least``, in ``make test``."""
     return settings(max_examples=size(min(whole, max(least, whole // 4)), whole), deadline=None)

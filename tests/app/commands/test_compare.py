@@ -8,7 +8,7 @@ import pytest
 
 from lmms_patch.app import cli
 from tests.making.runs import mc_run, write_run
-from tests.sizes import size
+from tests.sizes import each, size
 
 
 @pytest.fixture
@@ -151,8 +151,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize(("damage", "which"), each(list(DAMAGE), [0, 1]))
 def test_damaged_input(run, small, tmp_path, damage, which):
     DAMAGE[damage](*files(small[which]))
     refused(run(*small, "--json", tmp_path / "c.json"), str(small[which]))

@@ -21,6 +21,7 @@ from lmms_patch.harness.video.clip import Sampling
 from lmms_patch.harness.video.reading import read
 from lmms_patch.harness.wrap.media import UnreadableError
 from tests.making.videos import make, number_of, numbered, numbers_of, tone
+from tests.sizes import some
 
 EVERY = Sampling(None)
 
@@ -67,7 +68,7 @@ def videos(tmp_path_factory):
     return path_of
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("name", some(CONTAINERS))
 def test_every_container_gives_its_frames(videos, name):
     path = videos(name)
     whole = read(path, EVERY)

@@ -25,6 +25,7 @@ from tests.harness.adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, by_dee
 from tests.harness.adapters import _say as say
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 from tests.making.files import DATE, write_files
+from tests.sizes import each
 
 UTILS = '''
 def messages(doc):
@@ -110,8 +111,9 @@ def manager(tmp_path_factory):
     return TaskManager("ERROR", include_path=str(folder), include_defaults=False)
 
 
-@pytest.mark.parametrize("fetch", PATTERNS, ids=lambda fetch: fetch.__name__)
-@pytest.mark.parametrize("protocol", ["simple", "chat"])
+@pytest.mark.parametrize(
+    ("protocol", "fetch"), each(["simple", "chat"], PATTERNS), ids=lambda value: getattr(value, "__name__", None)
+)
 def test_every_request_gets_its_own_box(protocol, fetch, manager):
     """Also where a batch holds docs with other numbers of boxes, of two tasks, and another kind of views beside them."""
     model = ADAPTERS[protocol](fetch, False, 3)

@@ -18,7 +18,7 @@ from PIL import Image
 
 from tests.harness.standins import SCORED, SUBMITTED, WIDE, Overlap, StandIn, Verdict, Words, as_is
 from tests.harness.toys import ChatModel, Model, metrics
-from tests.sizes import size
+from tests.sizes import size, some
 
 JUDGED = "{task: hallusion_bench_image_rci2, class: !function lmms_patch.Wrap, base: hallusion_bench_image, grids: [2], allow_judge: true}"
 
@@ -182,7 +182,7 @@ CASES = [(name, 2) for name in SCORED if name not in ELSEWHERE] + [
 CASES = CASES[:: size(2, 1)]
 
 
-@pytest.mark.parametrize(("name", "n"), CASES, ids=[f"{name}_rci{n}" for name, n in CASES])
+@pytest.mark.parametrize(("name", "n"), some(CASES), ids=lambda one: str(one))
 def test_wrapping_keeps_the_native_metrics_and_mpp_is_its_definition(bench: Bench, name: str, n: int) -> None:
     check_against_the_definition(bench, name, n)
 
