@@ -342,12 +342,17 @@ def task(
         force: replace a file that is there.
 
     Raises:
-        PatchError: no such wrapped name, a base that cannot be wrapped so, or a file that is there.
+        PatchError: no such wrapped name, a base that cannot be wrapped so, a file that is there, or an output outside
+            ``include_path``.
     """
     from lmms_patch.ask.spec import parse
     from lmms_patch.harness.names import catalog, configs, lookup
 
     own = _checked(called or f"my_{name}", "--name")
+    if include_path is not None and not Path(output).resolve().is_relative_to(Path(include_path).resolve()):
+        raise OptionError(
+            f"--output {output}: must be in --include-path, since lmms-eval reads one such folder; type --output {shlex.quote(str(include_path))}"
+        )
     with catalog.quietly():
         manager = catalog.task_manager(include_path)
         spec = parse(name)
@@ -366,7 +371,10 @@ def task(
         _check_free(manager, own, "--name", Path(output) / f"{own}.yaml")
     path = Path(output) / f"{own}.yaml"
     _write({path: _task_file(own, spec, known)}, force)
-    return Written((path,), (_run_line(output, own, include_path),))
+    folder = shlex.quote(str(include_path or output))
+    return Written(
+        (path,), (f"lmms-eval --model MODEL --include_path {folder} --tasks {own} --output_path out --log_samples",)
+    )
 
 
 def _checked(name: str, option: str) -> str:
@@ -387,15 +395,6 @@ def _check_free(manager: Any, name: str, option: str, path: Path) -> None:
         raise OptionError(
             f"{option} {name}: lmms-eval has a task, group or tag of this name, which would win; give another"
         )
-
-
-def _run_line(output: str | Path, name: str, include_path: str | Path | None) -> str:
-    folders = str(output)
-    if include_path is not None and Path(include_path).resolve() != Path(output).resolve():
-        folders = str(include_path)
-    return (
-        f"lmms-eval --model MODEL --include_path {shlex.quote(folders)} --tasks {name} --output_path out --log_samples"
-    )
 
 
 _OF_KIND = {

@@ -418,6 +418,11 @@ def test_a_task_file_is_loaded_and_asked_by_the_host(tmp_path, capsys):
     )
     assert main(words) == 2
     assert "there already" in capsys.readouterr().err
+    assert main(words[:-2]) == 2  # the default is another folder, and the host would not find the task there
+    assert capsys.readouterr().err.endswith(f"type --output {tmp_path}\n")
+    inside = tmp_path / "own"
+    assert main([*words[:-1], str(inside), "--name", "other"]) == 0
+    assert f"--include_path {tmp_path} --tasks other" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("indexed")

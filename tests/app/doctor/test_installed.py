@@ -6,9 +6,13 @@ import sys
 import types
 from importlib import metadata
 
+import lmms_eval.models  # noqa: F401 - what the plugin and the host import must be there before a test hides what is installed
+import packaging.requirements
+import packaging.specifiers  # noqa: F401 - likewise
 import pytest
 
 import lmms_patch
+import lmms_patch.harness.plugin
 from lmms_patch.app.doctor import installed
 from lmms_patch.harness.names import adapters, effects, host
 
