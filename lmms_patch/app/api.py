@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lmms_patch.app.export import Published
     from lmms_patch.app.pruning import Pruning
     from lmms_patch.compare.gap import Gap
-    from lmms_patch.compare.gap_sides import Side
+    from lmms_patch.compare.gap_sides import GapSide
     from lmms_patch.compare.tasks import compare as compare
     from lmms_patch.gate.judge import gate as gate
     from lmms_patch.harness.names.catalog import Entry
@@ -559,7 +559,7 @@ def gap(
     return dataclasses.replace(found, leakage=gaps.leakage(other, text), warnings=(*found.warnings, *text.warnings))
 
 
-def _asked_apart(full: Side, blind: Side) -> list[str]:
+def _asked_apart(full: GapSide, blind: GapSide) -> list[str]:
     """Name the settings, beside the image, in which the full and the blind run differ or are not known."""
     from lmms_patch.compare.checks import in_words
     from lmms_patch.runs import run as runs

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lmms_patch.magic.dataset import Checked
     from lmms_patch.magic.score.steps import Chain
     from lmms_patch.magic.score.stepsense import StepSenses
-    from lmms_patch.magic.score.verdicts import Verdict
+    from lmms_patch.magic.score.verdicts import JudgeVerdict
 
 
 def check(data: str | Path, *, split: str = "test", tell: Callable[[int], None] | None = None) -> Checked:
@@ -181,7 +181,7 @@ def steps(
 
 def _judged(
     chains: Sequence[Chain], model: str, tell: Callable[[int, int], None] | None
-) -> dict[str, Sequence[Verdict]]:
+) -> dict[str, Sequence[JudgeVerdict]]:
     """Return the judge's verdict on each step, by item; verdicts that are in its cache are not asked again."""
     import itertools
     import os

@@ -14,7 +14,7 @@ from typing import Any
 
 from lmms_patch import files
 from lmms_patch.ask.kinds import REGIONS
-from lmms_patch.ask.views import Box, Hidden, Region, Size
+from lmms_patch.ask.views import Box, HiddenView, Region, Size
 
 _NUMBERS = (("left", "top", "right", "bottom"), ("x", "y", "w", "h"), ("x", "y", "width", "height"))
 # 1 and 0 are the same keys as True and False, so numbers are understood, too
@@ -100,7 +100,7 @@ def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
     return ""
 
 
-def hide(boxes: Sequence[Region], name: str, size: Size) -> Hidden | str:
+def hide(boxes: Sequence[Region], name: str, size: Size) -> HiddenView | str:
     """Return the view of a doc's image with all boxes of a set hidden, or why there is none.
 
     Pixels in boxes of both sets are hidden with the relevant boxes alone: the adversarial view is to hide nothing that
@@ -121,7 +121,7 @@ def hide(boxes: Sequence[Region], name: str, size: Size) -> Hidden | str:
         return f"{name} boxes that lie within relevant ones"
     if hidden == size[0] * size[1]:
         return f"{name} boxes that cover the whole image"
-    return Hidden(relevant=relevant, areas=shown, share=hidden / (size[0] * size[1]))
+    return HiddenView(relevant=relevant, areas=shown, share=hidden / (size[0] * size[1]))
 
 
 def disjoint(boxes: Sequence[Box], without: Sequence[Box] = ()) -> tuple[Box, ...]:

@@ -44,7 +44,7 @@ class View:
 
     Attributes:
         kind: ``full``, ``cell``, ``window`` (a cell moved by half its sides), ``occlude``, ``blind``, ``blank``,
-            ``caption``, ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see ``Hidden``); of a clip in time
+            ``caption``, ``shuffle``, ``lowres``, ``region`` (see ``Region``) or ``hidden`` (see ``HiddenView``); of a clip in time
             ``segment``, ``frame``, ``frames``, ``tshuffle`` or ``treverse``.
         n: the grid size, how many segments or frames, or by what the size is divided; 0 where there is no number.
         row: the cell's row, from 0; 0 where the view is not of one cell. Of a window it counts half cells.
@@ -140,7 +140,7 @@ class Region(View):
 
 
 @dataclass(frozen=True)
-class Hidden(View):
+class HiddenView(View):
     """A view of a doc's image with all relevant boxes, or all adversarial boxes, painted grey.
 
     Attributes:
@@ -277,7 +277,7 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         return _upsample(image.crop(window_box(image.size, view.n, view.row, view.col)), min_cell)
     if isinstance(view, Region):
         return _upsample(image.crop(view.area), min_cell)
-    if isinstance(view, Hidden):
+    if isinstance(view, HiddenView):
         return occlude(image, *view.areas)
     if view.kind == "blank":
         return Image.new("RGB", image.size, GREY)

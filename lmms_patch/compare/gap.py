@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.compare.gap_sides import Side
+from lmms_patch.compare.gap_sides import GapSide
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.runs.scoring import Scalar
@@ -136,8 +136,8 @@ class Gap:
 
 
 def gap(
-    full: Side,
-    blind: Side,
+    full: GapSide,
+    blind: GapSide,
     kept: Iterable[int] | None = None,
     *,
     controls: int = CONTROLS,
@@ -185,7 +185,7 @@ def gap(
     )
 
 
-def leakage(blind: Side, text: Side, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Leakage:
+def leakage(blind: GapSide, text: GapSide, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Leakage:
     """Return the multi-modal leakage.
 
     Args:
@@ -228,7 +228,7 @@ class _Paired:
     """The docs scored in both runs, as arrays."""
 
     def __init__(
-        self, full: Side, blind: Side, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")
+        self, full: GapSide, blind: GapSide, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")
     ) -> None:
         _check_pair(full, blind, names)
         self.sides, self.options = (full, blind), options
@@ -334,7 +334,7 @@ class _Paired:
         )
 
 
-def _check_pair(full: Side, blind: Side, names: tuple[str, str]) -> None:
+def _check_pair(full: GapSide, blind: GapSide, names: tuple[str, str]) -> None:
     one, other = names
     if full.base != blind.base:
         raise RecordError(

@@ -31,7 +31,7 @@ BLIND_KINDS = ("blind", "tst")
 
 
 @dataclass(frozen=True)
-class Side:
+class GapSide:
     """The full or the blind run, doc by doc.
 
     Attributes:
@@ -79,12 +79,12 @@ class _Task:
 
     @property
     def base(self) -> str:
-        """The benchmark (``Side``)."""
+        """The benchmark (``GapSide``)."""
         return self.task if self.result is None else self.result.base
 
     @property
     def kind(self) -> str:
-        """The kind (``Side``)."""
+        """The kind (``GapSide``)."""
         return PLAIN if self.result is None else self.result.kind.name
 
     @property
@@ -113,7 +113,7 @@ class _Task:
             raise RecordError(f"{log}: no docs in this sample log")
 
 
-def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> Side:
+def read_side(path: Path, which: Which, *, task: str | None = None, metric: str | None = None) -> GapSide:
     """Return the full or the blind side from a finished run.
 
     Args:
@@ -135,7 +135,9 @@ def read_side(path: Path, which: Which, *, task: str | None = None, metric: str 
     return _side(best[0], metric)
 
 
-def read_pair(full: Path, blind: Path, *, task: str | None = None, metric: str | None = None) -> tuple[Side, Side]:
+def read_pair(
+    full: Path, blind: Path, *, task: str | None = None, metric: str | None = None
+) -> tuple[GapSide, GapSide]:
     """Return both sides: the tasks of the same benchmark in two runs; both paths may name the same run.
 
     Args:
@@ -236,7 +238,7 @@ def _tasks(file: Path) -> list[_Task]:
     ]
 
 
-def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> Side:
+def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> GapSide:
     log = sample_log(task.run.path, task.task)
     side = (
         _plain_side(task, log, metric, keys) if task.result is None else _wrapped_side(task, task.result, log, metric)
@@ -256,7 +258,7 @@ def _side(task: _Task, metric: str | None, keys: Sequence[str] = ("score",)) -> 
     return dataclasses.replace(side, model=model, warnings=warnings, file=task.run.path)
 
 
-def _wrapped_side(task: _Task, result: Result, log: Path, metric: str | None) -> Side:
+def _wrapped_side(task: _Task, result: Result, log: Path, metric: str | None) -> GapSide:
     records = list(result.records(lean=False))
     task.check_docs(log, len(records))
     metric = metric or str(result.metric)
@@ -268,7 +270,7 @@ def _wrapped_side(task: _Task, result: Result, log: Path, metric: str | None) ->
     scores = {record.doc_id: record.views[0].scores.get(metric) for record in records}
     clusters = {record.doc_id: of for record in records if (of := _cluster(record.fields)) is not None}
     groups = {record.doc_id: group for record in records if (group := _group(record)) is not None}
-    return Side(task.task, task.base, task.kind, metric, scores, clusters, groups, task.higher(metric))
+    return GapSide(task.task, task.base, task.kind, metric, scores, clusters, groups, task.higher(metric))
 
 
 def _cluster(fields: Mapping[str, Any]) -> str | None:
@@ -289,7 +291,7 @@ def _score_keys(result: Result | None) -> tuple[str, ...]:
     return ("score",) if not named else (named,) if isinstance(named, str) else tuple(named)
 
 
-def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str]) -> Side:
+def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str]) -> GapSide:
     """Read a native log with a line per doc and filter; the first line of each doc counts."""
     lines: dict[int, dict[str, Any]] = {}
     values = task.values
@@ -301,7 +303,7 @@ def _plain_side(task: _Task, log: Path, metric: str | None, keys: Sequence[str])
     scores = {name: {doc_id: scalar(line[name], keys) for doc_id, line in lines.items()} for name in values}
     numeric = [name for name, own in scores.items() if any(score is not None for score in own.values())]
     chosen = _choose(task.task, metric, numeric)
-    return Side(task.task, task.base, PLAIN, chosen, scores[chosen], higher=task.higher(chosen))
+    return GapSide(task.task, task.base, PLAIN, chosen, scores[chosen], higher=task.higher(chosen))
 
 
 def _choose(task: str, metric: str | None, numeric: Sequence[str]) -> str:
@@ -326,7 +328,7 @@ def _line(text: bytes, where: str) -> dict[str, Any]:
     return line
 
 
-def _doubts(task: _Task, side: Side) -> list[str]:
+def _doubts(task: _Task, side: GapSide) -> list[str]:
     """Return warnings about the side's scores."""
     out = []
     if len(task.filters) > 1:

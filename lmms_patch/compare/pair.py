@@ -32,7 +32,7 @@ _BY_CATEGORY = ("mme", "macro")
 
 
 @dataclass(frozen=True)
-class Side:
+class PairSide:
     """The first or the second result, with its records as a table.
 
     Attributes:
@@ -111,7 +111,7 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
 
 
-def _sides(first: TaskRun, second: TaskRun) -> tuple[Side, Side]:
+def _sides(first: TaskRun, second: TaskRun) -> tuple[PairSide, PairSide]:
     """Return both sides, each with the form of its aggregation.
 
     A run that could not score some docs may have no number to recognize its form by. Then it has the form of the other
@@ -120,7 +120,7 @@ def _sides(first: TaskRun, second: TaskRun) -> tuple[Side, Side]:
     sides = []
     for run in (first, second):
         settings, _, table = table_of(run, Changes())
-        sides.append(Side(run, settings, table, None))
+        sides.append(PairSide(run, settings, table, None))
     if sides[1].kind.folds:
         known: list[Form | None] = [forms.MEAN, forms.MEAN]
     else:
@@ -130,7 +130,7 @@ def _sides(first: TaskRun, second: TaskRun) -> tuple[Side, Side]:
     return dataclasses.replace(sides[0], form=one), dataclasses.replace(sides[1], form=two)
 
 
-def _scored(sides: Sequence[Side], form: Form | None, common: Sequence[int]) -> set[int]:
+def _scored(sides: Sequence[PairSide], form: Form | None, common: Sequence[int]) -> set[int]:
     """Return the docs with a score on the first view in both runs; with an item, for aggregations of items."""
     scored = set(common)
     for side in sides:
@@ -147,7 +147,7 @@ def of_items(form: Form | None) -> bool:
     return form is None or form.name in _COUNTS
 
 
-def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
+def _of_another_metric(sides: Sequence[PairSide], common: Sequence[int]) -> int:
     """Count the docs in neither table though no call failed: their scorer gave another metric than the task's."""
     absent = {doc_id for doc_id in common if all(doc_id not in side.table.place for side in sides)}
     records = [record for side in sides for record in side.run.records if record.doc_id in absent]
@@ -160,7 +160,7 @@ def _of_another_metric(sides: Sequence[Side], common: Sequence[int]) -> int:
     )
 
 
-def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
+def _of_broken_clusters(sides: Sequence[PairSide], scored: set[int]) -> set[int]:
     """Return the docs of each cluster with an unscored doc."""
     docs: set[int] = set()
     for side in sides:
@@ -171,7 +171,7 @@ def _of_broken_clusters(sides: Sequence[Side], scored: set[int]) -> set[int]:
     return docs
 
 
-def _clusters(sides: Sequence[Side], tables: Sequence[Table], warnings: list[str]) -> Ints | None:
+def _clusters(sides: Sequence[PairSide], tables: Sequence[Table], warnings: list[str]) -> Ints | None:
     """Return what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer."""
     labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.groups.clusters for table in tables]
     known = [one for one in labels if one is not None]
@@ -195,7 +195,7 @@ class Pair:
         warnings: what a reader must know; grows as numbers are computed.
     """
 
-    sides: tuple[Side, Side]
+    sides: tuple[PairSide, PairSide]
     form: Form | None
     ids: list[int]
     tables: tuple[Table, Table]

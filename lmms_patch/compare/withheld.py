@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_patch.compare.pair import Pair, Side
+from lmms_patch.compare.pair import Pair, PairSide
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.recompute import Logged
 from lmms_patch.runs import reading
@@ -52,7 +52,7 @@ def withhold(pair: Pair, changes: dict[str, Difference], n: int, used: Bools) ->
         changes[index] = _without(changes[index], [False, False], SIGNED)
 
 
-def _gate(pair: Pair, side: Side, used: Bools) -> tuple[bool | None, str]:
+def _gate(pair: Pair, side: PairSide, used: Bools) -> tuple[bool | None, str]:
     """Return a run's gate and the reason, computed anew where only some of the run's docs are compared."""
     result = side.run.result
     valid = result.metrics.get("gate")

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from lmms_patch.runs import luck_rows
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, Found, find
+from lmms_patch.runs.need import NEEDS, ONE_CELL, TEXT, UNKNOWN, UNSOLVED, DocNeeds, find
 from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import intervals, luck
@@ -119,7 +119,7 @@ def _without_luck(
     return dict(zip(map(str, NEEDS), luck.needs(cells, either, clusters, **how), strict=True))
 
 
-def shares(found: Found, of: Bools, labels: ArrayLike | None, how: Mapping[str, Any]) -> dict[str, Estimate]:
+def shares(found: DocNeeds, of: Bools, labels: ArrayLike | None, how: Mapping[str, Any]) -> dict[str, Estimate]:
     """Return the share of each class with its interval.
 
     Args:

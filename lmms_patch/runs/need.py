@@ -33,7 +33,7 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True)
-class Found:
+class DocNeeds:
     """What the answers say of each doc of a table, at a grid. All arrays have shape (docs,).
 
     Attributes:
@@ -99,7 +99,7 @@ def needs(
     return [known.get(record.doc_id) for record in records]
 
 
-def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Found:
+def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> DocNeeds:
     """Return what the answers say of each doc of a table, whose metric is better when higher.
 
     Args:
@@ -129,7 +129,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> Foun
     planned = table.sampling.pilot | (not (table.sampling.used or table.sampling.no_best))
     tried = np.isfinite(wrong) | np.isfinite(without)
     image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == table.kind.cells(n)))
-    return Found(image, text, tried, alike, planned, used, graded & used, sources)
+    return DocNeeds(image, text, tried, alike, planned, used, graded & used, sources)
 
 
 def by_image(full: Array, cell: Bools, scored: Bools) -> NDArray[np.int8]:

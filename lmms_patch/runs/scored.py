@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
-from lmms_patch.ask.views import Hidden, Region, Size, View
+from lmms_patch.ask.views import HiddenView, Region, Size, View
 from lmms_patch.runs import record
 from lmms_patch.runs.record import SCHEMA
 from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
@@ -268,7 +268,7 @@ def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
         out["caption"] = view.adds
     if isinstance(view, Region):
         out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
-    if isinstance(view, Hidden):
+    if isinstance(view, HiddenView):
         out |= {"relevant": view.relevant, "hidden": view.share, "boxes": [list(area) for area in view.areas]}
     return out
 

@@ -23,7 +23,7 @@ from unittest import mock
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.names.effects import Module, called
-from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Shown, digest
+from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,14 +61,14 @@ class _Value:
         """Return a path made of this value."""
         return _Value(words=self.words, text=True, certain=False)
 
-    def shown(self) -> Shown:
+    def shown(self) -> Media:
         """Return the media that the value stands for."""
         guessed = {_medium_named(self.words)} if self.text or self.field else set()
         if not self.text and "clip" in guessed:
             # a field that is handed over as it is: the dataset may have decoded the video
             guessed = {"unknown"}
         media = self.media | guessed
-        return Shown(media, self.certain and not guessed and "unknown" not in media)
+        return Media(media, self.certain and not guessed and "unknown" not in media)
 
 
 _UNKNOWN = _Value(media=frozenset({"unknown"}), certain=False)
@@ -205,7 +205,7 @@ def _union(values: Iterable[_Value]) -> _Value:
     return out
 
 
-def shown_by(path: str, name: str) -> Shown:
+def shown_by(path: str, name: str) -> Media:
     """Return what a function of a module may show, read from its source.
 
     Args:
@@ -214,9 +214,9 @@ def shown_by(path: str, name: str) -> Shown:
     """
     found = _definition(path, name)
     if found is None:
-        return UNKNOWN if _has(Module.of(path), name) else Shown(frozenset({"missing"}))
+        return UNKNOWN if _has(Module.of(path), name) else Media(frozenset({"missing"}))
     if returns_nothing(path, name):
-        return Shown(frozenset({"nothing"}), certain=True)
+        return Media(frozenset({"nothing"}), certain=True)
     module, function, single = found
     arguments = [*function.args.posonlyargs, *function.args.args]
     bound = {one.arg: _Value(doc=True) if i == 0 else _UNKNOWN for i, one in enumerate(arguments)}
@@ -228,7 +228,7 @@ def shown_by(path: str, name: str) -> Shown:
     except (_TooLongError, RecursionError):
         return UNKNOWN
     media = frozenset[str]().union(*(one.media for one in shown))
-    return Shown(media or frozenset({"unknown"}), single and bool(media) and all(one.certain for one in shown))
+    return Media(media or frozenset({"unknown"}), single and bool(media) and all(one.certain for one in shown))
 
 
 def _has(module: Module, name: str) -> bool:
@@ -276,14 +276,14 @@ def _is_empty(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and not value.args and not value.keywords and called(value) in ("list", "tuple")
 
 
-def _named_by(function: str, value: _Value) -> Shown:
+def _named_by(function: str, value: _Value) -> Media:
     """Return what a returned value stands for.
 
     Where it does not tell itself, the function's name may: ``doc_to_audio``.
     """
     shown = value.shown()
     if "unknown" in shown.media and _medium_named([function]) == "sound":
-        return Shown(shown.media - {"unknown"} | {"sound"})
+        return Media(shown.media - {"unknown"} | {"sound"})
     silent = value.text and not any(
         sign.search(word) for sign in (*_ENDINGS.values(), *_NAMES.values()) for word in value.words
     )
@@ -530,7 +530,7 @@ def table() -> str:
     """Return the table for the installed host and our tasks: a row for each function that a task names."""
     manager, asked = catalog.task_manager(), set()
 
-    def noted(path: str, name: str) -> Shown:
+    def noted(path: str, name: str) -> Media:
         asked.add((path, name))
         return UNREAD
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.compare.gap import gap, leakage, leaked, rows
-from lmms_patch.compare.gap_sides import Side, read_pair, read_side, read_subset
+from lmms_patch.compare.gap_sides import GapSide, read_pair, read_side, read_subset
 from lmms_patch.errors import RecordError
 from tests.making.files import write_files
 from tests.making.runs import mc_run, write_run
@@ -18,7 +18,7 @@ DATE = "2026-01-01T00-00-00.000000"
 
 def side(scores, kind="rci", **more):
     values = scores if isinstance(scores, dict) else dict(enumerate(scores))
-    return Side(f"toy_{kind}", "toy", kind, "acc", values, **more)
+    return GapSide(f"toy_{kind}", "toy", kind, "acc", values, **more)
 
 
 def both(full, blind, **more):
@@ -60,8 +60,8 @@ def test_unscored_docs_are_left_out_and_counted():
 
 def test_where_lower_is_better_a_positive_gap_still_means_that_looking_helps():
     full, blind = (
-        Side("a", "toy", "rci", "wer", {0: 0.25}, higher=False),
-        Side("b", "toy", "blind", "wer", {0: 0.75}, higher=False),
+        GapSide("a", "toy", "rci", "wer", {0: 0.25}, higher=False),
+        GapSide("b", "toy", "blind", "wer", {0: 0.75}, higher=False),
     )
     row = gap(full, blind).original
     assert (row.full.value, row.blind.value, row.gap.value) == (0.25, 0.75, 0.5)
@@ -111,8 +111,8 @@ def test_leakage_is_paired_by_doc():
 
 def test_where_lower_is_better_leakage_is_turned_round():
     one, two = (
-        Side("a", "toy", "blind", "wer", {0: 0.2}, higher=False),
-        Side("b", "toy", "blind", "wer", {0: 0.7}, higher=False, model="llm"),
+        GapSide("a", "toy", "blind", "wer", {0: 0.2}, higher=False),
+        GapSide("b", "toy", "blind", "wer", {0: 0.7}, higher=False, model="llm"),
     )
     assert leakage(one, two).value == pytest.approx(0.5)
 
@@ -122,7 +122,7 @@ def test_where_lower_is_better_leakage_is_turned_round():
     [
         (side([1.0], "blind", model="m"), side([1.0], "blind", model="m"), "both runs without images are of m"),
         (side([1.0], "blind"), side([1.0], "tst"), "toy_tst is a text-only cross-validation"),
-        (side([1.0], "blind"), Side("b_blind", "b", "blind", "acc", {0: 1.0}), "the language model's run of b"),
+        (side([1.0], "blind"), GapSide("b_blind", "b", "blind", "acc", {0: 1.0}), "the language model's run of b"),
         (side({0: 1.0}, "blind"), llm({7: 1.0}), "no doc is scored in both the blind and the language model's run"),
     ],
 )
@@ -223,7 +223,8 @@ def test_results_do_not_change_with_the_order_of_docs_and_are_plain_json():
     full, blind, kept = pruned_world(np.random.default_rng(3))
     one = gap(full, blind, kept, controls=30)
     back = [
-        Side(s.task, s.base, s.kind, s.metric, dict(reversed(s.scores.items())), groups=s.groups) for s in (full, blind)
+        GapSide(s.task, s.base, s.kind, s.metric, dict(reversed(s.scores.items())), groups=s.groups)
+        for s in (full, blind)
     ]
     assert one == gap(*back, sorted(kept), controls=30)
     told = json.loads(json.dumps(one.to_json(), allow_nan=False))
@@ -289,18 +290,23 @@ def test_two_models_are_said():
     ("full", "blind", "kept", "says"),
     [
         (
-            Side("x", "gqa", "plain", "acc", {0: 1.0}),
+            GapSide("x", "gqa", "plain", "acc", {0: 1.0}),
             side([1.0], "blind"),
             None,
             "is of gqa (x), the blind run of toy (toy_blind)",
         ),
         (
-            Side("toy", "toy", "plain", "f1", {0: 1.0}),
+            GapSide("toy", "toy", "plain", "f1", {0: 1.0}),
             side([1.0], "blind"),
             None,
             "metric is f1, the blind run's acc; name one that both have",
         ),
-        (Side("toy", "toy", "plain", "acc", {0: 1.0}, higher=False), side([1.0], "blind"), None, "not the same metric"),
+        (
+            GapSide("toy", "toy", "plain", "acc", {0: 1.0}, higher=False),
+            side([1.0], "blind"),
+            None,
+            "not the same metric",
+        ),
         (
             side({1: 1.0, 4: 1.0}),
             side({7: 1.0}, "blind"),
@@ -402,7 +408,7 @@ def test_a_plain_full_run_and_a_blind_run(tmp_path):
     }
     write(tmp_path / "blind", blind_toy({0: 0.0, 1: 1.0, 2: 0.0}, **about))
     full, blind = read_side(tmp_path / "full", "full"), read_side(tmp_path / "blind", "blind")
-    assert full == Side("toy", "toy", "plain", "acc", {2: 0.0, 0: 1.0, 1: 1.0}, model="m a=1")
+    assert full == GapSide("toy", "toy", "plain", "acc", {2: 0.0, 0: 1.0, 1: 1.0}, model="m a=1")
     assert (blind.base, blind.kind, dict(blind.scores)) == ("toy", "blind", {0: 0.0, 1: 1.0, 2: 0.0})
     assert blind.clusters == {0: "0", 1: "0", 2: "1"}
     assert set(blind.groups.values()) == {("mc4", "'c'")}

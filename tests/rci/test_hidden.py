@@ -11,7 +11,7 @@ import pytest
 from lmms_patch.app import api
 from lmms_patch.app.commands.show import text
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.ask.views import Hidden, View
+from lmms_patch.ask.views import HiddenView, View
 from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError
@@ -33,7 +33,7 @@ BOTH = {"relevant": 0.1, "adversarial": 0.1}
 def views(shares):
     return [
         View("full"),
-        *(Hidden(relevant=name == "relevant", areas=((0, 0, 3, 3),), share=part) for name, part in shares.items()),
+        *(HiddenView(relevant=name == "relevant", areas=((0, 0, 3, 3),), share=part) for name, part in shares.items()),
     ]
 
 

@@ -16,7 +16,7 @@ from lmms_patch.harness.magic.judge_failures import NoTextError, address_of
 from lmms_patch.harness.magic.judge_sender import GivenUpError, Sender, warn
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.verdict_cache import Kept, VerdictCache, key_of
-from lmms_patch.magic.score.verdicts import VERSION, Inquiry, Verdict, read
+from lmms_patch.magic.score.verdicts import VERSION, Inquiry, JudgeVerdict, read
 
 ASKS = 3
 """How often a question is asked, at most, until a reply can be read."""
@@ -52,7 +52,7 @@ class Judge:
 
     def many(
         self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None
-    ) -> list[tuple[Verdict, ...]]:
+    ) -> list[tuple[JudgeVerdict, ...]]:
         """Ask several questions at once. Equal questions are asked once.
 
         Args:
@@ -64,7 +64,7 @@ class Judge:
             The verdicts of each question, in order.
         """
 
-        def one(inquiry: Inquiry) -> tuple[Verdict, ...]:
+        def one(inquiry: Inquiry) -> tuple[JudgeVerdict, ...]:
             answered = self.ask(inquiry)
             if progress is not None:
                 progress()
@@ -81,7 +81,7 @@ class Judge:
         pool.shutdown()
         return [verdicts[inquiry] for inquiry in inquiries]
 
-    def ask(self, inquiry: Inquiry) -> tuple[Verdict, ...]:
+    def ask(self, inquiry: Inquiry) -> tuple[JudgeVerdict, ...]:
         """Ask a question.
 
         Args:
@@ -97,7 +97,7 @@ class Judge:
         kept = self._cache.get(key, inquiry.kind, inquiry.count)
         if kept is not None:
             self._count("cached")
-            return tuple(Verdict(value, kept.reason, "", kept.raw, True, kept.model) for value in kept.values)
+            return tuple(JudgeVerdict(value, kept.reason, "", kept.raw, True, kept.model) for value in kept.values)
         return self._asked(inquiry, key)
 
     def described(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Judge:
             "prompts": VERSION,
         }
 
-    def _asked(self, inquiry: Inquiry, key: str) -> tuple[Verdict, ...]:
+    def _asked(self, inquiry: Inquiry, key: str) -> tuple[JudgeVerdict, ...]:
         """Ask until a reply can be read, at most ``ASKS`` times."""
         fault, raw, model = "", "", ""
         for turn in range(ASKS):
@@ -132,15 +132,15 @@ class Judge:
                 # only what could be read is kept, so that an unreadable reply is asked for again
                 self._cache.put(key, inquiry.kind, Kept(reading.values, reading.reason, raw, model))
                 self._count("asked")
-                return tuple(Verdict(value, reading.reason, "", raw, False, model) for value in reading.values)
+                return tuple(JudgeVerdict(value, reading.reason, "", raw, False, model) for value in reading.values)
             self._count("malformed")
             fault = reading.fault
         self._count("unread")
         return self._none(inquiry, f"malformed: {fault} (asked {ASKS} times)", raw, model)
 
-    def _none(self, inquiry: Inquiry, error: str, raw: str, model: str) -> tuple[Verdict, ...]:
+    def _none(self, inquiry: Inquiry, error: str, raw: str, model: str) -> tuple[JudgeVerdict, ...]:
         """Return verdicts without a value for a question, with the reason."""
-        return (Verdict(None, "", error, raw, False, model),) * inquiry.count
+        return (JudgeVerdict(None, "", error, raw, False, model),) * inquiry.count
 
     def _count(self, what: str) -> None:
         with self._lock:

@@ -21,7 +21,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, PatchError, listed, 
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
-from lmms_patch.harness.wrap.text_only import Found, TextOnly
+from lmms_patch.harness.wrap.text_only import Diagnosed, TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
@@ -100,7 +100,7 @@ class _TextOnlyModel(lmms):
         raise NotImplementedError("a wrapped task has one round")
 
 
-def _tell(name: str, found: Found) -> None:
+def _tell(name: str, found: Diagnosed) -> None:
     head = found.by_grouping[found.headline]
     log().info(
         f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s"

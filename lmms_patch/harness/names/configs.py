@@ -26,7 +26,7 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
 from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
-from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Shown, shown_by
+from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
@@ -55,7 +55,7 @@ class Facts:
     output_type: str = "generate_until"
     shows: bool = False
     judge: str | None = None
-    shown: Shown = UNREAD
+    shown: Media = UNREAD
     python: bool = False
     docs: int | None = None
     filtered: bool = False

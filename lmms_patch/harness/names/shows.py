@@ -17,7 +17,7 @@ from lmms_patch import resources
 
 
 @dataclass(frozen=True)
-class Shown:
+class Media:
     """What a function may show, over all docs.
 
     Attributes:
@@ -31,11 +31,11 @@ class Shown:
     certain: bool = False
 
 
-UNKNOWN = Shown(frozenset({"unknown"}))
-UNREAD = Shown(frozenset({"unknown", "unread"}))
+UNKNOWN = Media(frozenset({"unknown"}))
+UNREAD = Media(frozenset({"unknown", "unread"}))
 
 
-def shown_by(path: str, name: str) -> Shown:
+def shown_by(path: str, name: str) -> Media:
     """Return what a function of a file may show.
 
     Args:
@@ -51,7 +51,7 @@ def digest(path: str) -> str:
 
 
 @functools.cache
-def _table() -> dict[tuple[str, str], Shown]:
+def _table() -> dict[tuple[str, str], Media]:
     """Return what functions show, by the digest of the file and the name of the function."""
     rows = (
         row
@@ -59,5 +59,5 @@ def _table() -> dict[tuple[str, str], Shown]:
         for row in csv.reader(file.read_text(encoding="utf-8").splitlines())
     )
     return {
-        (file, name): Shown(frozenset(media.split()), certain == "certain") for _, name, file, media, certain in rows
+        (file, name): Media(frozenset(media.split()), certain == "certain") for _, name, file, media, certain in rows
     }

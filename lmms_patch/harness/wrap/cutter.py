@@ -10,7 +10,7 @@ from PIL import Image
 
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.timeline import POINTS
-from lmms_patch.ask.views import TEXTS, Hidden, Region, View, cut, is_usable
+from lmms_patch.ask.views import TEXTS, HiddenView, Region, View, cut, is_usable
 from lmms_patch.harness.video.clip import Clip
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxedImages
@@ -74,7 +74,7 @@ class Cutter:
         # show it as the base would: the doc is left out of the index, and the run goes on
         if facts.problem:
             return copy.copy(payload)
-        boxed = self._boxed if isinstance(view, (Region, Hidden)) else None
+        boxed = self._boxed if isinstance(view, (Region, HiddenView)) else None
         # a doc that a grid cannot use is shown whole
         usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
         # which of the doc's images the view changes; None: all of them

@@ -39,7 +39,7 @@ from lmms_patch.tst.target_encoding import Array
 
 
 @dataclass(frozen=True)
-class Found:
+class Diagnosed:
     """What a diagnostic found out about a task.
 
     Attributes:
@@ -137,7 +137,7 @@ class TextOnly:
         self.spec, self._base, self._golds, self._scores, self._rows = spec, base, golds, scores, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
-        self.found: Found | None = None
+        self.found: Diagnosed | None = None
         self._lock = threading.Lock()
 
     @cached_property
@@ -262,7 +262,7 @@ class TextOnly:
         everything: bool = True,
         check: bool = False,
         shuffles: int = 0,
-    ) -> Found:
+    ) -> Diagnosed:
         """Cross-validate the task, and keep the result for the records.
 
         Args:
@@ -290,7 +290,7 @@ class TextOnly:
             zero_shot, importance = validation.zero_shot(), validation.importance()
             head = by_grouping[headline.name]
             null = validation.null(head, shuffles)
-        self.found = Found(
+        self.found = Diagnosed(
             diagnostic=diagnostic.name,
             described=described,
             headline=headline.name,

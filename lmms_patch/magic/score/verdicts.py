@@ -26,7 +26,7 @@ _LONG = 600
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgeVerdict:
     """A judge's verdict on a question, or the reason for having none.
 
     Attributes:
@@ -60,7 +60,7 @@ class Inquiry:
     kind: str
     prompt: str
     count: int = 1
-    known: tuple[Verdict, ...] = ()
+    known: tuple[JudgeVerdict, ...] = ()
 
     def again(self, time: int) -> str:
         """Return the text to send after an unreadable reply: the same text, with a note on the form.
@@ -114,9 +114,9 @@ def full_inquiry(question: str, response: str, gold_full: str) -> Inquiry:
 
 def _answer_inquiry(kind: str, template: str, question: str, output: str, gold: str) -> Inquiry:
     if not gold.strip():
-        return Inquiry(kind, "", 1, (Verdict(None, error=NO_GOLD),))
+        return Inquiry(kind, "", 1, (JudgeVerdict(None, error=NO_GOLD),))
     if not output.strip():
-        return Inquiry(kind, "", 1, (Verdict(False, reason="nothing was answered"),))
+        return Inquiry(kind, "", 1, (JudgeVerdict(False, reason="nothing was answered"),))
     return Inquiry(kind, _filled(template, question=question, output=output, gold=gold))
 
 
@@ -131,9 +131,9 @@ def heal_inquiry(prefix: Sequence[str] | str, corrections: Sequence[str], contin
     """
     written = [one.strip() for one in corrections if one.strip()]
     if not written:
-        return Inquiry("heal", "", 1, (Verdict(None, error="no correction to compare with"),))
+        return Inquiry("heal", "", 1, (JudgeVerdict(None, error="no correction to compare with"),))
     if not continuation.strip():
-        return Inquiry("heal", "", 1, (Verdict(False, reason="nothing was written after the injected steps"),))
+        return Inquiry("heal", "", 1, (JudgeVerdict(False, reason="nothing was written after the injected steps"),))
     before = prefix if isinstance(prefix, str) else "\n".join(prefix)
     listed = written[0] if len(written) == 1 else "\n".join(f"- {one}" for one in written)
     return Inquiry("heal", _filled(HEAL, prefix=before, corrections=listed, continuation=continuation))
@@ -148,7 +148,7 @@ def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
         steps: the chain, in order.
     """
     if not gold.strip():
-        return Inquiry("steps", "", len(steps), tuple(Verdict(None, error=NO_GOLD) for _ in steps))
+        return Inquiry("steps", "", len(steps), tuple(JudgeVerdict(None, error=NO_GOLD) for _ in steps))
     listed = "\n".join(f"Step {number}: {' '.join(step.split())}" for number, step in enumerate(steps, 1))
     return Inquiry("steps", _filled(STEPS, question=question, gold=gold, steps=listed), len(steps))
 
@@ -373,8 +373,8 @@ __all__ = [
     "NO_GOLD",
     "VERSION",
     "Inquiry",
+    "JudgeVerdict",
     "Reading",
-    "Verdict",
     "full_inquiry",
     "heal_inquiry",
     "read",

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lmms_patch.present.explore.views import FAILED, Bools, Ints, View, Views, flags, page_text
-from lmms_patch.runs.need import UNKNOWN, Found, without_image
+from lmms_patch.runs.need import UNKNOWN, DocNeeds, without_image
 from lmms_patch.runs.rows import CAPTION
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.resample import cluster_numbers
@@ -110,7 +110,7 @@ class Docs:
         ]
         return self.views.by_image(np.array(left_out, bool))
 
-    def found(self, blind: NDArray[np.float64] | None = None) -> Found:
+    def found(self, blind: NDArray[np.float64] | None = None) -> DocNeeds:
         """Return what the answers say of each doc, for a run that asked all docs.
 
         Docs whose call on the full image failed have no class.
@@ -124,7 +124,7 @@ class Docs:
         blind = np.full(len(self), np.nan) if blind is None else blind
         wrong, blind = (np.where(lost, np.nan, right) for right in (self.views.on_wrong_image, blind))
         text, alike, sources = without_image(wrong, blind)
-        return Found(self.by_image, text, ~(np.isnan(wrong) & np.isnan(blind)), alike, every, every, ~every, sources)
+        return DocNeeds(self.by_image, text, ~(np.isnan(wrong) & np.isnan(blind)), alike, every, every, ~every, sources)
 
     @cached_property
     def clusters(self) -> Ints | None:

@@ -36,7 +36,7 @@ MANY, FIRST = 3_000, 500
 
 
 @dataclass
-class Side:
+class ModelAnswers:
     """One model's answers to a task.
 
     Attributes:
@@ -136,17 +136,17 @@ class Task:
     """
 
     name: str
-    sides: list[Side | None]
+    sides: list[ModelAnswers | None]
     note: str = ""
     fault: str = ""
 
     @property
-    def known(self) -> list[Side]:
+    def known(self) -> list[ModelAnswers]:
         """The sides whose run has this task."""
         return [side for side in self.sides if side is not None]
 
     @property
-    def main(self) -> Side:
+    def main(self) -> ModelAnswers:
         """The side whose docs are listed."""
         return self.known[0]
 
@@ -179,7 +179,7 @@ class Task:
         """Add a text to the task's note, unless the note has the text already."""
         self.note = line("; ".join(dict.fromkeys(filter(None, [self.note, said]))))
 
-    def _load_blind(self, side: Side) -> None:
+    def _load_blind(self, side: ModelAnswers) -> None:
         """Read the docs of a side's blind run; on any error, drop the blind run and say so in the note."""
         if side.blind is None:
             return
@@ -364,7 +364,7 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
     models = [line(named[run.identity], NAME) for run in runs]
     if len(set(models)) < len(models):
         models = [f"{model} ({'first' if not place else 'second'} run)" for place, model in enumerate(models)]
-    sides = [[Side(one, _blind_of(one)) for one in run.results if not _why_not(one)] for run in runs]
+    sides = [[ModelAnswers(one, _blind_of(one)) for one in run.results if not _why_not(one)] for run in runs]
     tasks = [Task("", pair) for pair in _pairs(*sides)] if len(sides) > 1 else [Task("", [side]) for side in sides[0]]
     often = Counter(task.main.result.label for task in tasks)
     for task in tasks:
@@ -396,13 +396,13 @@ def _blind_beside(result: Result) -> Result | None:
     return next(beside, None) if result.kind.index else None
 
 
-def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | None]]:
+def _pairs(first: Sequence[ModelAnswers], second: Sequence[ModelAnswers]) -> list[list[ModelAnswers | None]]:
     """Return the tasks of two runs side by side; a task without a partner stands alone.
 
     Partners are of one base, kind, filter, grids and folds. Among several of these, as of a quick run and a full one,
     partners have the same name. Of the others a task has a partner only where each run has one of them left.
     """
-    partner: dict[int, Side] = {}
+    partner: dict[int, ModelAnswers] = {}
     # First by name, so that a quick run is not paired with a full one; then what is left, by settings.
     for alike in (lambda side: (*_settings(side), side.result.task), _settings):
         left = [[side for side in sides if id(side) not in partner] for sides in (first, second)]
@@ -414,7 +414,7 @@ def _pairs(first: Sequence[Side], second: Sequence[Side]) -> list[list[Side | No
     return [[one, partner.get(id(one))] for one in first] + [[None, one] for one in second if id(one) not in partner]
 
 
-def _settings(side: Side) -> tuple[Any, ...]:
+def _settings(side: ModelAnswers) -> tuple[Any, ...]:
     """Return the settings that must be equal for two tasks to be shown side by side."""
     result = side.result
     return result.base, result.kind.name, result.filter, tuple(result.grids), result.described.get("folds")
@@ -465,7 +465,7 @@ def _read(result: Result) -> Iterator[Docs]:
     yield Docs(samples.table(result, columns_of(result)), **how)
 
 
-def _docs(side: Side) -> Docs:
+def _docs(side: ModelAnswers) -> Docs:
     """Return the docs of a side.
 
     Raises:
@@ -476,7 +476,7 @@ def _docs(side: Side) -> Docs:
     return side.docs
 
 
-def _columns(side: Side, main: Docs) -> dict[str, Any]:
+def _columns(side: ModelAnswers, main: Docs) -> dict[str, Any]:
     """Return the answers of a side as columns, in the order of the listed docs."""
     own = _docs(side)
     views = own.views
@@ -509,7 +509,7 @@ def _aligned(values: NDArray[Any], own: Docs, main: Docs, missing: Any) -> NDArr
     return np.where(where >= 0, values[where], missing)
 
 
-def _answers(side: Side | None, doc_id: int) -> dict[str, Any] | None:
+def _answers(side: ModelAnswers | None, doc_id: int) -> dict[str, Any] | None:
     """Return a model's answers to a doc; None where the model was not asked."""
     place = None if side is None else _docs(side).places.get(doc_id)
     if side is None or place is None:

@@ -9,7 +9,7 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import plugin
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.configs import Facts
-from lmms_patch.harness.names.shows import UNREAD, Shown
+from lmms_patch.harness.names.shows import UNREAD, Media
 from lmms_patch.harness.names.shows import shown_by as known_of
 from scripts.host.shown import place, returns_nothing, shown_by, table
 from tests.places import ROOT
@@ -163,7 +163,7 @@ def where(key):
 def test_what_a_function_shows(tmp_path, name, media, certain):
     (tmp_path / "utils.py").write_text(CODE)
     (tmp_path / "other.py").write_text(OTHER)
-    assert shown_by(str(tmp_path / "utils.py"), name) == Shown(frozenset(media.split()), certain)
+    assert shown_by(str(tmp_path / "utils.py"), name) == Media(frozenset(media.split()), certain)
 
 
 def test_the_table_is_what_the_code_says():
@@ -260,7 +260,7 @@ CELLS = ["rci", "pcri", "blank", "swap", "shuffle", "occlude"]
 
 
 def facts(media, certain=False):
-    return Facts("toy", shows=True, shown=Shown(frozenset(media.split()), certain))
+    return Facts("toy", shows=True, shown=Media(frozenset(media.split()), certain))
 
 
 def spec(kind):
