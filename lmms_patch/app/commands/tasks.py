@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
 _NOT_WITH_ALL = ("PATTERN", "--as", "--include-path", "--run")
-_TALLY = {
-    "wraps": "wrap",
-    "judge": "wrap with allow_judge",
-    "data": "are decided by the first doc",
-    "no": "do not wrap",
-}
 
 
 @examples(
@@ -213,17 +207,18 @@ def _in_time(catalogue: api.Catalogue) -> list[str]:
 
 
 def tally(entries: Iterable[Entry]) -> str:
-    """Count the entries of each verdict, in words."""
+    """Count the entries of each verdict, in words: ``Wraps: 3; does not wrap: 1``."""
     from lmms_patch.harness.names.catalog import counts
 
-    return ", ".join(f"{n} {_TALLY[verdict]}" for verdict, n in counts(entries).items() if n)
+    told = "; ".join(f"{_VERDICTS[verdict]}: {n}" for verdict, n in counts(entries).items() if n)
+    return told[:1].upper() + told[1:]
 
 
 def count(write: Path | None, quiet: bool, verbose: bool) -> None:
     """Count the wrappable tasks of the installed lmms-eval, and write their list where asked."""
     with looking("reading all tasks of lmms-eval", quiet or verbose) as watch:
         entries = api.coverage(quiet=not verbose, watch=watch)
-    say(f"{len(entries)} tasks: {tally(entries)}.")
+    say(f"{len(entries)} tasks. {tally(entries)}.")
     if write:
         write_page(write, entries)
         say(f"written: {write}")

@@ -43,7 +43,7 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
         "c  [task] does not wrap, 5 docs, 50 requests: a video task",
         "",
         "No price for b: the data is not on this machine. A run with --limit 20 fetches it; then ask again.",
-        "1 wrap, 1 wrap with allow_judge, 1 do not wrap. "
+        "Wraps: 1; needs allow_judge: 1; does not wrap: 1. "
         "As rci3, each doc is asked 10x (times its choices, for multiple_choice).",
     ]
 
@@ -97,7 +97,7 @@ def test_a_quick_run_is_priced_from_to():
 def test_a_quick_run_asks_at_most_so_often_also_where_the_docs_are_not_known():
     entry = Entry("a", "task", "wraps", "", None, "f")
     *_, last = tasks.lines(api.Catalogue([entry], "rci3_quick", 10))
-    assert last.startswith("1 wrap. As rci3_quick, each doc is asked at most 10x, until ")
+    assert last.startswith("Wraps: 1. As rci3_quick, each doc is asked at most 10x, until ")
 
 
 def test_what_a_run_does_not_say_is_not_said():
@@ -147,7 +147,7 @@ def covered(monkeypatch):
 
 def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
     assert main(["tasks", "--all"]) == 0
-    counted = "3 tasks: 1 wrap, 1 wrap with allow_judge, 1 do not wrap.\n"
+    counted = "3 tasks. Wraps: 1; needs allow_judge: 1; does not wrap: 1.\n"
     assert capsys.readouterr().out == counted
     page = tmp_path / "page.md"
     assert main(["tasks", "--all", "--write", str(page)]) == 0
@@ -169,7 +169,7 @@ def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(covered, monke
     assert ("3/3" in shown) is bar
     assert ("INFO of lmms-eval" in shown) is not quiet
     assert covered == [quiet]
-    assert capsys.readouterr().out.splitlines()[-1].startswith("3 tasks: 1 wrap, ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("3 tasks. Wraps: 1; ")
 
 
 def test_a_page_that_cannot_be_written_is_one_line(covered, tmp_path, capsys):
