@@ -574,7 +574,7 @@ def indices() -> dict[str, Kind]:
 
 @functools.cache
 def spellings() -> dict[str, str]:
-    """Return the other name of each number that ``rci`` and ``pcri`` tasks have under two names; the same name of all else."""
+    """Return for the name of each number of ``rci`` tasks the name under ``pcri``, and the reverse."""
     own, other = (list(named(kind, range(MIN_GRID, MAX_GRID + 1))) for kind in (RCI, PCRI))
     return dict(zip(own + other, other + own, strict=True))
 
