@@ -301,9 +301,8 @@ _KEPT = (
 def _command(run: Run, tasks: Sequence[str]) -> str:
     """Return the command that makes a run again, into ``out/new``. Secrets in its model arguments are left out."""
     from lmms_patch.runs import run as runs
-    from lmms_patch.runs.results import read_json
 
-    asked = (read_json(run.path).get("config") or {}).get("resolved_cli_args") or {}
+    asked = run.about["typed"]
     limit = next(str(one.fingerprint["limit"]) for one in run.results if one.task in tasks)
     words = shlex.split(runs.command(run.adapter, run.model_args, _asked(asked.get("tasks"), tasks), limit))
     words[words.index("--output_path") + 1] = "out/new"

@@ -333,6 +333,9 @@ RCI = Kind(
     default_grids=(2, 3),
     index="rci",
 )
+PCRI = dataclasses.replace(
+    RCI, name="pcri", summary="the same numbers as rci, read as a property of the model", index="pcri"
+)
 TST = Kind(
     "tst",
     "text-only cross-validation (--model tst_rf or tst_lora)",
@@ -377,9 +380,7 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         RCI,
-        dataclasses.replace(
-            RCI, name="pcri", summary="the same numbers as rci, read as a property of the model", index="pcri"
-        ),
+        PCRI,
         dataclasses.replace(
             RCI,
             name="rcicurve",
@@ -555,15 +556,5 @@ KINDS: dict[str, Kind] = {
 # after ours, so that no other package can take the place of a kind of ours
 KINDS |= others(KINDS)
 
-
-def of_index(name: str) -> Kind:
-    """Return the kind whose index a number belongs to.
-
-    >>> of_index("trci4_adj").name, of_index("pcri3").name, of_index("mpp3").name
-    ('trci', 'pcri', 'rci')
-    """
-    return next((kind for kind in KINDS.values() if kind.index and re.match(rf"{kind.index}\d", name)), RCI)
-
-
-ANY_INDEX = "|".join(dict.fromkeys(kind.index for kind in KINDS.values() if kind.index))
-"""The pattern of the name of an index: ``rci``, ``pcri``, ``crci`` or ``trci``."""
+INDICES = tuple(dict.fromkeys(kind.index for kind in KINDS.values() if kind.index))
+"""The names of indices: ``rci``, ``pcri``, ``crci`` and ``trci``."""

@@ -234,6 +234,10 @@ class Options(BaseModel):
         # count as given, and all values were checked before
         return Options.model_construct(set(self.given), **self.over(profile).model_dump())
 
+    def form(self, metric: str) -> Form | None:
+        """Return the declared form of a metric's aggregation; None where none is declared."""
+        return self.aggregation.get(metric) if self.aggregation else None
+
     def described(self) -> dict[str, Any]:
         """Return all options, in plain JSON types."""
         return self.model_dump()

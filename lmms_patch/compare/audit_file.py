@@ -175,7 +175,7 @@ def _check_settings(result: Result, where: str) -> None:
     """Check the settings of the statistics against the task's options."""
     options, settings = result.options, parts(result.stored.settings)
     said = {name: getattr(options, name) for name in ("seed", "delta", "scale", "chance", "signed")}
-    for name, value in {**said, "form": (options.aggregation or {}).get(result.metric)}.items():
+    for name, value in {**said, "form": options.form(result.metric)}.items():
         # Files of the first versions may lack settings.
         if result.version or settings[name]:
             check_same(where, f"settings.{name}", settings[name], value, "its configuration")

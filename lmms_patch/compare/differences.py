@@ -159,7 +159,7 @@ class Drawn:
         used: Bools,
         numbers: Mapping[str, Number],
         form: Form | None = None,
-        exact: Mapping[str, McNemar] | None = None,
+        exact: Mapping[str, McNemar] = {},
     ) -> dict[str, Difference]:
         """Return the differences of some numbers, all from the same draws of the used docs."""
         form, rows = form or self.form, {}
@@ -178,7 +178,7 @@ class Drawn:
             rows,
             numbers,
             clusters,
-            exact=exact or {},
+            exact=exact,
             ends=ends_of(scores, self._marks()),
             stands_for=(ours, theirs),
             **self.how,

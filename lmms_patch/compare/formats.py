@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct, field
 
 from lmms_patch import __version__
-from lmms_patch.ask.kinds import ANY_INDEX
+from lmms_patch.ask.kinds import INDICES
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
@@ -105,7 +105,7 @@ class Task(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
     base: str
     kind: str
-    index: Annotated[str, one_of(ANY_INDEX.split("|"))] | None
+    index: Annotated[str, one_of(INDICES)] | None
     higher: bool
     clusters: Some | None
     draws: Count

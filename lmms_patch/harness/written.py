@@ -210,7 +210,7 @@ def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
         return {}
     out: dict[str, list[Result]] = {}
     try:
-        about = {"n-samples": results.get("n-samples") or {}}
+        about = {"n-samples": results.get("n-samples", {})}
         configs = {task: config for task, config in results["configs"].items() if task in ours}
         for result in Run(Path(), configs=configs, written=results["results"], about=about).results:
             result.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written

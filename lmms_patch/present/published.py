@@ -159,10 +159,9 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
         if result.hub is None:
             away.append(result.label)
             continue
-        revision = (result.run.configs[result.task].get("dataset_kwargs") or {}).get("revision")
         common: dict[str, Any] = {
             "dataset_id": clean(result.hub),
-            "dataset_revision": clean(revision) if revision else None,
+            "dataset_revision": clean(result.revision) if result.revision else None,
             "date": _day(run.date) or None,
             "source_url": URL,
             "source_name": SOURCE,
@@ -239,9 +238,7 @@ def _of_failures(result: Result, name: str) -> str:
     if failed is None:
         lost = result.magic.counts.get("failed") if result.magic else None
         return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""
-    ours = name not in (result.details.get("higher_is_better") or {}) or (
-        name == metric and not result.kind.every_order
-    )
+    ours = name not in result.stored.higher_is_better or (name == metric and not result.kind.every_order)
     if not ours and failed.first:
         return f"counts {failed.first} failed calls as wrong answers"
     said = f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"

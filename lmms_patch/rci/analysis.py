@@ -28,7 +28,7 @@ def analyse(
     native: Native,
     settings: Settings | None = None,
     sets: Sequence[Key] = (),
-    blind: Mapping[int, float] | None = None,
+    blind: Mapping[int, float] = {},
     *,
     part: bool = False,
 ) -> Analysis:

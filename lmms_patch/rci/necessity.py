@@ -38,10 +38,10 @@ def necessity(
     table: Table,
     grids: Sequence[int],
     settings: Settings,
-    blind: Mapping[int, float] | None = None,
+    blind: Mapping[int, float] = {},
     *,
     form: Form | None = None,
-    refused: Mapping[int, str] | None = None,
+    refused: Mapping[int, str] = {},
 ) -> tuple[Necessity, ...]:
     """Return the necessity map at each grid, the finest first.
 
@@ -57,11 +57,11 @@ def necessity(
     """
     if not table.higher or not len(table) or table.references.captions:
         return ()
-    return tuple(_map(table, n, settings, blind, form, (refused or {}).get(n, "")) for n in sorted(grids, reverse=True))
+    return tuple(_map(table, n, settings, blind, form, refused.get(n, "")) for n in sorted(grids, reverse=True))
 
 
 def _map(
-    table: Table, n: int, settings: Settings, blind: Mapping[int, float] | None, form: Form | None, refused: str
+    table: Table, n: int, settings: Settings, blind: Mapping[int, float], form: Form | None, refused: str
 ) -> Necessity:
     """Return the necessity map at one grid."""
     found = find(table, n, blind)

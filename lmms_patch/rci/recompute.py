@@ -75,7 +75,7 @@ class TaskRun:
 
     result: Result
     records: list[Record]
-    blind: Mapping[int, float] | None = None
+    blind: Mapping[int, float] = field(default_factory=dict)
     lent: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -167,7 +167,7 @@ def load(path: Path) -> list[TaskRun]:
         )
         raise RecordError(f"{file}: no task with an index in this run; {hint}")
     blind = {one.base: scores(one, one.metric) for one in results if one.kind.name == "blind" and not one.place}
-    return [TaskRun(one, samples.records(one), blind.get(one.base)) for one in wanted]
+    return [TaskRun(one, samples.records(one), blind.get(one.base, {})) for one in wanted]
 
 
 def scores(result: Result, metric: str) -> dict[int, float]:
@@ -386,13 +386,11 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     if known and metric not in known:
         raise RecordError(f"{run.name}: no metric {shown(metric)} in the log; allowed: {', '.join(sorted(known))}")
     higher = run.result.better(metric)
-    stored = run.result.details.get("settings") or {}
+    stored = run.result.details.get("settings", {})
     base = Settings(**{f.name: stored[f.name] for f in dataclasses.fields(Settings) if f.name in stored})
     # These settings were made for the run's metric, and mean nothing for another.
     if changes.metric and changes.metric != described["metric"]:
-        base = dataclasses.replace(
-            base, chance=None, delta=None, scale=None, form=(options.aggregation or {}).get(metric), signed=False
-        )
+        base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=options.form(metric), signed=False)
     given = {
         name: value
         for name in ("draws", "level", "delta", "seed", "chance")

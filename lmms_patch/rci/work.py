@@ -35,7 +35,7 @@ class Work:
         native: Native,
         settings: Settings,
         sets: Sequence[Key],
-        blind: Mapping[int, float] | None,
+        blind: Mapping[int, float],
         part: bool,
     ) -> None:
         self.table, self.native, self.settings, self.blind, self.part = table, native, settings, blind, part
@@ -179,8 +179,9 @@ class Work:
         sets: dict[str, list[Chosen]] = {}
         whole = self.table.wrong.full
         others = {"wrong": whole}
-        if self.blind is not None and self.form is not None and self.form.of_scores:
-            others["blind"] = Chosen([None] * len(self.table), self._blind_scores())
+        if self.blind and self.form is not None and self.form.of_scores:
+            scores = [self.blind.get(record.doc_id, math.nan) for record in self.table.records]
+            others["blind"] = Chosen([None] * len(scores), np.array(scores))
         for name, other in others.items():
             # The full image counts over the same docs, so that the difference is paired.
             both = np.isfinite(other.scores) & np.isfinite(full.scores)
@@ -195,10 +196,6 @@ class Work:
                     sets |= {f"ceiling{n}": [golds.where(used)], f"null_best{n}": [wrong.where(both)]}
                     sets[f"null_full{n}"] = [whole.where(both)]
         return sets
-
-    def _blind_scores(self) -> Array:
-        blind = self.blind or {}
-        return np.array([blind.get(record.doc_id, math.nan) for record in self.table.records])
 
     def _floor(self, name: str) -> list[Chosen]:
         asked = self.table.references.asked

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, cast
 
-from lmms_patch.ask.kinds import KINDS, REGIONS, Key, Kind, end
+from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, PCRI, RCI, REGIONS, Key, Kind, end
 from lmms_patch.ask.orders import MOST
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid
@@ -558,6 +558,25 @@ def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | Non
         number.named(kind, key): (number, key)
         for number, key in rows(kind, Keys.asked(kind, grids, range(1, MOST + 1)))
     }
+
+
+@functools.cache
+def indices() -> dict[str, Kind]:
+    """Return by its name the kind of every possible index, raw and luck-corrected; of several kinds the first."""
+    return {
+        name: kind
+        for kind in reversed(KINDS.values())
+        if kind.index
+        for name, (number, _) in keyed(kind, range(kind.sizes[0], kind.sizes[1] + 1)).items()
+        if number.words
+    }
+
+
+@functools.cache
+def spellings() -> dict[str, str]:
+    """Return for the name of each number of ``rci`` tasks the name under ``pcri``, and the reverse."""
+    own, other = (list(named(kind, range(MIN_GRID, MAX_GRID + 1))) for kind in (RCI, PCRI))
+    return dict(zip(own + other, other + own, strict=True))
 
 
 def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:

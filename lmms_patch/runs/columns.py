@@ -62,7 +62,7 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
     """
     added: dict[str, Any] = {}
     for result in results:
-        of_magic = (result.details.get("magic") or {}).get("numbers") or {}
+        of_magic = result.details.get("magic", {}).get("numbers", {})
         flat = {
             **result.details,
             **{f"{metric}_{side}": one[side] for metric, one in of_magic.items() for side in ("low", "high")},

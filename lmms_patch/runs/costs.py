@@ -127,8 +127,8 @@ def _seconds(run: Run, logged: Mapping[str, Path], out: float) -> tuple[float | 
         out: how many tokens the answers in these have.
     """
     data = read_json(run.path)
-    config = data.get("config") or {}
-    told = data.get("n-samples") or {}
+    config = data.get("config", {})
+    told = data.get("n-samples", {})
     if missing := [task for task in told if task not in logged]:
         return None, f"{missing[0]} has no sample log"
     if config.get("use_cache"):

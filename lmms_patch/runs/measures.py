@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from lmms_patch.runs.numbers import Analysis
     from lmms_patch.runs.run import Result
 
-_INDEX = re.compile(r"^(?:rci|pcri)(?=\d)")
 NOT_NATIVE = ("records", "patch")
 """Columns that are no number of the task."""
 
@@ -175,10 +173,10 @@ def _moved(found: Estimate, by: float) -> Estimate:
 
 
 def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
-    """Return the names matched by a wildcard; ``rci`` and ``pcri`` mean the same: the task's index.
+    """Return the names matched by a wildcard that a user wrote; ``rci`` and ``pcri`` mean the same: the task's index.
 
     >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
     ['pcri3', 'pcri3_adj']
     """
-    other = {name: _INDEX.sub("pcri" if name.startswith("rci") else "rci", name) for name in names}
-    return [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(other[name], pattern)]
+    other = catalogue.spellings()
+    return [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(other.get(name, name), pattern)]

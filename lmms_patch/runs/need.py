@@ -79,13 +79,11 @@ def has_classes(result: Result) -> bool:
     They have none where no cells were asked for an index, where the metric is better when lower, and where the run
     stored an empty necessity map: ``rci.necessity`` makes none of captions, which are not right or wrong.
     """
-    stored = (result.details.get("analysis") or {}).get("necessity")
+    stored = result.details.get("analysis", {}).get("necessity")
     return bool(result.kind.index and result.grids and result.higher_is_better and stored != [])
 
 
-def needs(
-    records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] | None = None
-) -> list[Need | None]:
+def needs(records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] = {}) -> list[Need | None]:
     """Return the class of each doc by a metric better when higher; None where the answers do not tell.
 
     Args:
@@ -99,7 +97,7 @@ def needs(
     return [known.get(record.doc_id) for record in records]
 
 
-def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> DocNeeds:
+def find(table: Table, n: int, blind: Mapping[int, float] = {}) -> DocNeeds:
     """Return what the answers say of each doc of a table, whose metric is better when higher.
 
     Args:
@@ -115,7 +113,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] | None = None) -> DocN
         np.where(used, table.best_seen(n).scores, math.nan),
         table.wrong.full.scores,
     )
-    without = np.array([(blind or {}).get(record.doc_id, math.nan) for record in table.records], float)
+    without = np.array([blind.get(record.doc_id, math.nan) for record in table.records], float)
     # nan stays nan: no score is no wrong answer
     is_right, lost, blindly = (
         np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without)

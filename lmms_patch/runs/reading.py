@@ -405,7 +405,7 @@ def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IM
 
 def kept(details: Mapping[str, Any]) -> str:
     """Say how many answers of a result an earlier process of the same command had given; "" where none."""
-    count = (details.get("made") or {}).get("kept")
+    count = details.get("made", {}).get("kept")
     return (
         f"{count:,} answers come from an earlier process of the same command, as its journal had them" if count else ""
     )
@@ -426,7 +426,7 @@ def frames(details: Mapping[str, Any]) -> dict[str, str]:
     Args:
         details: of a result; ``frames_read`` is among them where clips were asked.
     """
-    out, read = dict[str, str](), details.get("frames_read") or {}
+    out, read = dict[str, str](), details.get("frames_read", {})
     # as many frames, but other ones
     if "read" in read and read["read"] == read["held"]:
         out["full"] = (

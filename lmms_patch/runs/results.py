@@ -114,19 +114,22 @@ def read_json(path: Path) -> dict[str, Any]:
         ):
             raise TypeError("its tasks are no objects")
         # checked here, since readers would fail far from here
-        if odd := [key for key in _OF_TASKS if not isinstance(data.get(key) or {}, dict)]:
+        told = {key: data[key] for key in _OF_TASKS if data.get(key)}
+        if odd := [key for key, one in told.items() if not isinstance(one, dict)]:
             raise TypeError(f"{odd[0]} is no object")
         if odd := [
             key
             for key in _OBJECTS_OF_TASKS
-            if not all(isinstance(one or {}, dict) for one in (data.get(key) or {}).values())
+            if any(one and not isinstance(one, dict) for one in told.get(key, {}).values())
         ]:
             raise TypeError(f"{odd[0]} is no object of objects")
-        if not all(isinstance(members or [], list) for members in (data.get("group_subtasks") or {}).values()):
+        if any(members and not isinstance(members, list) for members in told.get("group_subtasks", {}).values()):
             raise TypeError("group_subtasks is no object of lists")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
-    return _with_objects(dict(data), Path(path))
+    # the digest is of the keys as they stand; readers find an object or no key
+    whole = _with_objects(dict(data), Path(path))
+    return {key: one for key, one in whole.items() if key in told or key not in _OF_TASKS}
 
 
 def objects_file(results: Path) -> Path:
@@ -188,7 +191,7 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def groups_of(path: Path) -> dict[str, list[str]]:
     """Return the groups of a results file with their members; empty where there is none."""
-    found = read_json(path).get("group_subtasks") or {}
+    found = read_json(path).get("group_subtasks", {})
     return {group: [str(member) for member in members] for group, members in found.items() if members}
 
 

@@ -71,7 +71,7 @@ BATCH = 4096
 def metrics_of(result: Result) -> list[str]:
     """Return the metrics reported by the harness for a task, the primary metric first."""
     primary = result.metric
-    return [primary, *(name for name in result.details.get("higher_is_better") or {} if name != primary)]
+    return [primary, *(name for name in result.details.get("higher_is_better", {}) if name != primary)]
 
 
 def schema_of(result: Result, *, packed: bool = False) -> pa.Schema:

@@ -86,7 +86,7 @@ class Run:
         date: as the harness writes it; sorts by time.
         configs: of every task (also plain ones), the harness's own description.
         written: of every task, what the harness wrote of it.
-        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``log_samples``, ``start_time``; by task ``n-shot``,
+        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``start_time``; ``typed``: the options of the command; by task ``n-shot``,
             ``versions``, ``n-samples``, ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none
             was given, None where the file does not say; ``objects``: SHA-256 of the file that has the tasks' objects,
             as the run wrote it (``sha256``) and as it is now (``found``); missing where they stand in the results file.
@@ -128,7 +128,7 @@ class Run:
     @property
     def logged(self) -> bool:
         """Whether the run was told to write sample logs."""
-        return bool(self.about.get("log_samples"))
+        return bool(self.about.get("typed", {}).get("log_samples"))
 
     @property
     def digests(self) -> tuple[str, str] | None:
@@ -150,7 +150,7 @@ class Run:
 
     def counted(self, task: str) -> Counted | None:
         """Return the harness's count of a task's docs (``n-samples``); None where the file is silent."""
-        counts = (self.about.get("n-samples") or {}).get(task)
+        counts = self.about.get("n-samples", {}).get(task)
         return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
@@ -255,7 +255,7 @@ class Result:
         # nobody knows how many more docs have options that can be moved
         if self.kind.every_order:
             return None
-        found = (self.run.about.get("n-samples", {}).get(self.task) or {}).get("original")
+        found = _object(self.run.about.get("n-samples", {}).get(self.task)).get("original")
         return found if isinstance(found, int) else None
 
     @property
@@ -263,6 +263,11 @@ class Result:
         """The name of the data on the Hub; None where the task's config names a loader or local files."""
         path = self.run.configs[self.task].get("dataset_path")
         return path if is_hub(path) else None
+
+    @property
+    def revision(self) -> Any:
+        """The commit of the data, as the task's config pins the data; None where the config pins nothing."""
+        return _object(self.run.configs[self.task].get("dataset_kwargs")).get("revision")
 
     @property
     def pipelines(self) -> int:
@@ -320,7 +325,7 @@ class Result:
 
     def better(self, metric: str) -> bool:
         """Return whether a native metric is better when higher."""
-        return bool((self.details.get("higher_is_better") or {}).get(metric, True))
+        return bool(self.details.get("higher_is_better", {}).get(metric, True))
 
     @cached_property
     def analysis(self) -> Analysis | None:
@@ -421,12 +426,12 @@ def read(path: Path) -> Run:
         RecordError: the file is truncated, not a results file of lmms-eval, or of another schema.
     """
     data = read_json(path)
-    config = _object(data.get("config"))
+    config = data.get("config", {})
     adapter = str(config.get("model") or data.get("model_source") or "")
     about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")} | {"start_time": data.get("start_time")}
     by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
-    about |= {"system_instruction": _system_instruction(data), **{key: _object(data.get(key)) for key in by_task}}
-    about["log_samples"] = _object(config.get("resolved_cli_args")).get("log_samples")
+    about |= {"system_instruction": _system_instruction(data), **{key: data.get(key, {}) for key in by_task}}
+    about["typed"] = _object(config.get("resolved_cli_args"))
     # empty in files of earlier versions
     about["objects"] = _object(data.get("lmms_patch"))
     return Run(
@@ -476,7 +481,7 @@ def _results(run: Run) -> Iterator[Result]:
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
             # numbers of a later version may mean something else
-            if (version := (details.get("made") or {}).get("numbers") or 0) > NUMBERS:
+            if (version := details.get("made", {}).get("numbers", 0)) > NUMBERS:
                 said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
                 raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
             # for every reader, numbers that are no longer computed are left out here
@@ -486,7 +491,7 @@ def _results(run: Run) -> Iterator[Result]:
             metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not
             # know of the judge.
-            metric = (details.get("magic") or {}).get("metric") or described["metric"]
+            metric = details.get("magic", {}).get("metric") or described["metric"]
             about = {**described, "metric": gone.PRIMARY.get(metric, metric)}
             yield Result(run, task, about, metrics, name, details, place)
 
@@ -619,11 +624,11 @@ def _fingerprint(result: Result) -> dict[str, Any]:
     ``benchmark version``, ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images``
     (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
     """
-    described, made = result.described, result.details.get("made") or {}
+    described, made = result.described, result.details.get("made", {})
     kind, options = result.kind, described["options"]
     statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
-    settings = result.details.get("settings") or {}
-    magic = result.details.get("magic") or {}
+    settings = result.details.get("settings", {})
+    magic = result.details.get("magic", {})
     return {
         "benchmark": described["base"],
         "kind": kind.way,
@@ -708,7 +713,7 @@ def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
 
 def _judge(magic: Mapping[str, Any]) -> str:
     """Return the judge of a MAGIC task and a digest of how the judge was asked; the server does not matter."""
-    asked = magic.get("judged_by") or {}
+    asked = magic.get("judged_by", {})
     return (
         f"{magic['judge']} {digest([asked.get('sampling'), asked.get('prompts')])[:6]}"
         if magic.get("judge")

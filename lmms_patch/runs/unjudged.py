@@ -66,15 +66,15 @@ def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
     Args:
         about: the ``magic`` object of the file.
     """
-    counts, out = about.get("counts") or {}, {}
+    counts, out = about.get("counts", {}), {}
     for name in BY_JUDGE:
-        kept = (about.get("bounds") or {}).get(name)
+        kept = about.get("bounds", {}).get(name)
         unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
         if kept is not None:
             out[name] = Bounds(
                 of_file(kept["low"], (0.0, 1.0)), of_file(kept["high"], (0.0, 1.0)), int(kept["unjudged"])
             )
-        elif unjudged > 0 and (about["numbers"].get(name) or {}).get("value") is not None:
+        elif unjudged > 0 and about["numbers"].get(name, {}).get("value") is not None:
             one = of_file(about["numbers"][name], (0.0, 1.0))
             out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
     return out

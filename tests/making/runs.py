@@ -456,7 +456,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
         )
         if orders:
             native = in_worst_orders(records, aggregate)
-        found = details(spec, records, "acc", {"acc": True}, native, made, None, ("", ""), MEAN)
+        found = details(spec, records, "acc", {"acc": True}, native, made, {}, ("", ""), MEAN)
         flat = {
             key: found[key]
             for key in found

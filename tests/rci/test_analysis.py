@@ -50,13 +50,13 @@ def standard(n=200, wrong=6, items=None, scale=1.0, **more):
     return docs
 
 
-def numbers(records, native=None, grids=(2,), blind=None, cluster="cluster", higher=True, **settings):
+def numbers(records, native=None, grids=(2,), blind=(), cluster="cluster", higher=True, **settings):
     return analyse(
         table(records, cluster=cluster, higher=higher),
         native or FakeNative(records),
         Settings(**settings),
         grids,
-        blind,
+        dict(blind),
     )
 
 

@@ -39,8 +39,8 @@ def doc(i, full, cells, lost=None, asked=None, **more):
     return made | ({} if lost is None else {"wrong_image": wrong(*lost)}) | ({} if asked is None else {"asked": asked})
 
 
-def classes(docs, blind=None):
-    return needs(as_records(docs), METRIC, 2, blind)
+def classes(docs, blind=()):
+    return needs(as_records(docs), METRIC, 2, dict(blind))
 
 
 def shares(one):

@@ -54,7 +54,7 @@ def _files(newest: Sequence[Result]) -> Iterator[Line]:
     whole: list[Result] = []
     unlogged: list[Result] = []
     for one in newest:
-        if one.log is None and one.docs and one.run.about.get("log_samples"):
+        if one.log is None and one.docs and one.run.logged:
             said = f"{one.run.path}: the run wrote a sample log of {clean(one.task)}, which is not there"
             yield Line("run", "wrong", said, "put it back beside the results file")
             continue

@@ -60,7 +60,6 @@ def earlier_scores(session: Session, evaluated: Sequence[int]) -> Array | None:
 
 def _fits(one: Result, session: Session, docs: str) -> bool:
     """Return whether an earlier result is of the same docs, cut in the same way into the same grids, and of the same metric."""
-    made = one.details.get("made") or {}
     described: Any = one.described
     same = (
         described["base"] == session.spec.base
@@ -68,7 +67,7 @@ def _fits(one: Result, session: Session, docs: str) -> bool:
         and set(session.spec.grids) <= set(described["grids"])
     )
     alike = one.kind.index and one.kind.view == session.spec.kind.view
-    return bool(same and alike and made.get("docs") == docs)
+    return bool(same and alike and one.made.docs == docs)
 
 
 def _scores(one: Result, session: Session, evaluated: Sequence[int]) -> Array | None:

@@ -69,7 +69,7 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
 
     It is tried on uninformed answers: on golds, on others, and on both together.
     """
-    metric, declared = session.primary, (session.spec.options.aggregation or {}).get(session.primary)
+    metric, declared = session.primary, session.spec.options.form(session.primary)
     function = session.metrics.native[metric]
     if declared:
         return forms.FORMS[declared]

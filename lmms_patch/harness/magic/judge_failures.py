@@ -227,10 +227,10 @@ def _wait(error: Exception) -> float | None:
     return None
 
 
-def _short(text: str, env: Mapping[str, str] | None = None) -> str:
+def _short(text: str, env: Mapping[str, str] = {}) -> str:
     """Return a text on a single line of limited length, without keys."""
     for name in _SECRETS:
-        secret = (env or {}).get(name, "").strip()
+        secret = env.get(name, "").strip()
         # a server that asks for no key is given any short word, which may stand in a text by chance
         if len(secret) > 5:
             text = text.replace(secret, "***")

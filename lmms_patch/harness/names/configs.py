@@ -243,12 +243,8 @@ def without_videos(manager: Any, name: str) -> dict[str, Any]:
     """
     if manager.task_index.get(name, {}).get("type") != "task":
         return {}
-    kwargs = read(manager, name).get("dataset_kwargs")
-    if (
-        not isinstance(kwargs, Mapping)
-        or not (kwargs.get("video") or kwargs.get("From_YouTube"))
-        or "builder_script" in kwargs
-    ):
+    kwargs = sizes.dataset_kwargs(read(manager, name))
+    if not (kwargs.get("video") or kwargs.get("From_YouTube")) or "builder_script" in kwargs:
         return {}
     return {"dataset_kwargs": {key: value for key, value in kwargs.items() if key not in _OF_VIDEOS}}
 

@@ -9,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 
+def dataset_kwargs(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a task's config hands on to the loader of its data; empty where the config hands on nothing."""
+    found = config.get("dataset_kwargs")
+    return found if isinstance(found, Mapping) else {}
+
+
 def docs_of(config: Mapping[str, Any]) -> int | None:
     """Count the docs of a config's eval split, from its local files or the dataset cache.
 
@@ -20,10 +26,10 @@ def docs_of(config: Mapping[str, Any]) -> int | None:
         ``process_docs`` may leave fewer.
     """
     split = config.get("test_split") or config.get("validation_split")
-    path, kwargs = config.get("dataset_path"), config.get("dataset_kwargs") or {}
+    path = config.get("dataset_path")
     if not isinstance(split, str) or not isinstance(path, str):
         return None
-    files = kwargs.get("data_files") if isinstance(kwargs, Mapping) else None
+    files = dataset_kwargs(config).get("data_files")
     if files is not None:
         return _rows_in_files(files.get(split) if isinstance(files, Mapping) else files, path)
     return _rows_in_cache(path, config.get("dataset_name"), split)

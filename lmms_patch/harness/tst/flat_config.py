@@ -22,6 +22,7 @@ import yaml
 
 from lmms_patch import files
 from lmms_patch.errors import CannotWrapError
+from lmms_patch.harness.names.sizes import dataset_kwargs
 
 MAX_BYTES = 64 * 2**20
 """Larger files are not copied."""
@@ -108,8 +109,8 @@ def _read(path: str) -> dict[str, Any]:
     for include in reversed([includes] if isinstance(includes, str) else includes):
         config.update(_read(include if os.path.isfile(include) else os.path.join(folder, include)))
     config.update(own)
-    kwargs = config.get("dataset_kwargs")
-    if config.get("dataset_path") in BUILDERS and isinstance(kwargs, Mapping) and "data_files" in kwargs:
+    kwargs = dataset_kwargs(config)
+    if config.get("dataset_path") in BUILDERS and "data_files" in kwargs:
         config["dataset_kwargs"] = {**kwargs, "data_files": _data(kwargs["data_files"], Path(folder))}
     return config
 

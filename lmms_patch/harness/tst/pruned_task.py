@@ -26,6 +26,7 @@ from lmms_patch import __version__, files
 from lmms_patch.errors import CannotWrapError, OptionError, RecordError, UnknownNameError, nearest
 from lmms_patch.harness import compat, load
 from lmms_patch.harness.names import catalog, configs
+from lmms_patch.harness.names.sizes import dataset_kwargs
 from lmms_patch.harness.tst.flat_config import Copies, Function, dump, flat
 from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
@@ -72,7 +73,7 @@ def write(
     config = flat(source, copies)
     if revision is not None:
         # the kept ids belong to this commit
-        config["dataset_kwargs"] = {**(config.get("dataset_kwargs") or {}), "revision": revision}
+        config["dataset_kwargs"] = {**dataset_kwargs(config), "revision": revision}
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
     # only now, when all is checked

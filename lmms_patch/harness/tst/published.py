@@ -21,6 +21,7 @@ from lmms_patch import __version__, files
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import catalog
+from lmms_patch.harness.names.sizes import dataset_kwargs
 from lmms_patch.harness.tst import pruned_task
 from lmms_patch.harness.tst.flat_config import BUILDERS, Copies, dump, flat
 from lmms_patch.tst import pruned_filter
@@ -101,7 +102,7 @@ def _check_form(base: str, evaluated: pruned_task.Evaluated, config: Mapping[str
 def _is_local(config: Mapping[str, Any]) -> bool:
     """Return whether a task reads files of this machine."""
     path = str(config.get("dataset_path") or "")
-    kwargs = config.get("dataset_kwargs") or {}
+    kwargs = dataset_kwargs(config)
     if path in BUILDERS:
         return not all("://" in one for one in _texts(kwargs.get("data_files") or kwargs.get("data_dir") or ""))
     return bool(kwargs.get("load_from_disk")) or os.path.exists(path)
@@ -178,7 +179,7 @@ def _original(evaluated: pruned_task.Evaluated, config: Mapping[str, Any]) -> Or
         path if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", path) and path not in BUILDERS and not os.path.exists(path) else ""
     )
     # a task may pin the commit itself
-    pinned = (config.get("dataset_kwargs") or {}).get("revision")
+    pinned = dataset_kwargs(config).get("revision")
     revision = str(pinned) if pinned else _commit(evaluated.docs, repository) if repository else ""
     return Original(
         repository=repository,

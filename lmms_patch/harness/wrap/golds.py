@@ -77,7 +77,7 @@ class Golds:
         made = plan(
             self.docs,
             declared=options.format,
-            clusters_whole=is_whole((options.aggregation or {}).get(self.primary)),
+            clusters_whole=is_whole(options.form(self.primary)),
             lend=kind.takes_null
             and not options.null
             and not self.silent

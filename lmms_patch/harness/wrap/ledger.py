@@ -233,7 +233,7 @@ class Ledger:
 
     def _whole_clusters(self, metric: str, kept: list[PatchItem], out: list[PatchItem]) -> list[PatchItem]:
         """Return the kept docs; where the metric works on whole clusters, drop clusters with a lost doc."""
-        if not out or not is_whole((self._spec.options.aggregation or {}).get(metric)):
+        if not out or not is_whole(self._spec.options.form(metric)):
             return kept
         halved = {repr(item.record.fields.get("cluster")) for item in out}
         return [item for item in kept if repr(item.record.fields.get("cluster")) not in halved]

@@ -131,7 +131,7 @@ def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")
         scale=options.scale,
         chance=options.chance,
         seconds=options.seconds,
-        form=(options.aggregation or {}).get(metric),
+        form=options.form(metric),
         signed=options.signed,
         gold=golds[0],
         read=golds[1],
@@ -154,7 +154,7 @@ def details(
     higher: Mapping[str, bool],
     native: Native | Estimates,
     plan: Plan | None,
-    about_tst: Mapping[str, Any] | None = None,
+    about_tst: Mapping[str, Any] = {},
     golds: tuple[str, str] = ("", ""),
     form: Form | None = None,
     frames_read: Mapping[str, Any] | None = None,
@@ -202,7 +202,7 @@ def details(
     # None for every task but a text-only cross-validation
     tested = spec.kind.method.recompute(records, seed=settings.seed)
     if tested is not None:
-        out |= {**spec.kind.method.flat(tested), "tst_details": {**(about_tst or {}), **to_json(tested)}}
+        out |= {**spec.kind.method.flat(tested), "tst_details": {**about_tst, **to_json(tested)}}
         mind += _mind_tst(tested, records, found.fip.value)
     for line in told:
         log().info(f"{spec.name}: {line}")

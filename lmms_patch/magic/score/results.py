@@ -293,7 +293,7 @@ def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, i
     return out
 
 
-def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] | None = None) -> list[str]:
+def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bounds] = {}) -> list[str]:
     """Return the cautions for readers of the numbers, a line each.
 
     Args:
@@ -309,7 +309,7 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
             line = f"{name} is computed over the {docs - missing} docs with a verdict; {missing} of {docs} have none (docs/magic-judge.md)"
             if golds := found.get(f"without_gold_{name}"):
                 line += f", {golds} of them for want of a gold answer"
-            one = (bounded or {}).get(name)
+            one = bounded.get(name)
             if one is not None and one.matter:
                 line += (
                     f"; were all unjudged wrong it would be {one.low.value:.3f}, were all right {one.high.value:.3f}"

@@ -71,7 +71,7 @@ def rows(
     chains: Iterable[Chain],
     annotator: str = "",
     source: str = "human",
-    verdicts: Mapping[str, Sequence[bool | None]] | None = None,
+    verdicts: Mapping[str, Sequence[bool | None]] = {},
 ) -> list[dict[str, Any]]:
     """Return a row for each step, with the columns ``labels.FIELDS``.
 
@@ -79,11 +79,11 @@ def rows(
         chains: from ``sample``.
         annotator: who is to label, or the judge that did; "": left empty.
         source: one of ``labels.SOURCES``.
-        verdicts: by item, one for each step; None: not labelled yet.
+        verdicts: by item, one for each step; items that are not labelled yet are not here.
     """
     out = []
     for chain in chains:
-        said = (verdicts or {}).get(chain.item, [None] * len(chain.steps))
+        said = verdicts.get(chain.item, [None] * len(chain.steps))
         for number, (text, verdict) in enumerate(zip(chain.steps, said, strict=True), 1):
             about = {
                 "item": chain.item,

@@ -426,7 +426,7 @@ def _why_not(result: Result) -> str:
         return f"a MAGIC task has no cells; type 'lmms-patch magic show {result.run.path}'"
     if result.log is not None:
         return ""
-    if result.run.about.get("log_samples"):
+    if result.run.logged:
         return "its sample log is not beside the results file, so its docs are not known; put the file back, or run the task again"
     return "no sample log, so its docs are not known; run with --log_samples"
 

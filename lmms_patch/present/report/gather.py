@@ -231,14 +231,14 @@ def _records(
         yield record
 
 
-def _blind_scores(result: Result) -> dict[int, float] | None:
-    """Return by doc id the scores of the base's blind task in the same run; None without."""
+def _blind_scores(result: Result) -> Mapping[int, float]:
+    """Return by doc id the scores of the base's blind task in the same run; empty without."""
     blind = (
         one
         for one in result.run.results
         if one.kind.name == "blind" and one.base == result.base and one.filter == result.filter and one.log
     )
-    return next((scores(one, result.metric) for one in blind), None)
+    return next((scores(one, result.metric) for one in blind), {})
 
 
 def _numbers(whole: Part, run: TaskRun, categories: bool) -> tuple[Part, dict[str, Part], str]:

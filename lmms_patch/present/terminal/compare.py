@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from lmms_patch.ask.kinds import ANY_INDEX, KINDS, RCI, TRCI, Kind, of_index
+from lmms_patch.ask.kinds import KINDS, RCI, TRCI, Kind
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
 from lmms_patch.present.sheets import Cells, Column, Heads, Row, Sheet, or_na, shown, signed
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
-from lmms_patch.runs.catalogue import keyed
+from lmms_patch.runs.catalogue import indices, keyed
 from lmms_patch.text import clean
 
 NAMED = 10
@@ -34,7 +33,6 @@ _MAGIC = (
 FIRST = 3
 """Tasks that the first line gives numbers of; the others are counted."""
 _SCORES = ("fip", "score", "tst")
-_INDEX = re.compile(rf"({ANY_INDEX})\d+(_adj)?$")
 
 
 # --- for a terminal -------------------------------------------------------------------------------
@@ -286,8 +284,8 @@ def sentences(comparison: Comparison, task: Task) -> list[str]:
                 continue
             place = _kind(task).where
             out.append(_sentence(comparison, task, number, f"{{higher}} is better {place}", place))
-        elif _INDEX.match(number.name):
-            said = _sentence(comparison, task, number, *map(of_index(number.name).words.say, _of_index(number)))
+        elif kind := indices().get(number.name):
+            said = _sentence(comparison, task, number, *map(kind.words.say, _of_index(number)))
             out.append(" ".join([said, *(f"The index {_letters(line)}." for line in task.marks.get(number.name, ()))]))
     return out
 

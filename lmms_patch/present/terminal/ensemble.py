@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_patch.ask.kinds import of_index
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, Heads, number
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.present.terminal.necessity import percent
 from lmms_patch.rci.ensemble import Ensemble, OneCell, OverModels
 from lmms_patch.runs import reading
+from lmms_patch.runs.catalogue import indices
 from lmms_patch.stats.resample import Estimate
 
 _MOST_NAMED = 20
@@ -24,7 +24,7 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
         ensemble: the numbers.
         width: characters in a line; None: any.
     """
-    words = of_index(ensemble.index).words
+    words = indices()[ensemble.index].words
     models = list(ensemble.raw.of)
     rows: list[Sequence[Cell]] = [[name, _cell(ensemble.raw.of[name]), _cell(ensemble.adj.of[name])] for name in models]
     rows.append(["mean over models", _cell(ensemble.raw.mean), _cell(ensemble.adj.mean)])
@@ -42,7 +42,7 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
 
 def _names(ensemble: Ensemble) -> list[str]:
     """Return what the two indices are called."""
-    return [reading.name(str(of_index(ensemble.index).index), ensemble.n, corrected=which) for which in (False, True)]
+    return [reading.name(str(indices()[ensemble.index].index), ensemble.n, corrected=which) for which in (False, True)]
 
 
 def _sentences(ensemble: Ensemble, models: int, part: str) -> list[str]:

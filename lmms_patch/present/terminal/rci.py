@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from lmms_patch import text
-from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, RCI, REGIONS, Key, Kind, Words, by_medium, end, of_index
+from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, RCI, REGIONS, Key, Kind, Words, by_medium, end
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Cells, Column, Heads, Sheet, number, or_na
 from lmms_patch.present.terminal import necessity
@@ -745,7 +745,7 @@ def averaged_table(
                 said = ", ".join([name, *beside.get(name, ())])
                 rows.append([a.task, said, a.runs, number(value), number(a.spread[name]), _span(a.intervals.get(name))])
         for name, one in a.split.items():
-            said = f"{name}, {of_index(name).words.part} chosen on another run"
+            said = f"{name}, {catalogue.indices()[name].words.part} chosen on another run"
             rows.append([a.task, said, a.runs, number(one.value), "", _span(one)])
     return sheets.table(heads, rows).to_text(width)
 
