@@ -186,6 +186,12 @@ KNOWN = "from lmms_patch.ask.kinds import KINDS\nprint(sorted(KINDS)[-3:], len(K
             "the kind up2 is taken, or not of letters alone",
         ),
         (
+            METHOD.replace("full=True", "full=True, suffix=False"),
+            "turned:UPSIDE",
+            "the kind upside has folds or no suffix",
+        ),
+        ("class UPSIDE:\n    pass", "turned:UPSIDE", "TypeError: not a lmms_patch.ask.methods.Method"),
+        (
             METHOD.replace("yield Own(", "yield None.name("),
             "turned:UPSIDE",
             "'NoneType' object has no attribute 'name'",

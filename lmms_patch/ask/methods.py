@@ -42,7 +42,7 @@ class Own:
 
 
 class Again(NamedTuple):
-    """The numbers of a result, computed again from its sample log.
+    """What the audit compares: the numbers in a results file, and the same numbers from the sample log.
 
     Attributes:
         lines: of the log.
@@ -92,8 +92,8 @@ class Method:
         return bool(result.better(metric))
 
     def again(self, result: Any) -> Again:
-        """Compute all numbers of a result again, for kinds whose results hold no analysis (``Kind.suffix`` False)."""
-        raise NotImplementedError("a method whose results hold no analysis must have again()")
+        """Compute all numbers of a result again: of MAGIC alone, whose results hold no analysis (``Kind.suffix`` False)."""
+        raise NotImplementedError("only MAGIC's results hold no analysis")
 
     def kinds(self) -> Iterable[Kind]:
         """Return its kinds; a kind that brings a view of its own calls it by the kind's name (``Kind.view``)."""
@@ -123,10 +123,14 @@ def others(known: Container[str]) -> dict[str, Kind]:
         # whatever another package raises, runs of our kinds must open
         try:
             method = entry.load()
+            if not isinstance(method, Method):
+                raise TypeError("not a lmms_patch.ask.methods.Method")
             for kind in method.kinds():
                 # a digit in it would be read as the number that follows a kind in names (``gqa_rci3``)
                 if not kind.name.isalpha() or kind.name in known:
                     raise ValueError(f"the kind {kind.name} is taken, or not of letters alone")
+                if kind.folds or not kind.suffix:
+                    raise ValueError(f"the kind {kind.name} has folds or no suffix, as only kinds of ours may")
                 out[kind.name] = dataclasses.replace(kind, brought=method, own=tuple(method.numbers()))
         except Exception as error:
             log().warning(

@@ -41,7 +41,7 @@ def changes_of(pair: Pair, draws: int, level: float, seed: int) -> dict[str, Dif
 
 @dataclass(frozen=True)
 class Drawn:
-    """The differences of two results, all from the same random draws of docs.
+    """Computes the differences of two results, all from the same random draws of docs.
 
     Attributes:
         pair: the docs of both.

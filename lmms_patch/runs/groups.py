@@ -20,7 +20,7 @@ LEAST_CLASS = 20
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups that docs are in.
+    """The clusters, categories and answer classes of docs.
 
     Attributes:
         records: the docs.

@@ -157,7 +157,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Rates:
-    """How often the two steps are taken, up to a common factor: the scale.
+    """The rates of the two steps before they are multiplied by the plan's scale.
 
     Attributes:
         table: what the rates were made of.

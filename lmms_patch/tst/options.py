@@ -146,7 +146,7 @@ class OptionRows:
 
 
 class OptionKeys:
-    """The keys by which golds of rows are counted: an option, a letter, a segment, a word of the question with an option.
+    """The keys under which right options are counted: the option, its letter, a segment, a word of the question with it.
 
     Args:
         rows: the options.

@@ -229,7 +229,7 @@ class Selector:
         return highest if self.settings.strategy == "top" else self._balanced(highest)
 
     def _balanced(self, highest: Sequence[int]) -> list[int]:
-        """Order places so that an item goes each time whose gold is the most frequent among what is left of its category.
+        """Return the order of removal: next goes an item whose gold is the most frequent of those left in its category.
 
         Of the items with that gold the one with the highest score goes first.
         """

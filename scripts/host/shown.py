@@ -23,7 +23,7 @@ from unittest import mock
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.names.effects import Module, called
-from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, digest
+from lmms_patch.harness.names.shows import MISSING, UNKNOWN, UNREAD, Media, digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -214,7 +214,7 @@ def shown_by(path: str, name: str) -> Media:
     """
     found = _definition(path, name)
     if found is None:
-        return UNKNOWN if _has(Module.of(path), name) else Media(frozenset({"missing"}))
+        return UNKNOWN if Module.of(path).may_have(name) else MISSING
     if returns_nothing(path, name):
         return Media(frozenset({"nothing"}), certain=True)
     module, function, single = found
@@ -229,12 +229,6 @@ def shown_by(path: str, name: str) -> Media:
         return UNKNOWN
     media = frozenset[str]().union(*(one.media for one in shown))
     return Media(media or frozenset({"unknown"}), single and bool(media) and all(one.certain for one in shown))
-
-
-def _has(module: Module, name: str) -> bool:
-    """Return whether a module may have a name, as by ``import *``; a file that defines nothing may not have been read."""
-    known = {*module.defined, *module.imported}
-    return not known or bool(known & {name, "*"})
 
 
 def returns_nothing(path: str, name: str) -> bool:

@@ -282,12 +282,12 @@ def adapter(name: str) -> Iterator[Line]:
         # what a module prints must not stand in the doctor's JSON
         with contextlib.redirect_stdout(sys.stderr):
             way, at = adapters.read(getattr(import_module(module), owner))
-    except Exception as error:
-        # a stranger's code
-        missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else "lmms_eval"
+    # a stranger's code, which may also call sys.exit
+    except (Exception, SystemExit) as error:
+        lacks = error.name if isinstance(error, ModuleNotFoundError) else None
         hint = (
-            f"pip install {missing}, or as its authors say"
-            if missing != "lmms_eval"
+            f"pip install {lacks}, or as its authors say"
+            if lacks and "." not in lacks and lacks != "lmms_eval"
             else f"python -c 'import {module}' shows the whole error"
         )
         yield Line("adapter", "wrong", f"{what} cannot be imported ({brief(error)})", hint)

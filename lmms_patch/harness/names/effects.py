@@ -158,7 +158,7 @@ def judge_in(path: str, name: str) -> str | None:
 
 
 class _Reach:
-    """What a module's top-level name can reach.
+    """Finds the definitions and client libraries that the code under a module's name can call.
 
     Attributes:
         clients: client libraries, in the order in which they are met.
@@ -259,6 +259,11 @@ class Module:
     @functools.lru_cache(maxsize=4096)
     def of(path: str) -> Module:
         return Module(path)
+
+    def may_have(self, name: str) -> bool:
+        """Return whether the module may have a name, as by ``import *``; a file that defines nothing may not have been read."""
+        known = {*self.defined, *self.imported}
+        return not known or bool(known & {name, "*"})
 
     def find(self, dotted: str) -> str | None:
         """Return the file of a task's module by its dotted name: beside this module, relative, or below lmms_eval.tasks."""

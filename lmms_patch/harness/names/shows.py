@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_patch import resources
+from lmms_patch.harness.names.effects import Module
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Media:
 
 UNKNOWN = Media(frozenset({"unknown"}))
 UNREAD = Media(frozenset({"unknown", "unread"}))
+MISSING = Media(frozenset({"missing"}))
 
 
 def shown_by(path: str, name: str) -> Media:
@@ -42,7 +44,7 @@ def shown_by(path: str, name: str) -> Media:
         path: the module's file.
         name: a function that takes a doc and returns the list of what is shown.
     """
-    return _table().get((digest(path), name), UNREAD)
+    return _table().get((digest(path), name)) or (UNREAD if Module.of(path).may_have(name) else MISSING)
 
 
 def digest(path: str) -> str:

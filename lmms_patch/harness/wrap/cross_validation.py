@@ -26,7 +26,7 @@ from lmms_patch.tst.target_encoding import Array
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """A diagnostic on the items of a task: trained on some folds, and asked about the fold left out.
+    """Trains a diagnostic on all folds of a task but one, and asks about that fold, for each fold.
 
     Attributes:
         spec: what was asked.

@@ -23,7 +23,7 @@ IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 
 
 class Cutter:
-    """Shows docs as their base does, cut to a view, and remembers which docs the model saw a grey image of.
+    """Shows docs as their base does, cut to a view; remembers the docs that were shown as a grey image.
 
     Args:
         shelf: the docs as the base shows them.

@@ -95,7 +95,7 @@ class Preflight:
             some = len(doc_ids) < len(self._table.rows)
             asked = f"none of the {len(doc_ids)} docs asked" if some else "none of its docs"
             broken = f" ({unreadable[0]})" if unreadable else ""
-            more = "raise --limit" if some else f"possible for it: {self._spec.base}_tst5"
+            more = f"{'raise --limit; ' * some}possible for it: {self._spec.base}_tst5"
             raise CannotWrapError(
                 f"{refused}: {asked} shows an image or a video{broken}, so there is nothing to look at; {more}"
             )
@@ -205,7 +205,7 @@ def judged(session: Session, requests: Requests, mine: Sequence[int]) -> Iterato
 
 
 class FramesRead:
-    """Says where the model's adapter reads other frames of clips than views were made of, or where nobody can notice: each once."""
+    """Warns once where the model's adapter reads other frames of clips than the views were made of, or where nobody can notice."""
 
     def __init__(self) -> None:
         self._told = set[str]()

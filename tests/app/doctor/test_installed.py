@@ -328,6 +328,26 @@ def test_adapters_of_the_host(name, states, said):
     assert said in found[0].said
 
 
+@pytest.mark.parametrize(
+    ("code", "said", "typed"),
+    [
+        ("raise SystemExit('install foo first')", "(SystemExit: install foo first)", "shows the whole error"),
+        ("raise ModuleNotFoundError('install foo from github')", "install foo from github", "shows the whole error"),
+        ("import numpy.nothere", "No module named 'numpy.nothere'", "shows the whole error"),
+        ("import no_such_package", "No module named 'no_such_package'", "pip install no_such_package, or as"),
+    ],
+)
+def test_an_adapter_that_cannot_be_imported_says_what_to_type(tmp_path, monkeypatch, code, said, typed):
+    (tmp_path / "odd_adapter.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    there = types.SimpleNamespace(class_path="odd_adapter.Model", model_type="simple")
+    monkeypatch.setattr(importlib.import_module("lmms_eval.models").MODEL_REGISTRY_V2, "resolve", lambda name: there)
+    (line,) = installed.adapter("mosaic_vlm")
+    assert line.state == "wrong"
+    assert said in line.said
+    assert typed in line.type
+
+
 @pytest.mark.parametrize("name", ["idefics2", "instructblip", "lfm2_5_vl", "llava_hf", "minicpm_v", "qwen2_5_vl"])
 def test_adapters_that_fail_without_an_image_are_named(name):
     """``llava_hf`` is run in tests/harness/asking/test_llava.py.

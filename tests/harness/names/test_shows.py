@@ -9,7 +9,7 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import plugin
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.configs import Facts
-from lmms_patch.harness.names.shows import UNREAD, Media
+from lmms_patch.harness.names.shows import MISSING, UNREAD, Media
 from lmms_patch.harness.names.shows import shown_by as known_of
 from scripts.host.shown import place, returns_nothing, shown_by, table
 from tests.places import ROOT
@@ -175,7 +175,7 @@ def test_the_table_holds_for_every_file_with_the_same_bytes(tmp_path):
     file, name = shutil.copy(ROOT / "tasks" / "mosaic" / "utils.py", tmp_path), "doc_to_visual"
     known = known_of(file, name)
     assert known.media == {"image"}
-    assert known_of(file, "another") == UNREAD
+    assert known_of(file, "another") == MISSING
     with open(file, "a") as changed:
         changed.write("# changed\n")
     assert known_of(file, name) == UNREAD
