@@ -214,7 +214,7 @@ def test_a_new_kind_has_its_score_and_its_drop_everywhere(kind_told):
     for mode, (red, green, blue, alpha) in kind_told["modes"].items():
         assert red == green == blue, mode
         assert alpha == (90 if mode in ("RGBA", "LA", "P") else 255), mode
-    for name, value in {"fip": 0.9, "gray": 0.6, "drop": 0.3}.items():
+    for name, value in {"fip": 0.9, "gray": 0.6, "drop": 0.3, "gray_kept": 2 / 3}.items():
         found, low, high = kind_told["rows"][name]
         assert found == pytest.approx(value)
         assert low < value < high
@@ -227,6 +227,7 @@ def test_a_new_kind_has_its_score_and_its_drop_everywhere(kind_told):
     assert status == 0
     assert "gray" in printed
     assert "0.600" in printed
+    assert re.search(r"^kept +0\.667 +0\.333 +-0\.333 \[", printed.replace("\N{MINUS SIGN}", "-"), re.M), printed
     assert [status for status, _ in kind_told["gate"]] == [0, 1]
     assert kind_told["board"][0] == 0, kind_told["board"]
     assert kind_told["page"]

@@ -20,7 +20,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from lmms_patch.app import api_import, api_init, api_magic
 from lmms_patch.errors import OptionError, RecordError, read_as
-from lmms_patch.stats.bounds import check_bootstrap
+from lmms_patch.stats.bounds import LARGEST, check_bootstrap, is_number
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -717,10 +716,14 @@ def _check_changes(changes: Changes) -> None:
     """Refuse settings of ``analyze`` that are out of range."""
     check_bootstrap(changes.draws, changes.level, changes.seed)
     chance = changes.chance
-    if chance is not None and chance != "majority" and (isinstance(chance, str) or not math.isfinite(chance)):
-        raise OptionError(f"chance must be a number on the metric's own scale, or 'majority', not {chance!r}")
-    if changes.delta is not None and not math.isfinite(changes.delta):
-        raise OptionError(f"delta must be a number on the metric's own scale, not {changes.delta}")
+    if chance is not None and chance != "majority" and not is_number(chance):
+        raise OptionError(
+            f"chance must be a number on the metric's own scale, at most ±{LARGEST:g}, or 'majority', not {chance!r}"
+        )
+    if changes.delta is not None and not is_number(changes.delta):
+        raise OptionError(
+            f"delta must be a number on the metric's own scale, at most ±{LARGEST:g}, not {changes.delta}"
+        )
 
 
 def report(

@@ -162,6 +162,8 @@ class Drawn:
         exact: Mapping[str, McNemar] = {},
     ) -> dict[str, Difference]:
         """Return the differences of some numbers, all from the same draws of the used docs."""
+        # what has a form of its own is no score, so what a gold scores is no end of it
+        marks = self._marks() if form is None else None
         form, rows = form or self.form, {}
         for name, chosen in sets.items():
             one, two = (form.rows(table.picked(side)) for table, side in zip(self.pair.tables, chosen, strict=True))
@@ -179,7 +181,7 @@ class Drawn:
             numbers,
             clusters,
             exact=exact,
-            ends=ends_of(scores, self._marks()),
+            ends=ends_of(scores, marks),
             stands_for=(ours, theirs),
             **self.how,
         )

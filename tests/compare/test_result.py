@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from lmms_patch.ask.spec import parse
+from lmms_patch.compare import differences
 from lmms_patch.compare import result as paired
+from lmms_patch.compare.checks import load
+from lmms_patch.compare.differences import Drawn
+from lmms_patch.compare.pair import join
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.run import find
+from lmms_patch.stats import forms
+from lmms_patch.stats.paired import Number
 from tests.making.finished import FEW, finish
 from tests.making.recordings import guesses, mean, record
 from tests.making.runs import mc_run, write_run
@@ -705,3 +711,16 @@ def test_a_rounded_number_of_the_run_is_its_own(tmp_path):
     docs = scored([(1, 1), (0, 1), (1, 0)] * 20)
     sides = [finish(tmp_path / name, docs, lambda items: round(mean(items), 3)) for name in "ab"]
     assert compare(*sides).differences["mpp2"].first == pytest.approx(2 / 3)
+
+
+def test_full_marks_are_an_end_of_scores_and_of_no_other_number(tmp_path, monkeypatch):
+    """A share that a method adds has no more than 1, also where a gold scores 100."""
+    paths = [finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", B))]
+    pair = join(*(load(result(path)) for path in paths))
+    drawn, ends = Drawn(pair, pair.form, {"draws": FEW, "level": 0.95, "seed": 0}), []
+    monkeypatch.setattr(Drawn, "_marks", lambda self: 100.0)
+    plain = differences.paired.differences
+    monkeypatch.setattr(differences.paired, "differences", lambda *a, **k: ends.append(k["ends"]) or plain(*a, **k))
+    for form in (None, forms.MEAN):
+        drawn._over_common({"own": pair.firsts}, {"share": Number(("own",))}, form)
+    assert ends == [(0.0, 100.0), (0.0, 1.0)]

@@ -95,7 +95,7 @@ def test_a_shell_is_told_what_may_come_next(typed, offered):
         (["analyze", "x", "--delta", "inf"], "delta must be a number"),
         (
             ["analyze", "x", "--chance", "nan"],
-            "chance must be a number on the metric's own scale, or 'majority', not nan",
+            "chance must be a number on the metric's own scale, at most ±1e+15, or 'majority', not nan",
         ),
         (["gap", "a"], "BLIND is missing; type 'lmms-patch gap FULL BLIND'"),
         (["gap", "a", "b", "--match", "colour"], "--match must be category, format or none, not 'colour'"),
