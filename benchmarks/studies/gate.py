@@ -228,7 +228,7 @@ def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Ana
         seed: of plan and draws.
     """
     table = Table(list(map(record_of, records_of(made, options, null, seed))), METRIC)
-    known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else None
+    known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else {}
     return analyse(table, Mean(table, GRID), Settings(draws=DRAWS, seed=seed), [GRID], known)
 
 

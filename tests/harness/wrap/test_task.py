@@ -994,7 +994,11 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
             None,
             "none of its docs shows an image or a video, so there is nothing to look at; possible for it: toy_tst5",
         ),
-        (18, 17, "none of the 17 docs asked shows an image or a video, so there is nothing to look at; raise --limit"),
+        (
+            18,
+            17,
+            "none of the 17 docs asked shows an image or a video, so there is nothing to look at; raise --limit; possible for it: toy_tst5",
+        ),
         (18, None, None),
     ],
 )
