@@ -56,9 +56,13 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """Put files with real command lines first: they take longest, and with several workers none should wait for the last of them."""
+    """Put files with real command lines first: they take longest, and with several workers none should wait for the last of them.
+
+    The others go from the last to the first, since those of ``tests/app/commands`` and ``tests/ask`` are small and many.
+    """
     slow = {item.path for item in items if item.get_closest_marker("cli")}
-    items.sort(key=lambda item: item.path not in slow)
+    place = {path: -at for at, path in enumerate(dict.fromkeys(item.path for item in items))}
+    items.sort(key=lambda item: (item.path not in slow, place[item.path]))
 
 
 @pytest.fixture(autouse=True, scope="module")
