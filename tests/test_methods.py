@@ -12,11 +12,10 @@ from tests.places import ROOT
 
 METHOD = re.search(r"^```python\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.M | re.S)[1]
 DO = """
-import contextlib, io, json, shutil, sys
+import json, shutil, sys
 from pathlib import Path
 
 from PIL import Image
-from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import cut, views_of
 from lmms_patch.compare import audit
@@ -26,17 +25,10 @@ from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import numbers_of
 from tests.making.reports import undrawn
 from tests.making.runs import views_run, write_run
+from tests.making.typed import typed
 
 out = Path(sys.argv[1])
 canvas.write = undrawn
-
-def typed(*line):
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
-        try:
-            status = main(list(map(str, line))) or 0
-        except SystemExit as end:
-            status = end.code or 0
-    return [status, printed.getvalue() + errors.getvalue()]
 
 def tampered(path):
     # in the object and in the columns alike

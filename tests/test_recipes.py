@@ -14,7 +14,7 @@ from tests.sizes import DEEP
 
 MOST_FILES = 3
 DO = """
-import contextlib, io, json, sys
+import json, sys
 from pathlib import Path
 
 from lmms_patch.app.cli import main
@@ -24,18 +24,11 @@ from lmms_patch.runs.tabular import numbers_of
 from tests import stored
 from tests.making.reports import undrawn
 from tests.making.runs import mc_run, write_run
+from tests.making.typed import typed
 
 out, deep = Path(sys.argv[1]), bool(int(sys.argv[2]))
 if not deep:
     canvas.write = undrawn
-
-def typed(*line):
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
-        try:
-            status = main(list(map(str, line))) or 0
-        except SystemExit as end:
-            status = end.code or 0
-    return [status, printed.getvalue() + errors.getvalue()]
 
 run = mc_run(n=120)
 path = write_run(out / "run", {"toy_rci2": run})
@@ -154,26 +147,18 @@ def test_the_docs_have_it(tree):
 
 
 GRAY = """
-import contextlib, io, json, sys
+import json, sys
 from pathlib import Path
 
 from PIL import Image
-from lmms_patch.app.cli import main
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import cut, views_of
 from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import numbers_of
 from tests.making.runs import views_run, write_run
+from tests.making.typed import typed
 
 out, deep = Path(sys.argv[1]), bool(int(sys.argv[2]))
-
-def typed(*line):
-    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()) as errors:
-        try:
-            status = main(list(map(str, line))) or 0
-        except SystemExit as end:
-            status = end.code or 0
-    return [status, printed.getvalue() + errors.getvalue()]
 
 better, worse = (write_run(out / name, {"toy_gray": views_run("gray", shares)}) for name, shares in {"a": (0.9, 0.6), "b": (0.9, 0.3)}.items())
 image = Image.new("RGB", (4, 2), (200, 0, 0))

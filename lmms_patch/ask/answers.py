@@ -189,7 +189,7 @@ def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a field or an item is no value: None, or nan (as tables write None)."""
+    """Return whether a value is missing: None, or nan, which tables write for None."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 

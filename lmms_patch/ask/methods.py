@@ -92,7 +92,7 @@ class Method:
         return bool(result.better(metric))
 
     def again(self, result: Any) -> Again:
-        """Compute all numbers of a result again: of MAGIC alone, whose results hold no analysis (``Kind.suffix`` False)."""
+        """Return the numbers of a result as its file has them, and computed anew from its log: of MAGIC alone, as other results hold an analysis."""
         raise NotImplementedError("only MAGIC's results hold no analysis")
 
     def kinds(self) -> Iterable[Kind]:

@@ -29,7 +29,7 @@ NO_DIGEST = "settings, model and date (an earlier version recorded no digest of 
 
 
 def refuse(where: str, name: str, reported: Any, given: Any, by: str = "the sample log") -> RecordError:
-    """Return the error for a number of a run that is not what ``by`` gives."""
+    """Return an error which says that a run reported one value, and that another source, ``by``, gives another."""
     return RecordError(f"{where}: {by} gives {name} {_said(given)}, but the run reported {_said(reported)}; {CHANGED}")
 
 
@@ -115,7 +115,7 @@ def check_columns(result: Result, flat: Mapping[str, Any], where: str, by: str) 
 
 
 def check_version(result: Result, first: int, where: str) -> None:
-    """Refuse a run whose stated version is older than its contents; older versions are checked less.
+    """Refuse a run that holds what its stated version could not write: older versions are checked less, so a false one hides changes.
 
     Args:
         result: the result.

@@ -79,7 +79,7 @@ class Records:
         self.sources: set[int] = set()
         """Docs whose images other docs were asked on."""
         self._views: dict[int, tuple[View, int]] = {}
-        """Views that were checked, by their id, each with its number in ``_places``: docs share the objects of equal views."""
+        """Views that were checked, by ``id()``, each with its number in ``_places``; docs share one object for equal views."""
         self._places: dict[tuple[Any, ...], int] = {}
         self._checked: set[tuple[Any, ...]] = set()
         """Of docs whose best views were checked, what that goes by: many docs have it alike."""

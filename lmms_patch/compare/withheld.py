@@ -31,7 +31,7 @@ def withhold_refused(pair: Pair, changes: dict[str, Difference]) -> None:
 
 
 def withhold(pair: Pair, changes: dict[str, Difference], n: int, used: Bools) -> None:
-    """Remove index and gap where a gate fails, and the index where 1 - MPP/FIP has no meaning."""
+    """Take away the values of index and gap where a gate fails, and of the index where 1 - MPP/FIP has no meaning."""
     index, gap = f"{pair.kind.index}{n}", f"gap{n}"
     gates = [_gate(pair, side, used) for side in pair.sides]
     for which, (valid, why) in zip(WHICH, gates, strict=True):

@@ -596,7 +596,7 @@ class Asking:
         return max(self.answers.calls, round(self._before + self._left * self._each))
 
     def rounds(self) -> Asks:
-        """Yield what to ask next; wants to be sent the scores, in the same order, nan where a view has none."""
+        """Yield the views to ask next; the caller sends back their scores, in the same order, nan for a view without a score."""
         answers, (pilot, *blocks) = self.answers, self._blocks
         yield from answers.ask_whole(pilot)
         search, kept = Search(answers, pilot), answers.kept(pilot)

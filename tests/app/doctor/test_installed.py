@@ -8,7 +8,7 @@ from importlib import metadata
 
 import lmms_eval.models  # noqa: F401 - what the plugin and the host import must be there before a test hides what is installed
 import packaging.requirements
-import packaging.specifiers  # noqa: F401 - likewise
+import packaging.specifiers  # noqa: F401 - the doctor imports it while a test hides what is installed
 import pytest
 
 import lmms_patch

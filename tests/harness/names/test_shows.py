@@ -220,7 +220,7 @@ def each(doc):
     return
 
 def fails(doc):
-    raise NotImplementedError
+    raise NotImplementedError  # so it does not return nothing
 
 @some.decorator
 def decorated(doc):

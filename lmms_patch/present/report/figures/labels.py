@@ -153,7 +153,7 @@ def _touching(boxes: Array, taken: Array, over: Callable[..., Any] = np.any) -> 
 
 @dataclass(frozen=True)
 class Dot:
-    """A point of a scatter plot.
+    """What a scatter plot draws for one result: a mark with two intervals, and a name beside it.
 
     Attributes:
         x, y: its numbers, drawn with both intervals.
