@@ -3,6 +3,7 @@
 # make test   sets everything up, runs the tests
 # make test-deep  the same tests at their whole size: all worlds, replays, fuzz cases, options (tests/sizes.py)
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)
+# make test-action  runs action.yml in an empty environment on a stored run (a minute)
 # make check  format, lint, types, architecture
 # make docs   builds the site of docs/ into build/site; a dead link or a page outside the navigation is an error
 # TORCH_INDEX=address  takes torch and torchvision from another index, for example one with the smaller wheels for CPUs
@@ -18,7 +19,7 @@ DEMO := $(VENV)/.lmms-patch-demo
 INSTALLED := $(VENV)/.lmms-patch-installed
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS)
 
-.PHONY: setup demo demo-video test test-deep test-floors check docs format demo-model coverage clean
+.PHONY: setup demo demo-video test test-deep test-floors test-action check docs format demo-model clean
 
 setup: $(INSTALLED)
 
@@ -56,7 +57,7 @@ test-deep: setup
 
 # Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \
-  tests/gate/test_missing.py tests/gate/test_rules.py tests/ask/test_views.py tests/runs/test_records.py tests/runs/test_frozen_rows.py tests/present/test_sheets.py tests/present/terminal/test_folding.py \
+  tests/gate/test_missing.py tests/gate/test_rules.py tests/ask/test_views.py tests/runs/test_records.py tests/present/test_sheets.py tests/present/terminal/test_folding.py \
   tests/tst/test_features.py tests/tst/test_trees.py \
   tests/magic/build/test_builder.py tests/magic/test_draw.py tests/magic/test_dataset_names.py tests/magic/score/test_magiscore.py tests/present/report/test_build.py \
   tests/present/report/test_figures.py tests/present/board/test_build.py tests/app/commands/test_config.py tests/app/commands/test_show.py tests/app/commands/test_analyze.py
@@ -66,6 +67,9 @@ test-floors:
 	$(PYTHON) -m venv build/floors
 	build/floors/bin/python -m pip install --quiet --disable-pip-version-check --requirement constraints-lowest.txt pytest pytest-timeout hypothesis jsonschema
 	PYTHONPATH=. build/floors/bin/python -m pytest -q -p no:cacheprovider $(FLOORS)
+
+test-action: setup
+	$(BIN)/python scripts/action.py
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -83,10 +87,6 @@ format: setup
 demo-model: setup
 	$(BIN)/python scripts/mosaic/build_data.py
 	$(BIN)/python scripts/mosaic/train.py
-
-coverage: setup
-	$(BIN)/python scripts/host/shown.py --write
-	$(BIN)/lmms-patch tasks --all --write docs/coverage.md
 
 clean:
 	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

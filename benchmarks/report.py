@@ -44,7 +44,7 @@ def main() -> int:
         size = sum(file.stat().st_size for file in (folder / "run").iterdir()) / 1e6
         print(f"{docs:,} docs, {size:.0f} MB of files", flush=True)
         _, seconds, _, memory = apart(
-            command, "report", str(folder / "run"), "--output", str(folder / "report"), "--quiet", tiny=args.tiny
+            command, "report", str(folder / "run"), "--output", str(folder / "report"), tiny=args.tiny
         )
         text = (folder / "report" / "index.html").read_text(encoding="utf-8")
         assert f"{docs:,} docs" in text, "the report is not of this run"

@@ -13,13 +13,15 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``samples`` or ``results`` of the Python API (docs/tables.md).
+    """Return ``samples`` or ``results``, which give finished runs as tables (docs/tables.md), or the module of commands.
 
     Why here: importing the package must stay cheap, as lmms-eval imports it at every start.
     """
-    if name not in ("samples", "results"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("lmms_patch.app.api"), name)
+    if name in ("samples", "results"):
+        return getattr(import_module("lmms_patch.app.tables"), name)
+    if name == "commands":
+        return import_module("lmms_patch.commands")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Wrap:

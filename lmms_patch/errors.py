@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=BaseModel)
 
+OTHER_VERSION = "written by another version of lmms-patch; run it again, or read it with that version"
+"""What is said of a file of another schema."""
 MOST_FAULTS = 5
 """Faults of one file that a line names."""
 
@@ -66,7 +68,7 @@ EXTRAS = {
     "lora": ("peft",),
     "magic": ("cv2",),
     "report": ("matplotlib",),
-    "tst": ("lightgbm", "sklearn", "threadpoolctl"),
+    "tst": ("lightgbm", "sklearn"),
 }
 """The modules that each optional part imports, by the name of the part in ``pip install 'lmms-patch[...]'``."""
 

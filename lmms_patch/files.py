@@ -28,6 +28,9 @@ import yaml
 
 from lmms_patch.errors import OptionError, RecordError
 
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins that stands for its content in Git LFS."""
+PULL = "it only points to its content in Git LFS; type 'git lfs pull'"
 OLD = 24 * 3600
 """Age in seconds at which a temporary file or folder counts as abandoned, on any machine."""
 DEEPEST = 100
@@ -152,26 +155,6 @@ def read(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "no regular file", str(path))
     return path.read_bytes()
-
-
-def append(path: Path, text: str) -> None:
-    """Add text to the end of a file, creating the file where there is none.
-
-    A link is refused: whoever placed it may mean another file.
-
-    Raises:
-        RecordError: the file cannot be written, or is no plain file.
-    """
-    flags = (
-        os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    )  # opening a pipe must not block
-    with _told(path):
-        if Path(path).is_symlink():
-            raise OSError(None, "it is a link; name the file itself")
-        _check_place(path)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, flags, 0o666), "ab") as end:
-            end.write(_bytes(text))
 
 
 def temporary(folder: Path, end: str = "") -> Path:

@@ -17,7 +17,7 @@ PARTS = {
     "lora": ["peft"],
     "magic": ["cv2"],
     "report": ["matplotlib"],
-    "tst": ["lightgbm", "sklearn", "threadpoolctl"],
+    "tst": ["lightgbm", "sklearn"],
 }
 HIDDEN = [name for names in PARTS.values() for name in names]
 
@@ -86,7 +86,7 @@ def test_the_line_of_each_part(monkeypatch, tmp_path, capsys):
             work()
         assert str(error.value) == f"{module} is not installed; type: pip install 'lmms-patch[{part}]'"
     without(monkeypatch, "uvicorn")
-    assert main(["explore", "a-run", "--no-browser"]) == 2
+    assert main(["explore", "a-run"]) == 2
     assert capsys.readouterr().err == "lmms-patch: uvicorn is not installed; type: pip install 'lmms-patch[explore]'\n"
     assert (
         main(

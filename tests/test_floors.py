@@ -18,7 +18,7 @@ EXTRAS = {name: lines for name, lines in PROJECT["optional-dependencies"].items(
 DECLARED = [*PROJECT["dependencies"], *(line for lines in EXTRAS.values() for line in lines)]
 BRING_TORCH = {"accelerate", "datasets", "evaluate", "lmms-eval", "peft"}
 """Not in the row: installing them takes minutes."""
-OF_THE_HOST = {"av", "torch", "torchvision", "transformers", "tokenizers"}
+OF_THE_HOST = {"av", "openai", "torch", "torchvision", "transformers", "tokenizers"}
 """What lmms-eval itself requires, in the versions that its adapters need."""
 NAMES = {
     "pydantic_core": "pydantic",

@@ -5,7 +5,7 @@ And the package is no heavier than it was.
 
 import pytest
 
-from scripts.house import FIGURES, count, main
+from scripts.house import FIGURES, LOOSE_MODULES, PACKAGES, count, main
 from tests.places import ROOT
 
 HEAVY = '''"""A module."""
@@ -78,11 +78,28 @@ def test_counts_are_those_made_by_hand(tree):
         ('def f(a):\n    """Docstring."""\n    return a\n', 8),
         ('x = f"{a:{b}} and {c!r}" "more"\n', 4),  # an f-string is one token in every version of Python
         ("x = f\"{g(f'{a}')}\"\n", 3),
+        (f"x = '{'a' * 198}'\n", 3),  # 200 characters with its quotes
+        (f"x = r'{'ab|' * 70}'\n", 2 + 71),  # a longer one: each word, and the prefix
     ],
 )
 def test_tokens_are_those_of_code(tmp_path, text, tokens):
     (tmp_path / "one.py").write_text(text)
     assert count(tmp_path)["tokens of code"][0] == tokens
+
+
+def test_a_package_and_the_modules_in_none_have_ceilings_of_their_own(tree):
+    (tree / "lmms_patch" / "runs" / "page.css").write_text("a" * 1500)
+    (tree / "lmms_patch" / "runs" / "data.bin").write_text("a" * 9000)
+    found = {title: number for title, (number, _) in count(tree / "lmms_patch").items()}
+    assert found["tokens of code"] == found["tokens of runs"] + found["tokens of loose modules"]
+    assert found["tokens of runs"] == 9 + 7 + 5 + 5
+    assert found["tokens of present"] == 0
+    assert found["kB of other text: pages, styles, YAML"] == 1.5
+
+
+def test_every_package_has_a_ceiling():
+    packages = {path.parent.name for path in (ROOT / "lmms_patch").glob("*/__init__.py")}
+    assert packages | {LOOSE_MODULES} == PACKAGES.keys()
 
 
 def test_places_are_printed(tree, capsys):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch import text
-from lmms_patch.app.commands.common import say, tell
+from lmms_patch.app.commands.common import say, tell, telling
 from lmms_patch.present.sheets import Column, Sheet
 from tests.sizes import size
 
@@ -145,38 +145,14 @@ def test_ordinary_arguments_stay(ordinary):
 def test_no_argument_of_an_adapter_of_the_harness_is_taken_for_a_secret_but_keys():
     """The arguments of every adapter of lmms-eval 0.7.3 whose names look like it."""
     names = [
-        "api_url",
-        "base_url",
-        "eos_token_id",
-        "faster_token_stride",
-        "image_token",
-        "load_detokenizer",
-        "max_new_tokens",
-        "max_soft_tokens",
-        "max_think_token_n",
-        "max_tokens",
-        "miv_token_len",
-        "nim_base_url",
-        "pad_token_id",
-        "pass_video_url",
-        "reasoner_server_url",
-        "reduce_generation_overhead",
-        "server_url",
-        "si_token_len",
-        "specified_eot_token_id",
-        "stage1_max_new_tokens",
-        "stage2_max_new_tokens",
-        "token_merge_ratio",
-        "token_strategy",
-        "tokenize_fn",
-        "tokenizer",
-        "tokenizer_checkpoint",
-        "tokenizer_config_path",
-        "video_key",
-        "vqtoken_max_clusters",
-        "vqtoken_min_clusters",
+        "api_url", "base_url", "eos_token_id", "faster_token_stride", "image_token", "load_detokenizer",
+        "max_new_tokens", "max_soft_tokens", "max_think_token_n", "max_tokens", "miv_token_len", "nim_base_url",
+        "pad_token_id", "pass_video_url", "reasoner_server_url", "reduce_generation_overhead", "server_url",
+        "si_token_len", "specified_eot_token_id", "stage1_max_new_tokens", "stage2_max_new_tokens",
+        "token_merge_ratio", "token_strategy", "tokenize_fn", "tokenizer", "tokenizer_checkpoint",
+        "tokenizer_config_path", "video_key", "vqtoken_max_clusters", "vqtoken_min_clusters",
         "vqtoken_selection_method",
-    ]
+    ]  # fmt: skip
     for name in names:
         for value in ("512", "mean", "org/name", "True", "0.25", "<image>"):
             assert text.arguments(f"{name}={value}") == f"{name}={value}"
@@ -276,7 +252,8 @@ def test_a_stream_without_place_for_a_character_gets_an_escape(monkeypatch):
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", out)
     say("größer 🦙")
-    tell("größer")
+    with telling():
+        tell("größer")
     out.flush()
     assert out.buffer.getvalue().split() == [b"gr\\xf6\\xdfer", b"\\U0001f999", b"gr\\xf6\\xdfer"]
 

@@ -1,6 +1,6 @@
-"""Is the luck-corrected index right? Made-up models whose index is known, corrected by a measured null and by an assumed one.
+"""Is the luck-corrected index right? Made-up models whose index is known, corrected by a measured null.
 
-    python benchmarks/studies/null.py [--runs 1000] [--old-runs 200] [--only WORD ...] [--processes 2]
+    python benchmarks/studies/null.py [--runs 1000] [--alike-runs 200] [--only WORD ...] [--processes 2]
 
 A made-up model knows the answer from the full image in some docs, and from one cell in some docs; where it knows
 nothing it answers by a *habit*. FIP is 0.8. The truth is 1 − (known from one cell) / (known from the full image). 2,000
@@ -13,8 +13,7 @@ docs, the null measured on 300 of them. Prints tables in Markdown, and ends with
 4. few docs, few wrong pictures;
 5. worlds that no single run can tell. No target.
 
-"old" is the null that was assumed from donors' answers, "alike" the measured one with equal weights, "new" the one with
-weights by habit (``stats.habits``).
+"alike" is the null with equal weights, "by habit" the one with weights by habit (``stats.habits``), which a run uses.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from scipy.special import ndtri
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse, workers
-from lmms_patch.stats import donors, habits, luck
+from lmms_patch.stats import habits, luck
 from lmms_patch.stats.forms import MEAN, Picked
 
 Array = NDArray[np.float64]
@@ -326,7 +325,7 @@ def answers(stream: Stream, world: World, docs: int | None = None) -> Answers:
     )
 
 
-# --- the two nulls --------------------------------------------------------------------------------
+# --- the null ------------------------------------------------------------------------------------
 
 
 def measured(stream: Stream, world: World, made: Answers, by_habit: bool = True) -> luck.Luck:
@@ -388,30 +387,6 @@ def scores(
         MEAN.rows(Picked(np.array([0.0, 1.0]))),
         habits=known if by_habit else None,
     )
-
-
-def assumed(stream: Stream, world: World, made: Answers) -> luck.Luck:
-    """Return the index, corrected by scoring other docs' answers against each doc's gold."""
-    docs = len(made.golds)
-    found = donors.strata([("all",)] * docs)
-    lenders = donors.draw(found, list(range(docs)) if made.clusters is None else made.clusters.tolist(), seed=stream)
-    seen = made.right(made.seen)
-
-    def rows(scores: Array) -> Array:
-        return MEAN.rows(Picked(scores))
-
-    lent = [made.right(made.seen[d]) for d in lenders.T]
-    scores = luck.Scores(
-        rows(seen[:, 0]),
-        rows(seen[:, 1:].max(axis=1)),
-        rows(np.ones(docs)),
-        np.stack([rows(one[:, 0]) for one in lent]),
-        np.stack([rows(one[:, 1:].max(axis=1)) for one in lent]),
-        lenders,
-        np.zeros(docs, np.intp),
-        ("all",),
-    )
-    return luck.adjusted(scores, MEAN.value, made.clusters, draws=DRAWS // 2, seed=stream)
 
 
 # --- worlds ---------------------------------------------------------------------------------------
@@ -706,9 +681,8 @@ class Found:
 
 
 NULLS: dict[str, Callable[[Stream, World, Answers], luck.Luck]] = {
-    "new": measured,
+    "by habit": measured,
     "alike": functools.partial(measured, by_habit=False),
-    "old": assumed,
 }
 
 
@@ -753,16 +727,16 @@ def table(title: str, worlds: Sequence[World], found: dict[tuple[World, str], Fo
     head = (
         "where it knows nothing, the model",
         "truth",
-        *(f"{what}, {null}" for null in ("old", "alike", "new") for what in ("bias", "covers %")),
+        *(f"{what}, {null}" for null in ("alike", "by habit") for what in ("bias", "covers %")),
     )
     print(f"| {' | '.join((*head, 'width', 'no index, %', 'unlike, %'))} |")
-    print(f"|{'---|' * 11}")
+    print(f"|{'---|' * 9}")
     for world in worlds:
-        new = found[world, "new"]
-        width = "" if math.isnan(new.width) else f"{new.width:.2f}"
-        each = " | ".join(str(found[world, null]) for null in ("old", "alike", "new"))
+        used = found[world, "by habit"]
+        width = "" if math.isnan(used.width) else f"{used.width:.2f}"
+        each = " | ".join(str(found[world, null]) for null in ("alike", "by habit"))
         print(
-            f"| {world.name} | {truth_of(world):.2f} | {each} | {width} | {100 * new.none:.1f} | {100 * new.unlike:.1f} |",
+            f"| {world.name} | {truth_of(world):.2f} | {each} | {width} | {100 * used.none:.1f} | {100 * used.unlike:.1f} |",
             flush=True,
         )
 
@@ -771,7 +745,7 @@ def main() -> int:
     """Print the tables; 0 where all targets are met, else 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="samples of each world, weights by habit (1000)")
-    parser.add_argument("--old-runs", type=int, default=200, help="the same, equal weights and the assumed null (200)")
+    parser.add_argument("--alike-runs", type=int, default=200, help="the same, equal weights (200)")
     parser.add_argument(
         "--only", nargs="+", default=[""], metavar="WORD", help="worlds whose name holds one of these words"
     )
@@ -780,7 +754,7 @@ def main() -> int:
     args = parse(
         parser,
         runs=1,
-        old_runs=1,
+        alike_runs=1,
         only=(
             "abstains .2 on cells, .7 on wrong pictures, 4",
             "by the place",
@@ -805,10 +779,10 @@ def main() -> int:
     ]
     kept, _, unlike, *_ = groups
     with workers(args.processes) as pool:
-        runs = {"new": args.runs, "alike": args.old_runs, "old": args.old_runs}
+        runs = {"by habit": args.runs, "alike": args.alike_runs}
         waiting = {
             (world, null): pool.submit(
-                settled, world, null, runs[null], args.seed, target=null == "new" and world in (*kept, *unlike)
+                settled, world, null, runs[null], args.seed, target=null == "by habit" and world in (*kept, *unlike)
             )
             for worlds in groups
             for world in worlds
@@ -829,10 +803,13 @@ def main() -> int:
     )
     for title, worlds in zip(titles, groups, strict=True):
         table(title, worlds, found)
-    biases = [abs(found[world, "new"].bias) for world in kept]
+    biases = [abs(found[world, "by habit"].bias) for world in kept]
     assert not kept or np.nanmedian(biases) < 0.3, f"the measured null finds nothing of what was planted: {biases}"
-    missed = [world for world in (*kept, *unlike) if not found[world, "new"].good(world)]
-    print(f"\n{args.runs} runs of a world ({args.old_runs} of the others), {time.monotonic() - start:.0f} s.", end=" ")
+    missed = [world for world in (*kept, *unlike) if not found[world, "by habit"].good(world)]
+    print(
+        f"\n{args.runs} runs of a world ({args.alike_runs} with equal weights), {time.monotonic() - start:.0f} s.",
+        end=" ",
+    )
     print("All targets met." if not missed else f"{len(missed)} targets missed:")
     print(*(f"- {world.name}, truth {world.truth:g}: {found[world, 'new']}" for world in missed), sep="\n")
     return int(bool(missed) and not args.tiny)

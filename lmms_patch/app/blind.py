@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,39 +11,20 @@ from lmms_patch.app.options import PruneArguments
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.runs.record import Record, full_marks
 from lmms_patch.runs.run import Result, find, labels, newest
-from lmms_patch.stats import intervals
 from lmms_patch.text import clean
-from lmms_patch.tst import controls
 from lmms_patch.tst.copies import cluster_of
-from lmms_patch.tst.formats import Blind, BlindModel, RankedModel
-from lmms_patch.tst.items import Item, Places
+from lmms_patch.tst.formats import Blind, BlindModel
+from lmms_patch.tst.items import Item
 from lmms_patch.tst.known import Array, guess_rates, known
 from lmms_patch.tst.prune import EVEN, Pruned, Round
 
 WAYS = ("blind", "blindguess", "swap", "blank")
 """Kinds that show no right image. Of a model that was asked in several of these ways the first counts: asked as if an image were there, models answer
 more than when they are told to guess (https://arxiv.org/abs/2603.21687)."""
-USED = {
-    "task",
-    "runs",
-    "blind",
-    "output",
-    "include_path",
-    "key",
-    "seed",
-    "match",
-    "against",
-    "to",
-    "copy_docs",
-    "license",
-    "push",
-    "public",
-}
+USED = {"task", "runs", "blind", "output", "include_path", "key", "push"}
 """The options that mean something beside --blind."""
 CheckGolds = Callable[[Path, Sequence[Record], Sequence[Item]], None]
 """Refuses a log whose golds are not those of the docs."""
-REMOVALS = 200
-"""Random removals that the ranks of models are compared with."""
 
 
 def check(arguments: PruneArguments) -> None:
@@ -139,20 +120,7 @@ def pruned(
         )
         for (who, one), marks, rate, p, counts in zip(asked.items(), right, guess, told.p, told.counts, strict=True)
     ]
-    full = {one.run.identity: one for one in latest if one.kind.full and one.run.identity in asked}
-    ranks, swapped, at_random = _ranks(
-        full, names, items, found, controls.group_keys(items, arguments.match), arguments.seed
-    )
-    return found, Blind(
-        models=models,
-        share=told.share,
-        dependence=told.dependence,
-        p_dependent=told.p_dependent,
-        as_many_as=told.as_many_as,
-        ranks=ranks,
-        swapped=swapped,
-        swapped_random=at_random,
-    )
+    return found, Blind(models=models, share=told.share, as_many_as=told.as_many_as)
 
 
 def _mean(values: Array) -> float:
@@ -190,57 +158,3 @@ def _rights(items: Sequence[Item], answers: Sequence[Sequence[object]], right: A
         gold | {own[at] for own, marks in zip(answers, right, strict=True) if marks[at] == 1}
         for at, gold in enumerate(by_gold)
     ]
-
-
-def _ranks(
-    full: dict[tuple[str, str, str], Result],
-    names: dict[tuple[str, str, str], str],
-    items: Sequence[Item],
-    found: Pruned,
-    groups: Sequence[Hashable],
-    seed: int,
-) -> tuple[list[RankedModel], int, float]:
-    """Return the models on the full image before and after, how many pairs of them change places, and how many do after random removals."""
-    if len(full) < 2:
-        return [], 0, 0.0
-    scores = []
-    for one in full.values():
-        by_doc = {record.doc_id: record.views[0].scores.get(one.metric) for record in one.records()}
-        scores.append([np.nan if (score := by_doc.get(item.doc_id)) is None else score for item in items])
-    values, everyone, clusters = np.array(scores, float), np.arange(len(items)), cluster_of(items)
-    drawn = [
-        # far apart, so that no two seeds share a removal
-        np.setdiff1d(everyone, controls.matched_random(groups, found.removed, seed * 7919 + draw))
-        for draw in range(REMOVALS)
-    ]
-    means = np.array([np.nanmean(values[:, kept], axis=1) for kept in drawn]).T
-    before, after = (_estimates(values, places, clusters) for places in (everyone, found.kept))
-    old, new = (np.nanmean(values[:, places], axis=1).tolist() for places in (everyone, found.kept))
-    ranked = [
-        RankedModel(
-            model=names[who],
-            task=one.task,
-            before=before[at],
-            after=after[at],
-            rank_before=1 + sum(other > old[at] for other in old),
-            rank_after=1 + sum(other > new[at] for other in new),
-            random=[float(means[at].mean()), float(means[at].min()), float(means[at].max())],
-        )
-        for at, (who, one) in enumerate(full.items())
-    ]
-    return ranked, _swapped(old, new), float(np.mean([_swapped(old, column) for column in means.T]))
-
-
-def _estimates(values: Array, places: Places, clusters: Places | None) -> list[list[float | None]]:
-    """Return the mean score on some items with the ends of its interval, for each model."""
-    out = []
-    for row in values:
-        used = places[np.isfinite(row[places])]
-        found = intervals.mean(row[used], None if clusters is None else clusters[used], ends=intervals.ends_of(row))
-        out.append([found.value, found.low, found.high])
-    return out
-
-
-def _swapped(old: Sequence[float], new: Sequence[float]) -> int:
-    """Return how many pairs change places."""
-    return sum((old[a] - old[b]) * (new[a] - new[b]) < 0 for a in range(len(old)) for b in range(a))

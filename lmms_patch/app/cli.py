@@ -6,20 +6,22 @@ A command may be a group of commands: ``lmms-patch magic check``.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from typing import Annotated, Any
 
 import typer
-from typer.core import MarkupMode, TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from lmms_patch import __version__
-from lmms_patch.app.commands.common import decorated, say
+from lmms_patch.app.commands.common import decorated, one_thread, say, telling
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
 from lmms_patch.text import said
 
@@ -27,11 +29,7 @@ from lmms_patch.text import said
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 TRACEBACK = "LMMS_PATCH_TRACEBACK"
 """Environment variable that shows the traceback of an unexpected error."""
-COMPLETE = "_LMMS_PATCH_COMPLETE"
-"""Environment variable by which a shell asks for completions (``lmms-patch --install-completion``)."""
 REPORT = "please open an issue in the repository of lmms-patch"
-MORE = "More"
-"""What stands over the commands that fewer people need."""
 VERSIONS = ("lmms-eval", "torch", "transformers", "datasets", "numpy", "scikit-learn")
 
 
@@ -41,93 +39,41 @@ class Listed:
 
     Attributes:
         help: its line in ``lmms-patch --help``.
-        module: the file in ``commands``; its own name where empty, words of a longer name joined by ``_``.
-        function: what is run: options in, None or an exit status out.
-        commands: of a group, its commands by name; nothing else counts then but ``help``.
-        misused: the function of the module that is handed the arguments where they cannot be read.
-        more: whether the help lists it below those that most people need.
+        commands: of a group, its commands by name.
     """
 
     help: str
-    module: str = ""
-    function: str = "command"
     commands: Mapping[str, Listed] = field(default_factory=dict)
-    misused: str = ""
-    more: bool = False
 
 
 COMMANDS = {
-    "demo": Listed("The embedded benchmark with the embedded model: what it finds, and its page."),
-    "doctor": Listed("Is everything set up, and is a run whole? What to type where it is not."),
+    "demo": Listed("The embedded benchmark with the embedded model, and its page."),
+    "doctor": Listed("Is everything set up? What to type where it is not."),
     "tasks": Listed("What can be wrapped, what cannot and why, and what it costs."),
     "show": Listed("What a finished run found, and its table."),
-    "report": Listed("A page to read, figures and tables, of any mix of finished runs."),
-    "explore": Listed("Every doc of one or two runs in the browser: image, cells, answers, and what each doc needs."),
-    "compare": Listed(
-        "Two models, or two versions, on the same docs: paired differences, and whether they are more than noise."
-    ),
-    "gate": Listed("Rules over the numbers of a run, for CI: pass, fail or inconclusive.", misused="misused"),
-    "leaderboard": Listed("A board of many runs, ranked where they are comparable; incremental."),
-    "tst": Listed("Test-set Stress-Test: can a text-only model answer without looking?"),
-    "analyze": Listed("Recompute a finished run's numbers with other settings; average several runs.", more=True),
-    "prune": Listed(
-        "Remove what can be answered without looking, and say whether that was more than noise.", more=True
-    ),
-    "gap": Listed("Vision-blind gap of two finished runs, on all docs, a pruned set and random ones.", more=True),
+    "report": Listed("A page, figures and tables, of any mix of finished runs."),
+    "explore": Listed("Every doc of one or two runs in the browser."),
+    "compare": Listed("Two models, or two versions, on the same docs."),
+    "gate": Listed("Rules over the numbers of a run, for CI."),
+    "leaderboard": Listed("A board of many runs, ranked where they are comparable."),
+    "tst": Listed("Can a text-only model answer without looking?"),
+    "analyze": Listed("A run's numbers with other settings; several runs averaged."),
+    "prune": Listed("Remove what can be answered without looking."),
+    "gap": Listed("The score with images less the score without."),
     "magic": Listed(
-        "MAGIC: which regions does a model name while it reasons, and is it right? Data and results.",
-        commands={
+        "Which regions does a model name while it reasons?",
+        {
             "check": Listed("Every fault of a dataset, with its line."),
             "build": Listed("Make a dataset from questions, scene graphs and saliency maps."),
             "show": Listed("The table of the MAGIC tasks of a run, and what other boxes cost."),
             "steps": Listed("The reasoning steps of a run, to be labelled by people or a judge."),
             "stepsense": Listed("The share of steps labelled correct, and how far annotators agree."),
         },
-        more=True,
     ),
-    "export": Listed("The docs of a run as a table: Parquet, CSV or JSON lines.", more=True),
-    "import": Listed(
-        "Results of another tool as finished runs.",
-        commands={
-            "vlmevalkit": Listed("Result files of VLMEvalKit, one dataset for each cell where RCI was run there.")
-        },
-        more=True,
-    ),
-    "init": Listed(
-        "Files to start from: rules and a workflow made from a run, a task file.",
-        commands={
-            "gate": Listed("Rules with limits from a run, and a GitHub workflow that holds new runs to them."),
-            "task": Listed("A task file with every option, to be changed."),
-        },
-        more=True,
-    ),
-    "config": Listed(
-        "The shipped files: run configs for lmms-eval, rules for gate, profiles of benchmarks, JSON schemas.", more=True
-    ),
+    "export": Listed("The docs of a run as Parquet, CSV or JSON lines."),
+    "config": Listed("The shipped files: task file, gate rules, run configs, schemas."),
 }
 """The commands by name, in the order of the help. A module is imported when its command is run, or its own help is asked for."""
-
-_BY_HOST = "lmms-eval itself logs to Weights & Biases and SwanLab (--wandb_args, --swanlab_args); for other trackers see docs/trackers.md"
-GONE: Mapping[tuple[str, ...], str] = {
-    **{("export", "--to", tracker): _BY_HOST for tracker in ("mlflow", "trackio", "wandb")},
-    ("export", "--project"): _BY_HOST,
-    **dict.fromkeys(
-        [("magic", "build", f"--{name}") for name in ("merge", "iou", "coverage")],
-        "0.5, 0.5 and 0.8 always hold (docs/magic.md)",
-    ),
-    **{
-        ("magic", "build", f"--{name}"): f"{value} always holds (docs/magic.md)"
-        for name, value in (("clean", 0.012), ("min-area", 0.002), ("min-size", 0.03), ("max-size", 0.6))
-    },
-    ("magic", "steps", "--concurrency"): "eight requests go to the judge at once",
-    (
-        "init",
-        "suite",
-    ): "one name for several tasks is a group of lmms-eval, two lines in a file (docs/guides/unstuck.md)",
-}
-"""Commands, options and values of earlier versions -> what to do instead."""
-MOVED = {"coverage": "tasks --all", "schema": "config schemas"}
-"""Commands of the version before this -> how they are typed now. The next version drops the old spellings."""
 
 OVERVIEW = """Which part of the image does a multimodal benchmark, or a model, really use:
 the whole image, one corner of it, or no image at all?
@@ -140,16 +86,6 @@ the whole image, one corner of it, or no image at all?
 
 All commands: lmms-patch --help"""
 """What ``lmms-patch`` alone prints."""
-
-EXAMPLES = """Examples:
-
-# from nothing to numbers, with the embedded benchmark and the embedded model
-lmms-patch demo
-# one name added to a run of yours, and what it found
-lmms-eval --model MODEL --tasks gqa_rci3 --output_path out --log_samples
-lmms-patch show out
-# of one command
-lmms-patch show --help"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,14 +100,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = _spelled(sys.argv[1:] if argv is None else argv)
     try:
-        status = _run(given := _moved(given))
+        status = _run(given)
         if sys.stdout is not None:
             # here, so that a reader that is gone is noticed here
             sys.stdout.flush()
     except PatchError as error:
         return _refused(str(error))
     except typer.TyperException as error:
-        _misused(given)
         return _refused(_said(error, given))
     except BrokenPipeError:
         _hush()
@@ -179,9 +114,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         _tell("interrupted")
         return INTERRUPTED
-    except Exception as error:
+    # a stranger's module may call sys.exit(0): without a verdict that must not look like success
+    except (Exception, SystemExit) as error:
         if os.environ.get(TRACEBACK):
-            raise
+            traceback.print_exc()
         return _refused(_unexpected(error))
     return status
 
@@ -198,29 +134,12 @@ def _spelled(argv: Sequence[str]) -> list[str]:
     return [*spelled, *argv[len(options) :]]
 
 
-def _moved(argv: list[str]) -> list[str]:
-    """Return arguments with a command of the previous version in today's spelling, and say so on stderr.
-
-    >>> _moved(["show", "out"])
-    ['show', 'out']
-    """
-    if not argv or (new := MOVED.get(argv[0])) is None:
-        return argv
-    name = f"/{argv[1]}" if argv[0] == "schema" and argv[1:] and not argv[1].startswith("-") else ""
-    _tell(f"'{argv[0]}' is now '{new}{name}'; the old spelling goes with the next version")
-    return [*f"{new}{name}".split(), *argv[2 if name else 1 :]]
-
-
 def _run(argv: list[str]) -> int:
     """Run the command that the arguments name, and return its exit status."""
     # Why not the command's own ``main``: it prints boxes, and turns a broken pipe and Ctrl-C into exits of its own.
     group: Any = get_command(app)
-    # typer answers a shell only in ``main``, which is not called here.
-    # a shell asks what may come next
-    if os.environ.get(COMPLETE):
-        group._main_shell_completion({}, "lmms-patch")
     try:
-        with group.make_context("lmms-patch", argv) as context:
+        with telling(), group.make_context("lmms-patch", argv) as context:
             return group.invoke(context) or DONE
     except typer.Exit as ended:
         return ended.exit_code
@@ -239,7 +158,7 @@ def _tell(message: str) -> None:
             print("lmms-patch:", message, file=sys.stderr, flush=True)
 
 
-def _unexpected(error: Exception) -> str:
+def _unexpected(error: BaseException) -> str:
     """Return one line for an unexpected error: type, place, and where to report the bug.
 
     Of files that cannot be read or written, what is wrong.
@@ -258,16 +177,8 @@ def _unexpected(error: Exception) -> str:
     return f"{what}; {REPORT}, with this line and the command; {TRACEBACK}=1 shows the whole traceback"
 
 
-def _misused(argv: Sequence[str]) -> None:
-    """Hand arguments that cannot be read to the command's ``misused`` function, where the command has such a function."""
-    words = _called(argv)
-    listed = listed_at(*words) if words else None
-    if listed is not None and listed.misused:
-        getattr(_module(words), listed.misused)(argv)
-
-
 def _module(words: Sequence[str]) -> Any:
-    return import_module(f"lmms_patch.app.commands.{listed_at(*words).module or '_'.join(words)}")
+    return import_module(f"lmms_patch.app.commands.{'_'.join(words)}")
 
 
 def _hush() -> None:
@@ -286,9 +197,6 @@ def _said(error: Any, argv: Sequence[str]) -> str:
     path = context.command_path if context else " ".join(["lmms-patch", *_called(argv)])
     kind, param = type(error).__name__, getattr(error, "param", None)
     more = f"type '{path} --help'"
-    # First, or typer's "no such option" would hide that the option has a successor.
-    if instead := _gone(error, path):
-        return instead
     if kind == "NoSuchOption":
         close = nearest(
             error.option_name,
@@ -308,20 +216,6 @@ def _said(error: Any, argv: Sequence[str]) -> str:
         return f"{_name(param)} {_wrong_value(error)}; {more}"
     text = error.format_message().strip().rstrip(".")
     return f"{text[:1].lower()}{text[1:]}; {more}"
-
-
-def _gone(error: Any, path: str) -> str:
-    """Return one line for an option or value of an earlier version; empty for any other error."""
-    param = getattr(error, "param", None)
-    # typer wraps pydantic's error, which alone has the value that was typed.
-    errors: list[Any] = getattr(error.__cause__, "errors", list)()
-    typed = (
-        (getattr(error, "option_name", ""),)
-        if param is None
-        else (_name(param), *(str(one["input"]) for one in errors))
-    )
-    instead = GONE.get((*path.split()[1:], *typed))
-    return f"{' '.join(typed)} is gone: {instead}" if instead else ""
 
 
 def _called(argv: Sequence[str]) -> list[str]:
@@ -364,15 +258,13 @@ def _wrong_value(error: Any) -> str:
 # --- help -----------------------------------------------------------------------------------------
 
 
-class _Plain:
-    """Help in plain text where stdout is no terminal."""
-
-    rich_markup_mode: MarkupMode
+class Command(TyperCommand):
+    """One command, with help in plain text where stdout is no terminal."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write help as the base class does, but without boxes and colours where stdout is no terminal."""
         self.rich_markup_mode = "rich" if decorated() else None
-        super().format_help(ctx, formatter)  # type: ignore[misc]
+        super().format_help(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples with their line breaks, so that each line can be pasted."""
@@ -385,33 +277,21 @@ class _Plain:
             )
 
 
-class Command(_Plain, TyperCommand):
-    """One command."""
-
-
 class _Lazy(Command):
     """A command whose module is imported when it is called; until then it has a name and one line of help."""
 
     words: tuple[str, ...] = ()
-
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """Return the whole line."""
-        return self.help or ""
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the command's module, and return the context of the real command."""
         return built(*self.words).make_context(info_name, args, parent, **extra)
 
 
-class Group(_Plain, TyperGroup):
+class Group(TyperGroup):
     """All commands, or those of a group."""
 
     words: tuple[str, ...] = ()
     table: Mapping[str, Listed] = COMMANDS
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """List the commands in the order of the table."""
-        return list(self.table)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of this name, or None."""
@@ -419,30 +299,26 @@ class Group(_Plain, TyperGroup):
             return None
         command = _SubGroup(name=cmd_name, help=listed.help) if listed.commands else _Lazy(cmd_name, help=listed.help)
         command.words = (*self.words, cmd_name)
-        command.rich_help_panel = MORE if listed.more else None
         if isinstance(command, _SubGroup):
             command.table = listed.commands
-            command.epilog = _examples_of(command.words)
         return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands that most people need, then the rest under ``MORE``."""
-        for title, more in (("Commands", False), (MORE, True)):
-            rows = [(name, listed.help) for name, listed in self.table.items() if listed.more == more]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write a line for each command, on one screen: no boxes, and no list of the two options that there are."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, listed.help) for name, listed in self.table.items()])
+        formatter.write(
+            f"\nOptions of a command: {ctx.command_path} {next(iter(self.table))} --help; versions: lmms-patch --version\n"
+        )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name.
 
         Raises:
             UnknownNameError: there is no command of this name.
-            OptionError: there was one in an earlier version.
         """
-        # Before the table is asked: a name of an earlier version deserves a better answer than "no command".
-        if instead := GONE.get((*self.words, args[0])):
-            raise OptionError(f"{' '.join((*self.words, args[0]))} is gone: {instead}")
         if args[0] not in self.table:
             close = nearest(args[0], self.table)
             hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(self.table)};"
@@ -454,10 +330,6 @@ class Group(_Plain, TyperGroup):
 
 class _SubGroup(Group):
     """A group within the group of all."""
-
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """Return the whole line."""
-        return self.help or ""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that the arguments name.
@@ -472,20 +344,6 @@ class _SubGroup(Group):
         return super().invoke(ctx)
 
 
-def _examples_of(words: tuple[str, ...]) -> str:
-    """Return the end of a group's help: a ``--help`` line for each command."""
-    program = " ".join(["lmms-patch", *words])
-    return "Examples:\n\n" + "\n".join(f"{program} {name} --help" for name in listed_at(*words).commands)
-
-
-def listed_at(*words: str) -> Listed:
-    """Return the entry of a command in the table: ``listed_at("magic", "check")``."""
-    listed = COMMANDS[words[0]]
-    for word in words[1:]:
-        listed = listed.commands[word]
-    return listed
-
-
 def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
     """List all commands that can be run, each as the words that people type: ``("show",)``, ``("magic", "check")``."""
     out: list[tuple[str, ...]] = []
@@ -496,11 +354,49 @@ def paths(table: Mapping[str, Listed] | None = None) -> list[tuple[str, ...]]:
 
 def built(*words: str) -> Any:
     """Return a command with its options, from its module: ``built("show")``, ``built("magic", "check")``."""
-    listed = listed_at(*words)
-    function = getattr(_module(words), listed.function)
+    module = _module(words)
+    function: Any = _shown(getattr(module, "_".join(words)), module.display)
     single = typer.Typer(add_completion=False)
-    single.command(words[-1], cls=Command, epilog=getattr(function, "epilog", None))(function)
+    single.command(words[-1], cls=Command, epilog=function.epilog)(function)
     return get_command(single)
+
+
+def _options(function: Any, skipped: int = 0) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a function by name but for the first few, as keywords with their types.
+
+    The types are evaluated one by one: the type of what a command returns is not imported.
+    """
+    given = list(inspect.signature(function).parameters.values())[skipped:]
+    types = [one.annotation for one in given]
+    known = [eval(one, inspect.unwrap(function).__globals__) if isinstance(one, str) else one for one in types]
+    return {
+        one.name: one.replace(kind=one.KEYWORD_ONLY, annotation=kind) for one, kind in zip(given, known, strict=True)
+    }
+
+
+def _shown(work: Any, display: Callable[..., int | None]) -> Callable[..., int | None]:
+    """Return a function that displays what a command returns; its options are those of both.
+
+    Args:
+        work: the command.
+        display: prints what the command returns, its first argument, and returns the exit status; None: 0. An option
+        of the command that it names too has the same value there.
+    """
+    of_work, of_display = _options(work), _options(display, 1)
+
+    def function(**options: Any) -> int | None:
+        with one_thread():
+            try:
+                result = work(**{name: options[name] for name in of_work})
+            # not of stdout, since nothing is printed yet: this is no reader who has seen enough
+            except BrokenPipeError as error:
+                raise ConnectionError(str(error)) from error
+            return display(result, **{name: options[name] for name in of_display})
+
+    # what typer reads in place of the real signature
+    function.__signature__ = inspect.Signature([*(of_work | of_display | of_work).values()])  # type: ignore[attr-defined]
+    function.__doc__, function.epilog = work.__doc__, getattr(work, "epilog", "")  # type: ignore[attr-defined]
+    return function
 
 
 def versions() -> list[str]:
@@ -521,7 +417,10 @@ def _print_versions(asked: bool) -> None:
 
 
 app = typer.Typer(
-    cls=Group, invoke_without_command=True, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Group,
+    invoke_without_command=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -17,7 +17,6 @@ from pyarrow import csv
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.results import is_of_run
-from lmms_patch.runs.rows import COLUMNS
 from lmms_patch.runs.run import Run
 from lmms_patch.text import block, csv_cell
 
@@ -26,8 +25,6 @@ SITES = {"every-eval-ever": "every_eval_ever.json", "eval-results": "eval_result
 """The forms of other sites, and how their files are called where nothing else is said."""
 # rows at a time: as Python objects they take many times the table's memory
 _ROWS = 10_000
-_LINE = 2**24
-"""Bytes of a file's first line that are read to tell whose file it is."""
 
 
 def form_of(to: str | None, output: Path | None) -> str:
@@ -43,16 +40,15 @@ def form_of(to: str | None, output: Path | None) -> str:
     return form
 
 
-def check_output(output: Path, run: Run, *, force: bool = False) -> None:
-    """Refuse to write over a file of a run, over anything but an earlier export, or under a run's file name.
+def check_output(output: Path, run: Run) -> None:
+    """Refuse to write over a file of a run, or under a run's file name.
 
     Args:
         output: the file.
         run: the run that is exported.
-        force: replace whatever is there, but for files of a run.
 
     Raises:
-        OptionError: the file is a results file, a sample log, a table beside one, or of somebody else.
+        OptionError: the file is a results file, a sample log, or a table beside a log.
     """
     logs = [result.log for result in run.results if result.log is not None]
     own = [run.path, *logs, *(log.with_suffix(".parquet") for log in logs)]
@@ -62,36 +58,6 @@ def check_output(output: Path, run: Run, *, force: bool = False) -> None:
         raise OptionError(
             f"--output {output}: this is how lmms-eval names the files of a run, which would be lost or mistaken; give another name"
         )
-    if not force and output.is_file() and not _is_export(output):
-        raise OptionError(
-            f"{output}: there already, and no earlier export; type --force to replace it, or --output with another name"
-        )
-
-
-def _is_export(path: Path) -> bool:
-    """Return whether a file is an earlier export: a table by its first columns, a log by its named source."""
-    import yaml
-
-    from lmms_patch.present.board.model_index import SOURCE
-
-    first = list(COLUMNS)[:4]
-    try:
-        with open(path, "rb") as file:
-            head = file.readline(_LINE)
-        if head.startswith(b"PAR1"):
-            return bool(pq.read_schema(path).names[:4] == first)
-        if head.startswith(b'{"'):
-            return list(files.parse_json(head))[:4] == first
-        # a log for Every Eval Ever is an indented object, whose first line is a bare brace
-        if head.startswith(b"{"):
-            return bool(files.parse_json(path.read_bytes())["source_metadata"]["source_name"] == SOURCE)
-        if head.startswith(b"- "):
-            return all(
-                one["source"]["name"] == SOURCE for one in yaml.load(path.read_text(encoding="utf-8"), files.YamlLoader)
-            )
-        return head.startswith(",".join(f'"{name}"' for name in first).encode())
-    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError, pa.ArrowException):
-        return False
 
 
 def write(table: pa.Table, path: Path, form: str) -> None:
@@ -157,38 +123,35 @@ def _changed(
 
 @dataclass(frozen=True)
 class Published:
-    """What was written for another site.
+    """What was written.
 
     Attributes:
-        to: the site.
-        numbers: how many numbers.
         path: the file.
+        what: how many rows, or numbers, in words.
         left_out: the tasks without any number there, and why; empty where all have one.
     """
 
-    to: str
-    numbers: int
     path: Path
+    what: str
     left_out: str = ""
 
 
 def publish(
-    run: Run, to: str, task: str | None, output: Path | None, *, organization: str, relationship: str, force: bool
+    run: Run, to: str, task: str | None, output: Path | None, *, organization: str, relationship: str
 ) -> Published:
-    """Write the numbers of a run in the form of another site (``api.publish``)."""
-    from lmms_patch.compare import audit
+    """Write the numbers of a run in the form of another site.
+
+    Raises:
+        OptionError: an unknown relationship, a file of the run itself, or no such task.
+        RecordError: no number can be published, or the file cannot be written.
+    """
     from lmms_patch.present import published
 
-    if to not in SITES:
-        raise OptionError(f"--to {to}: allowed: {', '.join((*FORMS, *SITES))}")
     results = [result for result in run.results if task in (None, result.task)]
     if not results:
         raise OptionError(f"{run.path}: no task {task!r}; allowed: {', '.join(result.task for result in run.results)}")
-    # no number goes out that its own log contradicts
-    for result in results:
-        audit.check(result)
     path = output or Path(SITES[to])
-    check_output(path, run, force=force)
+    check_output(path, run)
     if to == "every-eval-ever":
         if relationship not in published.RELATIONSHIPS:
             raise OptionError(f"--relationship {relationship}: allowed: {', '.join(published.RELATIONSHIPS)}")
@@ -209,4 +172,4 @@ def publish(
     if not count:
         raise RecordError(f"{run.path}: no number can go to {to}: {left_out or 'none is defined'}")
     files.write(path, content)
-    return Published(to, count, path, left_out)
+    return Published(path, f"{count} numbers", left_out)

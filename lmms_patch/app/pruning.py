@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import to_builtins
-from numpy.typing import NDArray
 
-from lmms_patch.app import blind, hub, publishing
+from lmms_patch import files
+from lmms_patch.app import blind, hub
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.numbers import APART, REVERSED
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import newest, sample_log
 from lmms_patch.runs.run import Result, read
-from lmms_patch.tst import controls, locality, pruned
+from lmms_patch.tst import controls, pruned
 from lmms_patch.tst.diagnosis import DEALS, Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.formats import Blind
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
     from lmms_patch.tst.trees import ModelSettings
-    from lmms_patch.tst.vectors import Embed
 
 # each round of a pruning fits the model anew, for which the usual 1000 trees take too long
 FOREST_TREES = 50
@@ -54,23 +53,19 @@ class Pruning:
         arguments: what was asked.
         items: all docs of the task.
         found: which of them are kept and removed, and the rounds.
-        judged: what an independent judge says of it; None where nothing went, or it went by locality.
-        overlap: with the docs of ``against``; None where not asked, or nothing went.
+        judged: what an independent judge says of it; None where nothing went.
         blind: what blind answers of several models say; None where not pruned by them.
         folder: everything that was written (``tst.pruned``).
-        dataset: the folder that others can load; None where none was asked for.
-        pushed: where it lies on the hub; None where it was not sent.
+        pushed: the address of the folder on the hub; "" where it was not sent.
     """
 
     arguments: Arguments
     items: Sequence[Item]
     found: Pruned
     judged: controls.Judged | None
-    overlap: controls.Overlap | None
     folder: Path
     blind: Blind | None = None
-    dataset: Path | None = None
-    pushed: hub.Pushed | None = None
+    pushed: str = ""
 
     @property
     def task_file(self) -> Path:
@@ -89,9 +84,8 @@ def _settings(arguments: Arguments) -> PruneSettings:
     Raises:
         OptionError: values that are not allowed, alone or together.
     """
-    if arguments.by in ("locality", "delta") and arguments.scores_of is None:
-        run = "_rci run" if arguments.by == "locality" else "_tst run with --model tst_lora"
-        raise OptionError(f"--by {arguments.by} needs --from OUT, a finished {run}")
+    if arguments.by == "delta" and arguments.scores_of is None:
+        raise OptionError("--by delta needs --from OUT, a finished _tst run with --model tst_lora")
     blind.check(arguments)
     # All of this is checked before the task is loaded.
     _check_output(arguments.folder)
@@ -100,11 +94,9 @@ def _settings(arguments: Arguments) -> PruneSettings:
         batch=arguments.batch,
         tau=arguments.tau,
         near_chance=arguments.near_chance_stop,
-        by="s" if arguments.by == "locality" else arguments.by,
+        by=arguments.by,
         strategy=arguments.strategy,
         allocation=_allocation(arguments.allocate) if isinstance(arguments.allocate, str) else arguments.allocate,
-        floor=arguments.floor,
-        seed=arguments.seed,
         fold_seeds=arguments.fold_seeds,
     )
 
@@ -130,14 +122,14 @@ def _allocation(text: str) -> str | dict[str, float]:
     return out
 
 
-def settings_of(model: str, embed: Embed | None = None) -> ModelSettings:
+def settings_of(model: str) -> ModelSettings:
     """Return the settings of a selecting or judging model.
 
     The linear model judges the trees, so it is neither a feature of theirs nor a member of their ensemble.
     """
     from lmms_patch.tst.trees import ModelSettings
 
-    return ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False, embed=embed)
+    return ModelSettings(model, FOREST_TREES if model == "forest" else None, beside=False)
 
 
 @dataclass(frozen=True)
@@ -145,8 +137,8 @@ class _Work:
     """What is pruned, and by which model classes.
 
     Attributes:
-        selects: the model that selects; with embeddings, where they are given.
-        judges: the model that judges; never with embeddings, so that it reads other features.
+        selects: the model that selects.
+        judges: the model that judges.
         about: what a history depends on beside docs and settings.
     """
 
@@ -168,26 +160,22 @@ class _Work:
         )
 
 
-def run(
-    arguments: Arguments, tell: Tell = lambda line: None, finished: Callable[[Pruning], None] = lambda done: None
-) -> Pruning:
+def run(arguments: Arguments, tell: Tell) -> Pruning:
     """Prune a task, judge what pruning changed, and write both into the folder of the pruning.
 
     Args:
         arguments: what to prune, and how.
         tell: told of every round, and of every number of the judge.
-        finished: called when all is judged and saved, before a dataset is written or sent.
 
     Raises:
         PatchError: a user's mistake.
     """
     from lmms_patch.harness.load import text_only
-    from lmms_patch.harness.models.embeddings import Embedder
     from lmms_patch.harness.tst import pruned_task
 
     settings, out = _settings(arguments), arguments.folder
-    repository = publishing.check(arguments)
-    embedder = None if arguments.embeddings is None else Embedder(arguments.embeddings)
+    if arguments.push is not None:
+        hub.check(arguments.push)
     pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(
         arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping
@@ -196,22 +184,13 @@ def run(
     items = task.keyed_items(key)
     # The task file is tried out before hours of work: it must find the docs by their ids.
     pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
-    against = None if arguments.against is None else _marks(task, arguments.against)
     if arguments.blind:
         found, told = blind.pruned(arguments, items, _check_golds, tell)
         described = _described(arguments, settings, "none") | {"by": "blind"}
-        return _written(
-            Pruning(arguments, items, found, None, _overlap(arguments, items, found, against), out, told),
-            described,
-            key,
-            repository,
-            tell,
-            finished,
-        )
+        return _written(Pruning(arguments, items, found, None, out, told), described, key, tell)
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
-    about = "/".join((arguments.about, *(() if embedder is None else embedder.described.values())))
-    selects, judges = settings_of(arguments.model, embedder), settings_of(arguments.judge_model)
+    about, selects, judges = arguments.about, settings_of(arguments.model), settings_of(arguments.judge_model)
     work = _Work(items, task.headline, arguments.folds, selects, judges, about)
     selector = None if given is not None else work.diagnose(items, task.rewards, selects, DEALS)
     copies = (
@@ -232,50 +211,36 @@ def run(
         tell=tell,
     )
     judged = None
-    if len(found.removed) and arguments.by != "locality":
+    if len(found.removed):
         judged = _judge(arguments, work, task, settings, found, given, tell)
-    described = _described(arguments, settings, task.headline.name) | (
-        {} if embedder is None else {"embeddings": embedder.described}
-    )
-    done = Pruning(arguments, items, found, judged, _overlap(arguments, items, found, against), out)
-    return _written(done, described, key, repository, tell, finished)
+    described = _described(arguments, settings, task.headline.name)
+    return _written(Pruning(arguments, items, found, judged, out), described, key, tell)
 
 
-def _overlap(
-    arguments: Arguments, items: Sequence[Item], found: Pruned, against: NDArray[np.bool_] | None
-) -> controls.Overlap | None:
-    """Return what the removed docs share with those of ``against``; None where not asked, or nothing went."""
-    if against is None or not len(found.removed):
-        return None
-    return controls.overlap(controls.group_keys(items, arguments.match), found.removed, against)
-
-
-def _written(
-    done: Pruning,
-    described: dict[str, Any],
-    key: str | None,
-    repository: str,
-    tell: Tell,
-    finished: Callable[[Pruning], None],
-) -> Pruning:
-    """Write a pruning into its folder, hand the result on, and publish where asked."""
+def _written(done: Pruning, described: dict[str, Any], key: str | None, tell: Tell) -> Pruning:
+    """Write a pruning into its folder, hand the result on, and send the folder where asked."""
     from lmms_patch.harness.tst import pruned_task
+    from lmms_patch.present.card import card
 
-    asked, items = done.arguments, done.items
-    parts = {"judged": done.judged, "overlap": done.overlap, "blind": done.blind}
+    asked, items, out = done.arguments, done.items, done.folder
+    parts = {"judged": done.judged, "blind": done.blind}
     pruned.write(
-        done.folder,
+        out,
         asked.task,
         items,
         done.found,
         described,
         {name: to_builtins(part) for name, part in parts.items() if part is not None},
     )
-    kept = [items[int(i)].key for i in done.found.kept]
-    pruned_task.write(asked.task, kept, done.folder / "task", asked.include_path, key)
-    # Told before publishing, which may fail: the pruning itself is done and written.
-    finished(done)
-    return done if asked.dataset is None else publishing.publish(done, described, kept, key, repository, tell)
+    pruned_task.write(asked.task, [items[int(i)].key for i in done.found.kept], out / "task", asked.include_path, key)
+    about = card(asked.task, described, done.found.stopped, done.categories, done.judged, done.blind)
+    files.write(out / "README.md", about)
+    # Told before sending, which may fail: the pruning itself is done and written.
+    if asked.push is None:
+        return done
+    tell(f"sending {out} to {asked.push}")
+    message = f"{asked.task} pruned by lmms-patch: {len(done.found.kept)} of {len(items)} docs"
+    return dataclasses.replace(done, pushed=hub.push(out, asked.push, message))
 
 
 def _described(arguments: Arguments, settings: PruneSettings, grouping: str) -> dict[str, Any]:
@@ -319,10 +284,8 @@ def _judge(
         world,
         controls=arguments.controls,
         shuffles=arguments.shuffles,
-        match=arguments.match,
-        seed=arguments.seed,
         state=state,
-        fingerprint=fingerprint(work.items, settings, f"{work.about}/{arguments.judge_model}/{arguments.match}", given),
+        fingerprint=fingerprint(work.items, settings, f"{work.about}/{arguments.judge_model}", given),
         tell=tell,
     )
 
@@ -335,28 +298,21 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     """
     run = arguments.scores_of
     assert run is not None
-    kind, has_scores = ("rci", "index") if arguments.by == "locality" else ("tst5", "folds")
 
     def fitting(file: Path) -> list[Result]:
-        return [r for r in read(file).results if r.base == arguments.task and getattr(r.kind, has_scores)]
+        return [r for r in read(file).results if r.base == arguments.task and r.kind.folds]
 
-    taken = newest(run, lambda file: bool(fitting(file)), f"with a {kind.rstrip('5')} task of {arguments.task}")
+    taken = newest(run, lambda file: bool(fitting(file)), f"with a tst task of {arguments.task}")
     path = taken.path
     wanted = fitting(path)
     if not wanted:
-        raise RecordError(f"{path}: no {arguments.task}_{kind} in this run")
+        raise RecordError(f"{path}: no {arguments.task}_tst5 in this run")
     if taken.said:
         tell(taken.said)
     log, lines = sample_log(path, wanted[0].task), list(wanted[0].records(lean=False))
     _check_golds(log, lines, items)
-    if arguments.by == "locality":
-        told = locality.locality(lines, arguments.grid, wanted[0].described["metric"])
-        for line in told.warnings:
-            tell(line)
-        by_doc: Mapping[int, float | None] = told.scores
-    else:
-        _check_copies(log, lines)
-        by_doc = {record.doc_id: getattr(record.tst, arguments.by, None) for record in lines}
+    _check_copies(log, lines)
+    by_doc = {record.doc_id: getattr(record.tst, arguments.by, None) for record in lines}
     scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
     if not np.isfinite(scores).any():
         raise RecordError(f"{log}: no doc has a score {arguments.by!r}")
@@ -388,14 +344,6 @@ def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> N
             raise RecordError(
                 f"{log}: doc {doc_id} has the gold {gold!r} in this run and {golds[doc_id]!r} in the task: the dataset has changed since"
             )
-
-
-def _marks(task: TextOnly, name: str) -> NDArray[np.bool_]:
-    """Return a true-or-false field of the docs."""
-    values = task.column(name)
-    if not all(isinstance(value, (bool, np.bool_)) for value in values):
-        raise OptionError(f"--against {name}: not a field with true or false for every doc")
-    return np.array(values, bool)
 
 
 def _check_output(out: Path) -> None:

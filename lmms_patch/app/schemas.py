@@ -11,10 +11,8 @@ _TYPES = {
     "analysis": "rci.formats.AnalyzeJson",
     "compare": "compare.formats.Comparison",
     "details": "runs.details.Details",
-    "doctor": "app.doctor.lines.DoctorJson",
     "gate": "gate.formats.GateJson",
     "gate-config": "gate.rules.File",
-    "leaderboard": "present.board.memory.Leaderboard",
     "magic-build": "magic.formats.MagicBuild",
     "magic-check": "magic.formats.MagicCheck",
     "magic-details": "runs.details.MagicDetails",
@@ -25,13 +23,12 @@ _TYPES = {
     "objects": "runs.details.Objects",
     "patch": "runs.record.Record",
     "pruned": "tst.formats.PrunedJson",
-    "published": "tst.formats.PublishedJson",
     "report": "present.formats.Report",
     "task-config": "runs.details.TaskConfig",
 }
-_MODELS = ("gate-config", "magic-label")
+_MODELS = ("gate-config",)
 """Types that are pydantic models; the function ``json_schema`` of their module gives the schema."""
-_OF_PEOPLE = ("magic-item",)
+_OF_PEOPLE = ("magic-item", "magic-label")
 """Files that people write, and that may lack what has a default."""
 
 

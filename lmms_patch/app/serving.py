@@ -12,18 +12,15 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmms_patch.errors import OptionError
-
 if TYPE_CHECKING:
     from lmms_patch.present.explore.explorer import Explorer
     from lmms_patch.present.explore.pictures import OfDoc, Pictures
 
 
-def pictures_of(wanted: bool, include_path: str | Path | None) -> Pictures:
+def pictures_of(include_path: str | Path | None) -> Pictures:
     """Return the images of docs, taken through the harness, which is loaded when the first image is wanted.
 
     Args:
-        wanted: whether images are taken at all.
         include_path: a folder with more task files.
     """
     from lmms_patch.present.explore.pictures import Pictures
@@ -36,30 +33,24 @@ def pictures_of(wanted: bool, include_path: str | Path | None) -> Pictures:
         with quietly(bars=False):
             return image_of(base, include_path)
 
-    return Pictures(open_task) if wanted else Pictures(None, "images were switched off with --no-images")
+    return Pictures(open_task)
 
 
-def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> None:
-    """Serve the explorer until Ctrl-C.
+def serve(explorer: Explorer, pictures: Pictures) -> None:
+    """Serve the explorer, and open it in the browser, until Ctrl-C.
 
     Args:
         explorer: what is shown; its docs are read in the background.
         pictures: the images.
-        port: that the server listens on; 0: any free one.
-        browser: whether the page is opened in a browser.
-
-    Raises:
-        OptionError: the port is taken, or not allowed.
     """
     import uvicorn
 
     from lmms_patch.present.explore.server import HOST, app
 
     with (
-        contextlib.closing(_listening(HOST, port)) as listening,
+        contextlib.closing(_listening(HOST)) as listening,
         tempfile.TemporaryDirectory(prefix="lmms-patch-") as folder,
     ):
-        # The port from the socket: with --port 0 the system has chosen it.
         port, token = listening.getsockname()[1], secrets.token_urlsafe(32)
         address = f"http://{HOST}:{port}/?token={token}"
         # The page opens at once, while the docs are read in the background.
@@ -69,10 +60,9 @@ def serve(explorer: Explorer, pictures: Pictures, port: int, browser: bool) -> N
         )
         # ``say`` would hide the token in the address.
         print(f"{address}  (Ctrl-C ends it)", flush=True)
-        if browser:
-            # A file in place of the address, which other users could read in the browser's command line.
-            opened = _leading_to(address, Path(folder)).as_uri()
-            threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
+        # A file in place of the address, which other users could read in the browser's command line.
+        opened = _leading_to(address, Path(folder)).as_uri()
+        threading.Thread(target=webbrowser.open, args=(opened,), daemon=True, name="browser").start()
         # Ctrl-C is how it is meant to end
         with contextlib.suppress(KeyboardInterrupt):
             served.run(sockets=[listening])
@@ -98,21 +88,10 @@ def _leading_to(address: str, folder: Path) -> Path:
     return page
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """Return a listening socket on loopback.
-
-    Raises:
-        OptionError: the port is taken, or not allowed.
-    """
+def _listening(host: str) -> socket.socket:
+    """Return a socket that listens on loopback, on any free port."""
     # named TCP, so that asyncio sends small answers at once: else each waits 40 ms for an acknowledgement
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        # On Windows this option would let two servers listen on the same port.
-        if os.name == "posix":
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        raise OptionError(f"--port {port}: {error.strerror}; leave --port out to take any free one") from None
+    listening.bind((host, 0))
+    listening.listen(128)
     return listening

@@ -32,30 +32,20 @@ class RunError(PatchError):
     """An error of the harness; the log's lines say why."""
 
 
-def lmms_eval(
-    options: Sequence[str], output: Path, *, quiet: bool = True, watch: Watch = lambda what, done, of: None
-) -> Path | None:
-    """Run lmms-eval as a separate process, and wait for the end.
+def lmms_eval(options: Sequence[str], output: Path, watch: Watch) -> Path:
+    """Run lmms-eval as a separate process, wait for the end, and return the file with what it printed.
 
     Args:
         options: what follows ``lmms-eval``.
         output: the folder that it writes to; what it prints is kept there too, in a new ``lmms-eval.log`` or
         ``lmms-eval-<number>.log``.
-        quiet: keep back what it prints; False: it goes to stdout and stderr.
-        watch: told of progress, where its lines are kept back.
-
-    Returns:
-        The file with its lines; None where they were printed.
+        watch: told of progress.
 
     Raises:
         RunError: it ended with an error.
     """
     # Without this setting tokenizers warns whenever a process forks.
     command, env = [*COMMAND, *options], {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
-    if not quiet:
-        if status := subprocess.run(command, env=env, check=False).returncode:
-            raise RunError(f"lmms-eval ended with status {status}; its last lines say why")
-        return None
     watch("starting lmms-eval", 0, 0)
     with (
         _new_log(output) as kept,
@@ -124,9 +114,9 @@ def _lines(stream: TextIO) -> Iterator[str]:
         yield begun.rstrip("\r") + "\n"
 
 
-def last_line(log: Path | None) -> str:
+def last_line(log: Path) -> str:
     """Return the last line of a log, or lmms-patch's last refusal in the log, as words for an error message."""
-    text = log.read_text(encoding="utf-8", errors="replace") if log is not None else ""
+    text = log.read_text(encoding="utf-8", errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     own = [line.removeprefix("lmms-patch: ") for line in lines if line.startswith("lmms-patch: ")]
     return f"it said: {(own or lines)[-1]}" if lines else "it said nothing"

@@ -156,7 +156,7 @@ def _within(x: int, spans: Sequence[tuple[int, int]]) -> bool:
 
 
 def _entries(value: Any, name: str) -> list[Any]:
-    """Return one entry for each box, from a list, a mapping of lists or JSON text."""
+    """Return an entry for each box, from a list, a mapping of lists or JSON text."""
     if isinstance(value, str):
         try:
             value = files.parse_json(value) if value.strip() else []

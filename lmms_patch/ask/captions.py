@@ -123,7 +123,7 @@ class CiderD:
         self._idf = {ngram: top - math.log(count) for ngram, count in counts.items()}
 
     def score(self, caption: str, references: Sequence[str]) -> float:
-        """Return CIDEr-D of one caption.
+        """Return CIDEr-D of a caption.
 
         Args:
             caption: the tokens, separated by blanks; an empty caption scores 0.

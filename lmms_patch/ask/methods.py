@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmms_patch.text import line, log
 
@@ -41,43 +41,19 @@ class Own:
     scale: Any = "metric"
 
 
-class Again(NamedTuple):
-    """What the audit compares: the numbers in a results file, and the same numbers from the sample log.
-
-    Attributes:
-        lines: of the log.
-        hashes: of the records, in their order.
-        kept: what the results file has, by place.
-        fresh: the same from the log.
-        numbers: the estimates of ``kept``, by name.
-        unchecked: numbers that cannot be compared, in words.
-        aside: numbers that no rule goes by, so that they are not computed again, in words.
-    """
-
-    lines: Sequence[Any]
-    hashes: Iterable[bytes]
-    kept: dict[str, Any]
-    fresh: dict[str, Any]
-    numbers: Mapping[str, Any]
-    unchecked: list[str]
-    aside: list[str]
-
-
 class Method:
     """A method of evaluation: what it computes beside the analysis, and what another package brings.
 
-    ``METHOD`` in the modules ``rci.method``, ``tst.method`` and ``magic.method`` are ours. Audit, comparison, gate, report and
-    the run ask a kind for its method, so that none of them imports one by name.
+    ``METHOD`` in the modules ``rci.method``, ``tst.method`` and ``magic.method`` are ours. Comparison, gate, report and the run
+    ask a kind for its method, so that none of them imports one by name.
 
     Attributes:
         sentence: what findings say of tasks of kinds that another package brings, with a place for the tasks and their numbers.
         rows: the columns beside the catalogue's that are rows of the harness's table.
-        held: what holds the numbers of ``flat``, in an error.
     """
 
     sentence = "shown otherwise: {}"
     rows: tuple[str, ...] = ()
-    held = ""
 
     def recompute(self, records: Sequence[Any], *, seed: int) -> Any:
         """Return the numbers that stand beside the analysis, from the records; None: there are none."""
@@ -91,9 +67,8 @@ class Method:
         """Return whether a native metric of a result (``runs.run.Result``) is better when higher."""
         return bool(result.better(metric))
 
-    def again(self, result: Any) -> Again:
-        """Return the numbers of a result as its file has them, and computed anew from its log: of MAGIC alone, as other results hold an analysis."""
-        raise NotImplementedError("only MAGIC's results hold no analysis")
+    def check(self, result: Any) -> None:
+        """Refuse a result (``runs.run.Result``) whose log is cut or of another run, where the method has a log of its own."""
 
     def kinds(self) -> Iterable[Kind]:
         """Return its kinds; a kind that brings a view of its own calls it by the kind's name (``Kind.view``)."""
@@ -132,7 +107,7 @@ def others(known: Container[str]) -> dict[str, Kind]:
                 if kind.folds or not kind.suffix:
                     raise ValueError(f"the kind {kind.name} has folds or no suffix, as only kinds of ours may")
                 out[kind.name] = dataclasses.replace(kind, brought=method, own=tuple(method.numbers()))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             log().warning(
                 f"the method {entry.name} ({entry.value}) is left out: {type(error).__name__}: {line(str(error))}"
             )

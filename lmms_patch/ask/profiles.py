@@ -66,7 +66,7 @@ def read(path: Path) -> Profile:
 
 
 def of(task: str) -> Options | None:
-    """Return the options that the profiles give a base task; None where no profile names it.
+    """Return a base task's options from the profiles; None where no profile names the task.
 
     A user's folder wins over the project's, and an exact name over a wildcard.
 

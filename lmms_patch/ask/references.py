@@ -1,4 +1,4 @@
-"""The plan of what is scored beside a model's answers: uninformed answers, the gold, and donors' answers. Pure.
+"""The plan of what is scored beside a model's answers: uninformed answers, the gold, and answers under other golds. Pure.
 
 The plan is made from the docs alone, before any answer is known. So every rank makes the same plan, and each doc's
 record can carry its own part of it.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lmms_patch.ask.answers import Answer, Asked, first_words, recognise
-from lmms_patch.stats.donors import DONORS, Strata, draw, draw_clusters, strata
+from lmms_patch.stats.donors import Strata, draw, draw_clusters, strata
 from lmms_patch.stats.habits import GOLDS
 
 CONSTANTS = 5
@@ -43,19 +43,6 @@ class Doc:
 
 
 @dataclass(frozen=True)
-class Loan:
-    """A use of a doc's answers as donor: they are scored under the gold of another doc.
-
-    Attributes:
-        to: doc id of the other doc.
-        p: the number of this donor among the other doc's donors, from 0.
-    """
-
-    to: int
-    p: int
-
-
-@dataclass(frozen=True)
 class Plan:
     """The plan of what to score beside the model's answers, by doc id.
 
@@ -65,7 +52,6 @@ class Plan:
         merged_docs: number of docs in kinds that were too small for a stratum of their own.
         merged: number of such kinds.
         baselines: for each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
-        loans: for each doc, the docs to which it is a donor.
         alike: for each doc without options, docs that are asked alike, under whose golds its answers may be scored.
         digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two
             runs with equal digests were asked the same.
@@ -77,16 +63,9 @@ class Plan:
     merged_docs: int
     merged: int
     baselines: dict[int, dict[str, list[str]]]
-    loans: dict[int, list[Loan]]
     alike: dict[int, list[int]]
     digests: dict[str, str] = field(default_factory=dict)
     all_docs: int | None = None
-
-
-def own_question(row: Any) -> str:
-    """Return the text of a doc's field ``question``; "" where there is none."""
-    field = row.get("question")
-    return field if isinstance(field, str) else ""
 
 
 def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
@@ -105,9 +84,7 @@ def plan(
     *,
     declared: str | None = None,
     clusters_whole: bool = False,
-    lend: bool = True,
     exchange: bool = False,
-    donors: int = DONORS,
     seed: int = 0,
 ) -> Plan:
     """Plan what is scored beside the model's answers.
@@ -115,27 +92,16 @@ def plan(
     Args:
         docs: all docs that are evaluated, on all ranks.
         declared: the profile's answer format.
-        clusters_whole: whether donors are whole clusters (MME's pairs).
-        lend: whether donors' answers are to be scored.
+        clusters_whole: whether other docs are drawn as whole clusters (MME's pairs).
         exchange: whether answers to docs without options are to be scored under golds of other docs.
-        donors: P.
-        seed: of the donors.
+        seed: of the other docs that are drawn.
     """
     answers, strata_of_docs = alike(docs, declared)
-    loans: dict[int, list[Loan]] = defaultdict(list)
     units = [unit_of(doc) for doc in docs]
     sources = None if all(doc.source is None for doc in docs) else [doc.source for doc in docs]
-    others: dict[int, int] = {}
-    # one donor is drawn also where none lends its answers: captions are compared with another doc's gold
-    drawn = (draw_clusters if clusters_whole else draw)(
-        strata_of_docs, units, sources, donors=donors if lend else 1, seed=seed
-    )
-    for i, row in enumerate(drawn):
-        if row[0] >= 0:
-            others[i] = int(row[0])
-        for p, d in enumerate(row if lend else ()):
-            if d >= 0:
-                loans[docs[d].doc_id].append(Loan(docs[i].doc_id, p))
+    # captions are compared with another doc's gold
+    drawn = (draw_clusters if clusters_whole else draw)(strata_of_docs, units, sources, donors=1, seed=seed)
+    others = {i: int(row[0]) for i, row in enumerate(drawn) if row[0] >= 0}
     ids = [doc.doc_id for doc in docs]
     exchanged = [i for i, answer in enumerate(answers) if exchange and not answer.options]
     others_alike = draw(strata_of_docs, units, sources, donors=GOLDS, seed=seed, of=exchanged)
@@ -148,7 +114,6 @@ def plan(
         strata_of_docs.merged_docs,
         strata_of_docs.merged,
         dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
-        dict(loans),
         {ids[i]: [ids[d] for d in row if d >= 0] for i, row in zip(exchanged, others_alike, strict=True)},
         {
             "docs": digest((doc_id, answer.golds) for doc_id, answer in zip(ids, answers, strict=True)),
@@ -187,8 +152,7 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 
     They are made from the records because each rank decodes the images of its own docs only.
     """
-    # None rather than an empty list, or the digests would differ from those of earlier versions
-    rows = sorted((record.doc_id, record.image_sizes, record.images or None) for record in records)
+    rows = sorted((record.doc_id, record.image_sizes, record.images) for record in records)
     if not any(images for _, _, images in rows):
         return {}
     return {

@@ -60,7 +60,7 @@ def _no_category_twice(merged: dict[str, list[str | int]]) -> dict[str, list[str
 class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
-    LATE: ClassVar[tuple[str, ...]] = (*UNWRITTEN, "frames", "timeline", "merged", *DESCRIBING)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = (*UNWRITTEN, *DESCRIBING)
     # strict, or pydantic would take the text "no" and the number 0 for false
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
@@ -169,8 +169,6 @@ class Options(BaseModel):
     """Of ``caption``: the folder of a finished ``_caption`` run whose descriptions are taken, such as those of a stronger model."""
     frames: Annotated[int, Field(ge=1, le=10**4), must("a whole number of at least 1, and at most 10000")] | None = None
     """Of videos: of how many uniform frames a clip is made. Default: as many as the model takes, as far as its adapter says so, else 32."""
-    timeline: Annotated[list[str | int], Field(min_length=1), must("a list of values of the category")] | None = None
-    """Of ``trci``: the categories whose questions point into the clip's own time, beside those whose words do; they are left out of the index."""
     merged: (
         Annotated[dict[str, _Values], Field(min_length=1), AfterValidator(_no_category_twice), must(_MERGED)] | None
     ) = None

@@ -50,7 +50,7 @@ class View:
         row: the cell's row, from 0; 0 where the view is not of one cell. Of a window it counts half cells.
         col: the cell's column, likewise.
         swapped: whether it is cut from another doc's image. Left out of a view's ``repr``: that text names the random
-            streams of scorers, and those of earlier versions must not change. So are the next three.
+            streams of scorers, so a wrong image is scored with the stream of the right one. So are the next three.
         turn: by how many places the doc's options are moved (``ask.orders``); 0 where they stand as the doc has them.
         gold: the place of the gold among the options that are shown, from 1; 0 where the doc is not asked in several
         orders.

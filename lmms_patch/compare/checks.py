@@ -32,17 +32,10 @@ _DIGESTS = (
 def load(result: Result) -> TaskRun:
     """Return a result with its records.
 
-    Of the answers lent to other docs they keep only a hash: enough to tell whether these are the same.
-
     Raises:
         RecordError: its sample log is missing, cut, of another benchmark, or of another run.
     """
-    hashes: dict[int, int] = {}
-    records = []
-    for record in result.records():
-        hashes[record.doc_id], record.lent = hash(repr(record.lent)), None
-        records.append(record)
-    return TaskRun(result, records, lent=hashes)
+    return TaskRun(result, list(result.records()))
 
 
 # --- docs -----------------------------------------------------------------------------------------

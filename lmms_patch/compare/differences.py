@@ -18,7 +18,6 @@ from lmms_patch.compare.pair import Pair
 from lmms_patch.compare.withheld import withhold, withhold_refused
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.kinds.orders import orders_of, turn_sets
-from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.tables import range_of
 from lmms_patch.runs.views import Chosen
@@ -193,9 +192,9 @@ class Drawn:
     def _corrected(self, n: int, docs: int) -> dict[str, Difference]:
         """Return the difference of the luck-corrected indices, computed as if each run had asked separate docs.
 
-        Only where both nulls are measured, on the same docs.
+        Only where luck is measured in both, on the same docs.
         """
-        if not all(reading.null_of(side.run.result.grid(n)) == reading.MEASURED for side in self.pair.sides):
+        if any((grid := side.run.result.grid(n)) is None or grid.adj is None for side in self.pair.sides):
             return {}
         names = [f"{side.kind.index}{n}_adj" for side in self.pair.sides]
         first, second = (side.run.result.measures[name] for side, name in zip(self.pair.sides, names, strict=True))
@@ -232,7 +231,6 @@ def _as_run(pair: Pair, level: float) -> dict[str, Difference]:
         plain_name(pair.kind.index) if pair.kind.index else "tst",
     )
     shared = [name for name in ours if name in theirs and name.startswith(starts)]
-    shared = [name for name in shared if not any(reading.assumed(side[name][1]) for side in (ours, theirs))]
     return {theirs[name][0]: paired.unpaired(ours[name][1], theirs[name][1], level=level) for name in shared}
 
 

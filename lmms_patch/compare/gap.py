@@ -26,7 +26,7 @@ from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Ints, cluster_numbers, generator
-from lmms_patch.tst.controls import matched_part, matched_random
+from lmms_patch.tst.controls import matched_random
 
 CONTROLS = 200
 _ROUNDING = 1e-9
@@ -141,7 +141,6 @@ def gap(
     kept: Iterable[int] | None = None,
     *,
     controls: int = CONTROLS,
-    match: str = "category",
     draws: int = DRAWS,
     level: float = LEVEL,
     seed: int = 0,
@@ -153,7 +152,6 @@ def gap(
         blind: the run without.
         kept: doc ids of the subset; None: no subset.
         controls: R, number of random subsets.
-        match: what random subsets have as many docs of, see ``controls.group_keys``: category, format or none.
         draws: of the bootstrap.
         level: nominal coverage of the intervals, 0..1.
         seed: of the bootstrap and the random subsets.
@@ -172,7 +170,7 @@ def gap(
             f"{full.base}: none of the {len(wanted)} doc ids of the subset is scored in both runs; is it of another benchmark?"
         )
     row, widened = paired.row("pruned", own), paired.widened(own)
-    gaps, random = paired.controls(own, controls, match, seed)
+    gaps, random = paired.controls(own, controls, seed)
     # The observed gap counts as one of the subsets, so p is never 0.
     p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
     # A text-only cross-validation is what pruning goes by: its answers cannot also prove the effect of pruning.
@@ -262,13 +260,6 @@ class _Paired:
         """Return the labels of the run with labels for more docs."""
         return max(labels, key=lambda known: sum(doc_id in known for doc_id in self.ids))
 
-    def _groups(self, match: str) -> list[Hashable]:
-        known = self._known([side.groups for side in self.sides])
-        return [
-            matched_part(group, match) if isinstance(group := known.get(doc_id), tuple) else group
-            for doc_id in self.ids
-        ]
-
     def mean_gap(self, places: Ints) -> float:
         """Return the mean gap of some docs."""
         return float(self.gaps[places].mean())
@@ -304,9 +295,10 @@ class _Paired:
             **self.options,
         )
 
-    def controls(self, places: Ints, subsets: int, match: str, seed: int) -> tuple[Array, Controls]:
+    def controls(self, places: Ints, subsets: int, seed: int) -> tuple[Array, Controls]:
         """Return the gaps of random subsets, shape (R,), and their summary."""
-        groups, stream = self._groups(match), generator(seed)
+        known, stream = self._known([side.groups for side in self.sides]), generator(seed)
+        groups: list[Hashable] = [known.get(doc_id) for doc_id in self.ids]
         drawn = [matched_random(groups, places, stream) for _ in range(subsets)]
         gaps = np.array([self.mean_gap(own) for own in drawn])
         full, blind = np.mean([self.scores[own].mean(axis=0) for own in drawn], axis=0).tolist()

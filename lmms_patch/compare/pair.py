@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmms_patch.ask.kinds import Key, Kind
-from lmms_patch.compare.audit import check_points
 from lmms_patch.compare.checks import (
     check_golds,
+    load,
     sources,
     tst_score,
 )
 from lmms_patch.errors import RecordError
-from lmms_patch.rci.recompute import Changes, TaskRun, form_of, table_of
+from lmms_patch.rci.recompute import Changes, TaskRun, check_number, fip_of, form_of, table_of
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.failures import has_failed
 from lmms_patch.runs.record import Record
+from lmms_patch.runs.run import Result
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, paired
@@ -87,7 +88,7 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     form = sides[0].form if sides[0].form is sides[1].form else None
     warnings: list[str] = []
     for side in sides:
-        warnings += check_points(side.run, side.table, side.form, side.grids, folds=bool(sides[1].kind.folds))
+        warnings += _check_score(side, bool(sides[1].kind.folds))
     scored = _scored(sides, form, common)
     unscored = len(common) - len(scored) - _of_another_metric(sides, common)
     if any(side.table.groups.whole for side in sides):
@@ -109,6 +110,34 @@ def join(first: TaskRun, second: TaskRun) -> Pair:
     only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
     form = None if form is None else forms.on(form, tables[0].groups.merged)
     return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
+
+
+def check_log(result: Result) -> list[str]:
+    """Hold a result's score to its sample log; return what is only nearly so.
+
+    Raises:
+        RecordError: the log is cut, of other docs or of another run.
+    """
+    run = load(result)
+    settings, _, table = table_of(run, Changes())
+    side = PairSide(run, settings, table, None)
+    form = forms.MEAN if side.kind.folds else form_of(run, table, settings, side.grids)
+    return _check_score(dataclasses.replace(side, form=form), bool(side.kind.folds))
+
+
+def _check_score(side: PairSide, folds: bool) -> list[str]:
+    """Hold the score of the first views to the score that the run reported; return what is only nearly so.
+
+    Raises:
+        RecordError: the log is of another run.
+    """
+    result, table, form = side.run.result, side.table, side.form
+    reported = result.metrics.get("tst") if folds else fip_of(result, table)
+    scores = side.first_views(table).scores
+    if form is None or reported is None or not np.isfinite(scores).all():
+        return []
+    value = float(scores.mean()) if folds else table.value(form, table.full)
+    return check_number(side.run.name, table.metric, form, value, reported, table)
 
 
 def _sides(first: TaskRun, second: TaskRun) -> tuple[PairSide, PairSide]:

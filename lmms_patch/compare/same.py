@@ -47,8 +47,6 @@ def unchanged(pair: Pair) -> tuple[str, ...]:
     if pair.kind.folds:
         return names if all(record.tst == theirs[doc_id].tst for doc_id, record in ours.items()) else ()
     changed = {change for doc_id, record in ours.items() for change in _changes(record, theirs[doc_id])}
-    if pair.sides[0].run.lent != pair.sides[1].run.lent:
-        changed.add(("lent", "", ""))
     natives = {metric for record in ours.values() for metric in record.views[0].items}
     primary = result.metric
 
@@ -70,24 +68,27 @@ def _sets_of(name: str, result: Result) -> set[str] | None:
     if name not in grids or (number is not None and number.name not in _OF_CELLS):
         return None
     first_view = set() if number is None or number.name == _OF_CELLS[0] else {""}
-    return {str(grids[name])} | first_view | ({"lent"} if number is not None and number.words == "corrected" else set())
+    return (
+        {str(grids[name])}
+        | first_view
+        | ({"wrong image"} if number is not None and number.words == "corrected" else set())
+    )
 
 
 def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
     """Yield the differences of a doc between two runs as (set of views, metric, ``scores`` or ``items``).
 
-    The metric is empty where the views themselves differ, or what excludes them, or what was lent to other docs.
+    The metric is empty where the views themselves differ, or what excludes them, or the answers on a wrong image.
     """
-    if one.wrong_image != other.wrong_image or one.lent != other.lent:
-        yield "lent", "", ""
+    if one.wrong_image != other.wrong_image:
+        yield "wrong image", "", ""
     ours, theirs = view_sets(one), view_sets(other)
     if one.asked != other.asked:
         yield from ((key, "", "") for key in {"", *ours, *theirs, *one.asked_grids, *other.asked_grids})
     for key in {*ours, *theirs}:
         views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
         left_out = one.excluded.get(key), other.excluded.get(key)
-        # earlier versions asked the boxes of docs that are left out, too
-        if left_out[0] != left_out[1] or (len(ours.get(key, ())) != len(theirs.get(key, ())) and not left_out[0]):
+        if left_out[0] != left_out[1] or len(ours.get(key, ())) != len(theirs.get(key, ())):
             yield key, "", ""
         for a, b in views:
             for part, ours_of, theirs_of in (("scores", a.scores, b.scores), ("items", a.items, b.items)):

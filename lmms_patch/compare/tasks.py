@@ -16,9 +16,6 @@ from operator import ne
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.engine import Compared, matches, primary_of
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
@@ -141,9 +138,7 @@ def _side(
 
 def _compared(one: Result, other: Result, level: float, draws: int, seed: int, several: bool) -> Compared:
     try:
-        unchecked = audit.told([one, other])
-        found = paired.compare(one, other, level=level, draws=draws, seed=seed)
-        return msgspec.structs.replace(found, warnings=(*found.warnings, *unchecked))
+        return paired.compare(one, other, level=level, draws=draws, seed=seed)
     except RecordError as error:
         raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
 

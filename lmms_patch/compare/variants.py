@@ -17,8 +17,7 @@ from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.results import sample_log
-from lmms_patch.stats import paired
-from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.stats.resample import Estimate
 
 Lines = list[Line]
 
@@ -97,14 +96,11 @@ class MagicRuns:
     notes: tuple[str, ...]
 
 
-def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: float = LEVEL, seed: int = 0) -> MagicRuns:
+def gather(paths: Sequence[str | Path]) -> MagicRuns:
     """Return the MAGIC tasks of some runs, and the contrasts between their variants.
 
     Args:
         paths: folders of runs (``--output_path``), or results files.
-        draws: of the contrasts' bootstrap; the tasks' own numbers are those of the run.
-        level: of the contrasts' intervals, 0..1.
-        seed: of the contrasts' bootstrap.
 
     Raises:
         RecordError: no run, a file that cannot be read, or no MAGIC task.
@@ -125,7 +121,7 @@ def gather(paths: Sequence[str | Path], *, draws: int = paired.DRAWS, level: flo
     tasks.sort(key=lambda task: (task.model, _STEM.sub("", task.task), results.VARIANTS.index(task.variant)))
     if older:
         notes.append(f"{older} older result{'s' * (older > 1)} of the same tasks left aside")
-    contrasts, why = _contrasts(tasks, draws, level, seed)
+    contrasts, why = _contrasts(tasks)
     return MagicRuns(tuple(tasks), contrasts, (*notes, *why))
 
 
@@ -181,9 +177,7 @@ def lines_of(path: Path, task: str | None = None) -> tuple[str, Lines]:
 # --- contrasts --------------------------------------------------------------------------------------
 
 
-def _contrasts(
-    tasks: Sequence[MagicTask], draws: int, level: float, seed: int
-) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:
+def _contrasts(tasks: Sequence[MagicTask]) -> tuple[tuple[Contrasted, ...], tuple[str, ...]]:
     """Return every contrast possible between the tasks, and the reasons for missing contrasts."""
     contrasts, notes = [], []
     logs_read: dict[tuple[Path, str, int], Lines] = {}
@@ -202,7 +196,7 @@ def _contrasts(
             for second in partners:
                 try:
                     lines = [_lines(task, logs_read) for task in (first, second)]
-                    contrasts.append(_contrast(name, first, second, lines, draws, level, seed))
+                    contrasts.append(_contrast(name, first, second, lines))
                 except RecordError as error:
                     notes.append(
                         f"{second.task} is not compared with {first.task}: {_without_folders(error, first, second)}"
@@ -230,9 +224,7 @@ def _lines(task: MagicTask, logs_read: dict[tuple[Path, str, int], Lines]) -> Li
     return logs_read[key]
 
 
-def _contrast(
-    name: str, first: MagicTask, second: MagicTask, lines: Sequence[Lines], draws: int, level: float, seed: int
-) -> Contrasted:
+def _contrast(name: str, first: MagicTask, second: MagicTask, lines: Sequence[Lines]) -> Contrasted:
     golds: list[dict[str, str]] = [{line.record.item: str(line.target) for line in side} for side in lines]
     if other := [item for item in golds[0] if item in golds[1] and golds[0][item] != golds[1][item]]:
         raise RecordError(
@@ -248,7 +240,7 @@ def _contrast(
     )
     ours, theirs = ([line.record for line in side] for side in lines)
     skip = tuple(results.JUDGED) if prints[0].get("judge") != prints[1].get("judge") else ()
-    compared = contrast(name, ours, theirs, skip=skip, draws=draws, level=level, seed=seed)
+    compared = contrast(name, ours, theirs, skip=skip)
     for count, task in ((compared.only_first, first.task), (compared.only_second, second.task)):
         if count:
             minds.append(f"{count} items only in {task}, left out")

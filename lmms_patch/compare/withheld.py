@@ -70,7 +70,7 @@ def marks(pair: Pair) -> dict[str, tuple[str, ...]]:
     out = {}
     for n in pair.shared_grids:
         grids = (side.run.result.grid(n) for side in pair.sides)
-        said = [reading.explained(reading.mark_of(grid), reading.null_of(grid)) for grid in grids]
+        said = [reading.explained(reading.mark_of(grid)) for grid in grids]
         if any(said):
             out[f"{pair.kind.index}{n}"] = tuple(
                 f"of the {which} run is {mark}" for which, mark in zip(WHICH, said, strict=True) if mark

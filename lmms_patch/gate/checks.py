@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.errors import OptionError
 from lmms_patch.gate import limits
 from lmms_patch.gate.formats import Ruling
 from lmms_patch.gate.intervals import Judged, bounds_of, difference_bounds_of, difference_of, number_of
@@ -74,6 +73,8 @@ class Check(ABC):
 class Limited(Check):
     """A limit of a number, or of its difference to the baseline's, on which the number's interval decides."""
 
+    of_difference: ClassVar[bool] = False
+
     @abstractmethod
     def number(self, level: float) -> Judged:
         """Return what is judged, with its interval at a level."""
@@ -99,10 +100,6 @@ class Limited(Check):
     def compared(self) -> list[Subject]:
         """The results from which the number is computed."""
         return [self.one]
-
-    def may_pass(self, null: str | None) -> bool:
-        """Return whether an index with a contradicting luck-corrected index may pass, given the kind of null."""
-        return True
 
     def check_whole(self, source: str) -> None:
         """Refuse a limit of a number itself on a run of only a part of the benchmark.
@@ -181,15 +178,14 @@ class Limited(Check):
     def _marked(self, call: Call, reason: str) -> tuple[Call, str]:
         """Return the verdict, weakened where the luck-corrected index contradicts the index, and the reason.
 
-        Where the null is measured the index is known to be mostly luck, so a pass of it becomes inconclusive.
+        The index is then known to be mostly luck, so a pass of it becomes inconclusive.
         """
         grid = self.one.grid(self.metric) if reading.contradicted(self.one.measures.get(self.metric)) else None
         if grid is None:
             return call, reason
-        null = reading.null_of(grid)
-        if call == "pass" and not self.may_pass(null):
+        if call == "pass" and not self.of_difference:
             call = "inconclusive"
-        return call, "; ".join(filter(None, [reading.explained(grid.mark, null), reason]))
+        return call, "; ".join(filter(None, [reading.explained(grid.mark), reason]))
 
     def _lost(self, number: Judged) -> str:
         """Say how many docs a number lost, where these are more than the rule allows; else empty.
@@ -225,12 +221,11 @@ class Value(Limited):
     def bounds(self, level: float) -> tuple[Judged, Judged] | None:
         return bounds_of(self.one, self.metric, level)
 
-    def may_pass(self, null: str | None) -> bool:
-        return null != reading.MEASURED
-
 
 class Difference(Limited):
     """A limit of a number less the baseline's."""
+
+    of_difference = True
 
     @property
     def ends(self) -> Ends:
@@ -427,25 +422,7 @@ class Docs(Kept):
         return asked.docs if asked and asked.estimated else result.analysis.n_docs, ""
 
 
-class Checked(Kept):
-    """Demand agreement of every number with the sample logs."""
-
-    METRIC, ASKED, OF, limit = "checked", "checked", "", "every number"
-
-    def found(self) -> tuple[int, str]:
-        """Return 1 where the sample logs give every number of result and baseline, else 0; name the missing."""
-        missing = [*self.one.unchecked, *self.one.audit.unsealed]
-        # ``partner`` raises where the baseline has no such result; then there is nothing to check.
-        with contextlib.suppress(RecordError):
-            before = None if self.before is None else self.before.partner(self.one)
-            missing += [f"the baseline: {what}" for what in before.unchecked + before.audit.unsealed] if before else []
-        aside = ", ".join(self.one.audit.aside)
-        return int(not missing), "; ".join(missing) or (
-            aside and f"but for what no rule goes by and only the run could compute: {aside}"
-        )
-
-
-REQUIREMENTS: tuple[type[OfRequirement], ...] = (ValidGate, Looks, TextOnly, Excluded, Docs, Checked)
+REQUIREMENTS: tuple[type[OfRequirement], ...] = (ValidGate, Looks, TextOnly, Excluded, Docs)
 
 
 # --- shared -----------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from lmms_patch.compare.engine import Compared, plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.gate.limits import Basis
 from lmms_patch.gate.sides import Baseline, Subject
-from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks_of, matching
 from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
@@ -126,10 +125,6 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
     if theirs is None:
         raise RecordError(
             f"{other.run.path}: the baseline of {one.task} has no {name}; it has {', '.join(other.measures)}"
-        )
-    if reading.assumed(other.measures[theirs]):
-        raise RecordError(
-            f"{other.run.path}: {theirs} of the baseline rests on an assumed null, and no rule may; {reading.MEASURE_IT}"
         )
     _check_judge(one, other, name)
     first, second = _leveled(other, theirs, level), _leveled(one, name, level)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from lmms_patch.compare.pair import check_log
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate import limits, sides
-from lmms_patch.gate.checks import REQUIREMENTS, Check, Checked, Difference, Docs, Limited, TextOnly, Value, Verdict
-from lmms_patch.gate.rules import Rule, Rules, parse, read
+from lmms_patch.gate.checks import REQUIREMENTS, Check, Difference, Docs, Limited, TextOnly, Value, Verdict
+from lmms_patch.gate.rules import Rule, Rules
 from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.present.findings import case, findings
-from lmms_patch.runs import catalogue, failures, reading
+from lmms_patch.runs import failures, reading
 from lmms_patch.runs.measures import matching
-from lmms_patch.runs.numbers import NUMBERS
 from lmms_patch.runs.unjudged import BY_JUDGE
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
@@ -67,25 +66,6 @@ class Judgement:
         return f"of {len(self.verdicts)} verdict{'s' * (len(self.verdicts) > 1)} {', '.join(parts)} (exit status {self.status})"
 
 
-def gate(out: str | Path, config: str | Path | Mapping[str, Any], *, baseline: str | Path | None = None) -> Judgement:
-    """Hold the numbers of finished runs to rules, as ``lmms-patch gate`` does, without writing or printing.
-
-    Args:
-        out: the ``--output_path`` of runs (of each model and task the newest counts), or one results file.
-        config: a YAML file of rules, the name of a shipped one (``model-regression``), or the rules themselves as a
-        mapping.
-        baseline: earlier runs; needed for ``max_drop`` and ``max_rise``.
-
-    Returns:
-        All verdicts; ``status`` is the exit status of the command: 0, 1 or 3, as bad input raises.
-
-    Raises:
-        PatchError: bad input (the command's exit status 2), as ``judge`` and ``rules.read``.
-    """
-    rules = parse(config) if isinstance(config, Mapping) else read(config)
-    return judge(Path(out), rules, None if baseline is None else Path(baseline))
-
-
 def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
     """Return the verdicts of some rules on the newest results of a folder.
 
@@ -117,11 +97,10 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         if before is not None:
             before.check_grids(
                 rule,
-                list({id(one.one): one.one for one in own if not isinstance(one, (Docs, Checked))}.values()),
+                list({id(one.one): one.one for one in own if not isinstance(one, Docs)}.values()),
                 rules.source,
             )
-    # Checked whatever the rules ask: a verdict on changed numbers means nothing.
-    notes += _check_numbers(results, [check.one for check in checks if isinstance(check, Difference)], before)
+    notes += _check_logs(results)
     notes += [
         f"{one.task} of {one.model}: run with {one.partial}, so not the whole benchmark"
         for one in results
@@ -153,42 +132,21 @@ def _findings(results: Sequence[Subject]) -> tuple[str, ...]:
         return ()
 
 
-def _check_numbers(results: Sequence[Subject], compared: Sequence[Subject], before: Baseline | None) -> list[str]:
-    """Audit the numbers of every result and of each partner in the baseline.
-
-    Return what could not be checked.
+def _check_logs(results: Sequence[Subject]) -> list[str]:
+    """Hold the score of each result to its sample log, and return what the run kept of earlier answers.
 
     Raises:
-        RecordError: a number is wrong; or the run wrote a log that is not there (the log of a baseline may be left out
-            to save space).
+        RecordError: the run wrote a log that is not there, is cut, or is of another run.
     """
     for one in results:
         if one.result.log is None and one.result.docs and one.run.logged:
             raise RecordError(
                 f"{one.run.path}: the run wrote a sample log of {one.task}, which is not there; put it back beside the results file"
             )
-    sides_of = [("", one) for one in results]
-    sides_of += [
-        ("the baseline of ", before.partner(one))
-        for one in results
-        if before is not None and any(one is other for other in compared)
-    ]
-    of_many: dict[str, list[str]] = {}
-    for which, one in sides_of:
-        unsealed = [f"not checked: {'; '.join(one.audit.unsealed)}"] if one.audit.unsealed else []
-        for said in (*one.audit.unproven, *unsealed):
-            of_many.setdefault(said, []).append(f"{which}{one.task} of {one.model}")
-    told = [f"{sides.some(names, 5)}: {said}" for said, names in of_many.items()]
-    told += [
-        f"{which}{one.task} of {one.model}, not checked: {'; '.join(one.unchecked)}"
-        for which, one in sides_of
-        if one.unchecked
-    ]
-    return told + [
-        f"{which}{one.task} of {one.model}: {said}"
-        for which, one in sides_of
-        if (said := reading.kept(one.result.details))
-    ]
+        if one.result.log is not None and one.result.docs:
+            with sides.guarded(one.run.path):
+                check_log(one.result) if one.result.kind.suffix else one.result.kind.method.check(one.result)
+    return [f"{one.task} of {one.model}: {said}" for one in results if (said := reading.kept(one.result.details))]
 
 
 # --- what is judged -------------------------------------------------------------------------------
@@ -233,9 +191,6 @@ def _of_metric(
         hint = f"did you mean {' or '.join(close)}?" if close else f"there is {', '.join(known)}"
         if rule.metric in BY_JUDGE and any(one.kind == "magic" for one in selected):
             hint = "it is a judge's verdict, and these runs had none (set MAGIC_JUDGE in the run)"
-        oldest = min(selected, key=lambda one: one.result.version).result
-        if oldest.version < NUMBERS and matching(catalogue.named(oldest.kind, oldest.grids), str(rule.metric)):
-            hint = f"{oldest.run.path} is of an earlier version of lmms-patch, which did not compute it; run the task again"
         raise OptionError(
             f"{source}: rule {rule.name!r}: metric {rule.metric!r} matches nothing in {selected[0].task} or the others; {hint}"
         )
@@ -244,7 +199,6 @@ def _of_metric(
     for one in selected:
         for check in [kind(rule, one, name, before) for kind in kinds for name in names[id(one)]]:
             limits.check_direction(rule, one, check.metric, source)
-            _check_null(check, source)
             check.check_whole(source)
             checks.append(check)
     return checks, _skipped(rule, [one for one in selected if not names[id(one)]], f"has no {rule.metric}")
@@ -263,20 +217,6 @@ def _skipped(rule: Rule, out: Sequence[Subject], why: str) -> list[str]:
     names = [f"{one.task} of {one.model}" for one in out]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return [f"rule {rule.name!r} leaves out {', '.join(names[:5])}{more}: {why}"] if names else []
-
-
-def _check_null(check: Check, source: str) -> None:
-    """Refuse a rule on a number resting on an assumed null.
-
-    Raises:
-        OptionError: it does.
-    """
-    one, metric = check.one, check.metric
-    if reading.assumed(one.measures[metric]):
-        raise OptionError(
-            f"{source}: rule {check.rule.name!r}: {metric} of {one.task} rests on an assumed null, and no rule may; {reading.MEASURE_IT}, "
-            f"or judge {metric.partition('_adj')[0]}"
-        )
 
 
 # --- what is judged together ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a gate leaves: lines for people, JSON and JUnit XML for machines, a job summary and an annotation for GitHub.
+"""What a gate leaves: lines for people, JSON and JUnit XML for machines, a line of a job summary and an annotation for GitHub.
 
 Everywhere the first line is the verdict with the fact that matters most, then come the counts, what did not pass, and
 what passed. Names come from files that anybody may have written: ``lmms_patch.text`` makes them harmless for each form.
@@ -240,57 +240,24 @@ def _wrapped(one: Verdict, said: str, most: int | None) -> str:
 
 
 def summary(judged: Judgement) -> str:
-    """Return Markdown for a GitHub job summary: as ``text``, with what passed folded."""
-    mark = {PASSED: ":white_check_mark:", FAILED: ":x:", BAD_INPUT: ":x:", INCONCLUSIVE: ":grey_question:"}[
-        judged.status
-    ]
-    bad, passed = _listed(judged)
-    lines = [f"### {mark} {markdown(headline(judged))}", "", markdown(judged.counts), ""]
-    lines += [*(_bullet(one, said) for one, said in bad), *(f"- note: {markdown(note)}" for note in judged.notes)]
-    lines += _details(f"{len(passed)} pass", [_bullet(one, said) for one, said in passed])
-    lines += _details("What the runs show", [f"- {markdown(one)}" for one in judged.findings])
-    return "\n".join(lines) + "\n\n"
-
-
-def _details(title: str, bullets: Sequence[str]) -> list[str]:
-    """Return bullets folded under a title; no lines without bullets."""
-    return ["", f"<details><summary>{title}</summary>", "", *bullets, "", "</details>"] if bullets else []
-
-
-def _bullet(one: Verdict, said: str) -> str:
-    told = [markdown(part) for part in (said, details(one)) if part]
-    return f"- **{word(one)}**: {markdown(one.rule)}" + "".join(f"<br>{part}" for part in told)
-
-
-def annotation(judged: Judgement, elsewhere: str) -> str:
-    """Return a GitHub workflow command with the names of unfulfilled rules; empty where all rules hold.
-
-    Args:
-        judged: the judgement.
-        elsewhere: where the numbers are, in words.
-    """
-    if judged.status == BAD_INPUT:
-        return _command("error", "lmms-patch gate: bad input", f"nothing was judged; why is in {elsewhere}")
-    calls: dict[str, dict[str, None]] = {}
-    for one in ordered(judged):
-        if one.call != "pass":
-            calls.setdefault(word(one), {})[f"{one.rule} ({one.task})"] = None
-    said = "; ".join(f"{call}: {', '.join(rules)}" for call, rules in calls.items())
-    kind = "warning" if judged.status == PASSED else "error"
-    return (
-        _command(kind, f"lmms-patch gate: {WORDS[judged.status]}", line(f"{said}; the numbers are in {elsewhere}"))
-        if calls
-        else ""
+    """Return the line of a GitHub job summary, in Markdown."""
+    mark = (
+        ":white_check_mark:"
+        if judged.status == PASSED
+        else ":grey_question:"
+        if judged.status == INCONCLUSIVE
+        else ":x:"
     )
+    return f"{mark} {markdown(headline(judged))} ({markdown(judged.counts)})\n\n"
 
 
-def _command(command: str, title: str, message: str) -> str:
-    """Return ``::error title=...::...``, with what GitHub wants escaped (actions/toolkit, command.ts)."""
-
-    def data(said: str) -> str:
-        return printed(said).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-    return f"::{command} title={data(title).replace(':', '%3A').replace(',', '%2C')}::{data(message)}"
+def annotation(judged: Judgement) -> str:
+    """Return a GitHub workflow command with the first line; empty where all rules hold."""
+    if judged.status == PASSED and not any(one.warned for one in judged.verdicts):
+        return ""
+    # what GitHub wants escaped (actions/toolkit, command.ts)
+    said = printed(headline(judged)).replace("%", "%25")
+    return f"::{'warning' if judged.status == PASSED else 'error'} title=lmms-patch gate::{said}"
 
 
 # --- for machines ---------------------------------------------------------------------------------
@@ -362,34 +329,20 @@ def junit(judged: Judgement) -> str:
 # --- writing --------------------------------------------------------------------------------------
 
 
-def write(
-    judged: Judgement,
-    *,
-    json_file: Path | None = None,
-    junit_file: Path | None = None,
-    summary_file: Path | None = None,
-) -> None:
-    """Write all files asked for, each whole, or none of them.
+def write(judged: Judgement, json_file: Path | None = None, junit_file: Path | None = None) -> None:
+    """Write the files asked for, each whole, or none of them.
 
     Args:
         judged: the judgement.
         json_file: takes the JSON; replaced where it is there, of a link the link.
         junit_file: takes the JUnit XML; replaced likewise.
-        summary_file: takes the summary at its end, as GitHub wants it; no link.
 
     Raises:
         RecordError: one of them cannot be written.
     """
     # NaN is no JSON: better to fail here than to write a file that other readers refuse
     texts = [(json_file, json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judged))]
-    wanted = [(path, content) for path, content in texts if path is not None]
-    if len({os.path.abspath(path) for path in (json_file, junit_file, summary_file) if path is not None}) < len(
-        wanted
-    ) + (summary_file is not None):
-        raise RecordError(f"{wanted[-1][0]}: two outputs cannot go to one file")
-    with files.staged(dict(wanted)):
-        # Inside ``staged``: where the summary cannot be written, the other files stay as they were.
-        if summary_file is not None:
-            files.append(summary_file, summary(judged))
-    for folder in {path.parent for path, _ in wanted}:
-        files.sweep(folder)
+    wanted = {path: content for path, content in texts if path is not None}
+    if json_file is not None and junit_file is not None and os.path.abspath(json_file) == os.path.abspath(junit_file):
+        raise RecordError(f"{junit_file}: two outputs cannot go to one file")
+    files.write_all(wanted)

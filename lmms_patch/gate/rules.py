@@ -18,7 +18,6 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import OptionError, must, nearest, read_as, shown
 from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder
-from lmms_patch.runs import gone
 from lmms_patch.stats.resample import LEVEL
 
 SCHEMA = 1
@@ -30,7 +29,7 @@ OF_INTERVALS = ("interval", "margin", "level", "correction", "inconclusive", "ma
 LOST = 0.01
 """Share of docs that a verdict may lose: so few cannot hide a drop that a margin would not."""
 
-Requirement = Literal["valid gate", "looks", "checked"]
+Requirement = Literal["valid gate", "looks"]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 _NoWildcard = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
 # ``.inf`` and ``.nan`` are numbers in YAML, and nothing can miss such a limit
@@ -55,7 +54,7 @@ Required = Annotated[
     tuple[Requirement, ...],
     Field(min_length=1),
     _TO_TUPLE,
-    must("'valid gate', 'looks', 'checked', or a list of some"),
+    must("'valid gate', 'looks', or both in a list"),
     _one_or_several({"enum": list(get_args(Requirement))}),
 ]
 
@@ -71,13 +70,6 @@ class _Keys(BaseModel):
         # YAML reads ``min:`` as null, and a rule whose limit is gone could never fail
         if value is None:
             raise ValueError("says nothing; give it a value, or leave it out")
-        return value
-
-    @field_validator("metric", "primary", check_fields=False)
-    @classmethod
-    def _computed(cls, value: str) -> str:
-        if said := gone.instead(value):
-            raise ValueError(f"{shown(value)} is no longer computed: {said}")
         return value
 
 
@@ -143,7 +135,7 @@ class Rule(Shared):
     """Limit of number - baseline."""
     require: Required = ()
     """``valid gate``: the full image beats chance, and a wrong image where docs were asked on one. ``looks``: it is shown that the answers depend on
-    the image; inconclusive where no doc was asked on a wrong image. ``checked``: every number is one that the sample log gives."""
+    the image; inconclusive where no doc was asked on a wrong image."""
     max_tst_over_chance: Number | None = None
     """Limit of the text-only score less chance."""
     max_excluded: Share | None = None
@@ -164,11 +156,6 @@ class Rule(Shared):
     def looks(self) -> bool:
         """Whether the rule demands evidence of looking at the image."""
         return "looks" in self.require
-
-    @property
-    def checked(self) -> bool:
-        """Whether the rule demands every number to follow from the sample log (``lmms_patch.compare.audit``)."""
-        return "checked" in self.require
 
     @property
     def blocks(self) -> bool:

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.checks import in_words
 from lmms_patch.compare.engine import Compared, matches
@@ -68,20 +67,6 @@ class Subject(runs.Labelled):
         """The settings in which this result and its baseline must agree (``Result.fingerprint``)."""
         with guarded(self.run.path):
             return self.result.fingerprint
-
-    @cached_property
-    def audit(self) -> audit.Audit:
-        """What the audit of the numbers found. This reads the sample log.
-
-        Raises:
-            RecordError: a number is not what its log, or the rest of its file, gives.
-        """
-        return audit.check(self.result)
-
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """What the audit could not check, in words."""
-        return self.audit.unchecked
 
     @property
     def partial(self) -> str:

@@ -2,7 +2,7 @@
 
 Start here when a new version of the host comes out: the tables below say what we replace and call, what a wrapped task
 answers itself, and what it hands to its base. A host that has what the first tables name can be used, whatever its
-version: ``check_host`` compares them with what is imported, ``names.host`` with the host's source. Tests check the others.
+version: ``check_host`` compares them with what is imported. Tests check the others.
 ``python scripts/host/shown.py --write`` adds a table of what the new version's tasks show.
 """
 
@@ -98,34 +98,6 @@ READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
 
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
-
-VIDEO_READERS = {
-    "lmms_eval.models.model_utils.load_video": (
-        *(
-            "read_video",
-            "read_video_torchcodec",
-            "read_video_dali",
-            "load_video_decord",
-            "load_video_stream",
-            "load_video_packet",
-        ),
-    ),
-    "qwen_vl_utils.vision_process": ("fetch_video",),
-    "transformers.video_utils": ("load_video",),
-}
-"""By module, the functions that adapters read videos with; ``harness.video.watch`` notes what they return. Any of them may be missing.
-
-Each takes the path, a mapping that holds it, or an open container first. Beside these, adapters use ``decord.VideoReader``.
-"""
-
-FRAME_COUNTERS = {"qwen_vl_utils.vision_process": ("smart_nframes",)}
-"""By module, the functions that say how many frames to take of a video; ``harness.video.watch`` keeps them from asking a written view for too many.
-
-Each takes the request, a mapping with the video and ``nframes``, and then the number of frames that the video has.
-"""
-
-FRAME_CHOOSER = "sample_indices_fn"
-"""The argument by which a reader is told which frames to take: a function of the video's metadata."""
 
 OVERRIDDEN = {
     # what the model is shown

@@ -208,14 +208,14 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The
     host compares the names that we return with those that were typed.
     """
-    from lmms_patch.harness.names import configs, host, lookup
+    from lmms_patch.harness.names import configs, lookup
 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
         specs = lookup.expand(manager, asked)
-        # checked now, before a model is loaded: the host's functions are imported with the first wrapped task
-        if specs and (wrong := host.at_odds()):
-            raise compat.at_odds(wrong)
+        # before a model is loaded
+        if specs:
+            compat.check_host(*compat.HOMES)
         for spec in specs:
             configs.check(manager, spec)
             configs.check_model(spec, getattr(manager, "model_name", None))
@@ -599,8 +599,7 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
         original(*call.args, **call.kwargs)
 
     path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
-    added = dataclasses.asdict(tracker.general_config_tracker)
-    written.save(write, given["results"], path, given["samples"], added)
+    written.save(write, given["results"], path)
     # the host pushes its own file alone
     if tracker.api and tracker.push_results_to_hub:
         _push_beside(tracker, path)

@@ -19,9 +19,8 @@ from lmms_patch.errors import message
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs import reading
 from lmms_patch.runs.columns import MOST, last, tracked, with_ends, with_errors
-from lmms_patch.runs.digests import of_file, of_samples
 from lmms_patch.runs.results import objects_file, objects_text
-from lmms_patch.runs.run import OBJECTS, Result, Run
+from lmms_patch.runs.run import Result, Run
 from lmms_patch.text import log
 
 TOOK = "lmms_patch_seconds"
@@ -44,8 +43,6 @@ def save(
     original: Callable[..., Any],
     results: dict[str, Any],
     path: Path,
-    samples: Mapping[str, Sequence[Mapping[str, Any]]] | None,
-    added: Mapping[str, Any],
 ) -> None:
     """Write the results file as the host does, and the long objects of our tasks to a file beside.
 
@@ -56,8 +53,6 @@ def save(
         original: writes the results that it is given. It adds keys to them.
         results: all that the host has of the run; gets the keys that the host adds.
         path: of the results file.
-        samples: by task, what its log will hold; None where none is written.
-        added: keys that the host adds, as it has them now.
     """
     filed = {key: value for key, value in results.items() if key != TOOK}
     if found := _by_task(results):
@@ -65,40 +60,18 @@ def save(
             from lmms_eval.utils import handle_non_serializable
 
             columns = {task: with_ends(results["results"][task], of_task) for task, of_task in found.items()}
-            for task, of_task in found.items():
-                logged = samples.get(task, ()) if samples else ()
-                _add_answers(results["results"][task], of_task, of_samples(logged, handle_non_serializable))
             objects = {
                 task: {key: one for key, one in results["results"][task].items() if isinstance(one, Details)}
                 for task in found
             }
-            content, digest = objects_text(objects, handle_non_serializable)
-            files.write(objects_file(path), content)
-            about = {"file": objects_file(path).name, "sha256": digest}
+            files.write(objects_file(path), objects_text(objects, handle_non_serializable))
+            about = {"file": objects_file(path).name}
             filed |= {"results": {**results["results"], **columns}, "lmms_patch": about}
-            # the digest covers the keys that the host adds while it writes, too
-            digest = of_file({**filed, **added}, handle_non_serializable)
-            filed["lmms_patch"] = {**about, "digest": digest}
         except Exception as error:
             log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {message(error)}")
     original(filed)
     # the host keeps the keys that it has added to its results
     results.update({key: value for key, value in filed.items() if key not in ("results", "lmms_patch")})
-
-
-def _add_answers(columns: Mapping[str, Any], results: Sequence[Result], answers: Sequence[str]) -> None:
-    """Put the digest of prompts, answers and golds into the objects of a task, before its log is written.
-
-    Args:
-        columns: of the task; its objects are changed.
-        results: of the task, one for each filter pipeline.
-        answers: by the place of the pipeline, the digest; empty where no log is written.
-    """
-    for one in results if answers else ():
-        for metric in OBJECTS:
-            details = columns.get(f"{metric},{one.filter}")
-            if isinstance(details, Details) and "made" in details:
-                details["made"] |= {"answers": answers[one.place]}
 
 
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:

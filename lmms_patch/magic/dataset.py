@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -238,35 +238,6 @@ def _counts(item: MagicItem) -> dict[str, int]:
             strict=True,
         )
     )
-
-
-def image_names(path: str | Path) -> tuple[frozenset[str], int, int]:
-    """Return the names of a dataset's images: the groups of its rows, and their file names without folder and suffix.
-
-    Rows that runs leave out count too: a faulty row still shows its image. So do rows that hold their image.
-
-    Args:
-        path: as in ``read``.
-
-    Returns:
-        The names; the number of rows without a name; the number of rows.
-
-    Raises:
-        DatasetError: there is no such dataset, or the file has another form.
-    """
-    names: set[str] = set()
-    unnamed = total = 0
-    for _, row in open_source(path, "test").rows():
-        total += 1
-        image = row.get("image") if isinstance(row, Mapping) else None
-        image = image.get("path") if isinstance(image, Mapping) else image
-        group = row.get("group") if isinstance(row, Mapping) else None
-        # a file written on Windows may part folders by backslashes
-        stem = PurePosixPath(image.replace("\\", "/")).stem if isinstance(image, str) else ""
-        row_names = {name for name in (group, stem) if isinstance(name, str) and name.strip()}
-        unnamed += not row_names
-        names |= row_names
-    return frozenset(names), unnamed, total
 
 
 def write(path: str | Path, items: Iterable[MagicItem]) -> None:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lmms_patch.runs.typed import Open
 from lmms_patch.stats.bounds import Count, Share, Some
 from lmms_patch.stats.resample import Estimate
 
@@ -112,32 +111,20 @@ class Dropped(Struct, kw_only=True):
     detail: str
 
 
-class Noted(Open, kw_only=True):
-    """What was noted of an item.
-
-    Attributes:
-        inputs: digest of image and maps
-    """
-
-    inputs: str
-
-
 class MagicBuild(Struct, kw_only=True):
     """The file `build.json` of a dataset that `lmms-patch magic build` made: its settings, counts, and everything that was dropped.
 
     Attributes:
-        fingerprint: of the questions, scenes and settings: a build goes on only with the same
         settings: that decide the items
         counts: by name
         items: by id, what was noted
     """
 
     schema: Literal[1]
-    fingerprint: str
     settings: dict[str, Any]
     counts: dict[str, Count]
     dropped: list[Dropped]
-    items: dict[str, Noted]
+    items: dict[str, dict[str, Any]]
 
 
 class FaultCount(Struct, kw_only=True):
@@ -256,7 +243,7 @@ class MagicStepsense(Struct, kw_only=True):
         across: a person and a judge each
         unlabelled: lines without a verdict, by source
         clustered: whether items of one image were kept together
-        notes: what else is to be minded: names that differ by white space or case alone
+        notes: what else is to be minded
     """
 
     schema: Literal[1]

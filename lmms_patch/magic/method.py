@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from msgspec import UNSET
 
-from lmms_patch.ask.methods import Again, Method
+from lmms_patch.ask.methods import Method
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.score import logs, results
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
 from lmms_patch.runs.details import MagicNumbers
-from lmms_patch.runs.record import hashed
 from lmms_patch.runs.results import check_docs, sample_log
 from lmms_patch.runs.run import Result
 
@@ -94,48 +91,17 @@ def value_of(records: Sequence[Record], metric: str) -> float | None:
 
 
 class _Magic(Method):
-    held = "its entry under magic.numbers"
-
     def flat(self, found: MagicNumbers | None) -> Mapping[str, float | None]:
         ends = {"": "value", "_low": "low", "_high": "high"}
         numbers = found.numbers if found else {}
         return {f"{name}{end}": getattr(one, field) for name, one in numbers.items() for end, field in ends.items()}
 
+    def check(self, result: Result) -> None:
+        read(result)
+
     def better(self, result: Result, metric: str) -> bool:
         # lmms-eval's configs say nothing of MAGIC's metrics
         return results.higher_is_better(metric, result.magic.variant if result.magic else "")
-
-    def again(self, result: Result) -> Again:
-        lines, about, settings = list(read(result).values()), stored(result), result.stored.settings
-        how: Any = {"draws": settings.draws, "level": settings.level, "seed": settings.seed}
-        every = [line.record for line in lines]
-        records, judged = results.answered(every), any(record.judge for record in every)
-        numbers, failed = results.numbers(records, about.variant, judged, **how), len(every) - len(records)
-        counts = {**results.counts(records, about.variant, judged), "failed": failed}
-        bounds = results.bounds(records, about.variant, **how) if judged else {}
-        # only the values by type are compared, so few draws do
-        types = results.by_type(records, about.variant, judged, draws=2)
-        by_type = about.by_type or {}
-        kept = {
-            "counts": {name: count for name, count in about.counts.items() if name in counts},
-            "n_failed": failed if result.stored.n_failed is None else result.stored.n_failed,
-            "bounds": bounds if about.bounds is UNSET else about.bounds,
-            "numbers": about.numbers,
-            "by_type": {kind: {name: one.value for name, one in own.items()} for kind, own in by_type.items()},
-        }
-        fresh = {
-            "counts": {name: count for name, count in counts.items() if name in about.counts},
-            "n_failed": failed,
-            "bounds": bounds,
-            "numbers": {name: numbers[name] for name in about.numbers},
-            "by_type": {
-                kind: {name: types.get(kind, {}).get(name, {}).get("value") for name in own}
-                for kind, own in by_type.items()
-            },
-        }
-        lacking = [f"bounds of {name} (the file lacks them)" for name in bounds if about.bounds is UNSET]
-        aside = ["intervals by type of question"] if by_type else []
-        return Again(lines, (hashed(line.magic) for line in lines), kept, fresh, about.numbers, lacking, aside)
 
 
 METHOD = _Magic()

@@ -49,7 +49,7 @@ class MagicSettings(FromEnvironment):
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> MagicSettings:
-        """Return the settings that environment variables give.
+        """Return the settings from environment variables.
 
         Raises:
             OptionError: values that are not allowed, or a variable of a misspelt name.
@@ -67,5 +67,5 @@ class MagicSettings(FromEnvironment):
         return cls.read(env)
 
 
-NAMES = [*MagicSettings.variables(), *(name for name in JudgeSettings.variables() if name.startswith("MAGIC_"))]
+NAMES = [*MagicSettings.variables(), *JudgeSettings.variables()]
 """Every variable that the MAGIC tasks read."""

@@ -22,8 +22,8 @@ without any effect one in twenty pages says something of one. An interval is rea
 Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers
 the index.
 
-Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` and
-``subtitled`` are said beside the first rule of a case.
+Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` is
+said beside the first rule of a case.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ class Case:
         size: how many docs the benchmark has; None where that is not known.
         higher: whether the primary metric is better when higher.
         tst: what a text-only cross-validation found; None of other tasks, or where only the numbers are known.
-        subtitled: whether every part of a clip was asked with the subtitles of the whole clip.
         level: at which the interval of an index is read (``_held_together``); intervals are shown at their own.
     """
 
@@ -89,7 +88,6 @@ class Case:
     size: int | None = None
     higher: bool = True
     tst: TstDetails | None = None
-    subtitled: bool = False
     level: float = LEVEL
 
     @property
@@ -118,7 +116,7 @@ class Case:
         """Return the headline index: luck-corrected where its null is measured, else 1 − MPP / FIP."""
         name = f"{self.kind.index}{n}"
         index = self.measures[name]
-        return reading.headline(index, self.measures.get(f"{name}_adj"), reading.null_of(self.grid(n))) or index
+        return reading.headline(index, self.measures.get(f"{name}_adj")) or index
 
 
 def case(result: Result, model: str = "", key: str = "") -> Case:
@@ -135,7 +133,6 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
         result.size,
         result.higher_is_better,
         result.tst,
-        bool(result.described.get("subtitles")),
     )
 
 
@@ -144,7 +141,7 @@ class Finding:
     """A sentence to read first, with the cases behind the sentence.
 
     Attributes:
-        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``subtitled``, ``unread``,
+        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``unread``,
             ``undecided``, ``boxes``, ``orders`` or ``other``.
         text: the sentence, with its numbers and intervals; plain text.
         cases: keys of the cases that it is about, in the order of the sentence.
@@ -195,10 +192,6 @@ _RULES = {
     ),
     "copied": _Rule("undecided", "a text-only model answers only questions of which it was trained on a copy in {}"),
     "contradicted": _Rule("contradicted", "the luck-corrected index says something else in {}"),
-    "subtitled": _Rule(
-        "subtitled",
-        "in {}, every segment is asked with the subtitles of the whole clip, so the index may understate how much the clip is needed",
-    ),
     "unread": _Rule("unread", "no result for {}"),
     "undecided": _Rule("undecided", "undecided: {}"),
     "relevant": _Rule("boxes", "a relevant box answers more than an adversarial one in {}"),
@@ -311,18 +304,22 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
         if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image")
     ]
     out, family = list(cases), len(places)
-    # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something.
-    for said in range(family, 0, -1):
+    # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something. At the level of a
+    # smaller R no more cases do, so every R between R and their number fails too.
+    said = family
+    while family:
         level = 1 - (1 - LEVEL) * said / family
         for place in places:
             out[place] = dataclasses.replace(cases[place], level=level)
-        if sum(_of_index(out[place])[0] != "undecided" for place in places) >= said:
+        still = sum(_of_index(out[place])[0] != "undecided" for place in places)
+        if still >= said or said == 1:
             break
+        said = max(still, 1)
     return out, family
 
 
 def _rules_of(case: Case) -> list[str]:
-    """Return the rules of a case: the main rule, then ``contradicted``, ``lines`` and ``subtitled`` where true."""
+    """Return the rules of a case: the main rule, then ``contradicted`` and ``lines`` where true."""
     kind = case.kind
     if not case.analysis and case.measures["score"].value is None:
         return ["unread"]
@@ -393,19 +390,15 @@ def _of_index(case: Case) -> list[str]:
     beside = ["contradicted"] if marked and rule != "undecided" else []
     on_lines = [one.low for n in case.grids if (one := case.measures.get(f"on_lines{n}")) and one.low is not None]
     beside += ["lines"] if any(low > 0 for low in on_lines) else []
-    return [rule, *beside, *(["subtitled"] if case.subtitled else [])]
+    return [rule, *beside]
 
 
 def _of_grid(case: Case, n: int) -> str:
     """Return the rule of a grid."""
-    index, grid = at_level(case.index(n), max(case.level, case.index(n).level)), case.grid(n)
+    index = at_level(case.index(n), max(case.level, case.index(n).level))
     low, high = index.low, index.high
     measured = _is_measured(case, n)
-    # Earlier versions wrote intervals without width, which say nothing.
-    if low is None or high is None or low == high:
-        return "undecided"
-    # A contradiction is settled only by a measured null.
-    if not measured and reading.mark_of(grid):
+    if low is None or high is None:
         return "undecided"
     if low > 1:
         return "mislead"
@@ -421,9 +414,9 @@ def _of_grid(case: Case, n: int) -> str:
 
 
 def _is_measured(case: Case, n: int) -> bool:
-    """Return whether the headline index is luck-corrected with a measured null."""
+    """Return whether the headline index is luck-corrected."""
     adj = case.measures.get(f"{case.kind.index}{n}_adj")
-    return reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is not None
+    return adj is not None and adj.value is not None
 
 
 def _together(rules: set[str]) -> str:
@@ -564,7 +557,7 @@ class _Teller:
             most = looked.difference.high
             more = f"; the right image adds {number(most)} at most" if most is not None and most > 0 else ""
             return f"{case.score} {number(looked.full)} with its images, {number(looked.other)} {other}{more}"
-        if rule in ("not without", "subtitled"):
+        if rule == "not without":
             return ""
         if rule == "without":
             return ", ".join([f"{case.kind.shows} {self._ends(measures['score'])}", *self._beside(case)])
@@ -700,14 +693,10 @@ class _Teller:
     def _undecided(self, case: Case) -> str:
         """Return the index of an undecided case and what would settle the question."""
         n = _telling(case, "undecided")
-        index, grid = case.index(n), case.grid(n)
+        index = case.index(n)
         said = [self._index(case, n)]
-        if grid.mark and reading.null_of(grid) != reading.MEASURED:
-            return f"the two indices disagree: {self._both(case, n)}, luck not measured"
         if index.low is None or index.high is None:
             return f"{said[0]}, no interval: {_short(index.reason or 'none was computed')}"
-        if index.low == index.high:
-            return f"{said[0]}, {reading.WITHOUT_WIDTH}"
         if why := _not_corrected(case, n):
             return f"{said[0]}, {why}"
         if not _is_measured(case, n) and index.high <= EVEN:
@@ -720,10 +709,7 @@ class _Teller:
         return ", ".join(said)
 
     def _on_wrong_images(self, case: Case, n: int) -> int:
-        """Return the number of docs asked on wrong images for the headline index; 0 without a measured null.
-
-        0 where that has no measured null.
-        """
+        """Return the number of docs asked on wrong images for the headline index; 0 where it is not luck-corrected."""
         adj = case.grid(n).adj
         return adj.asked if adj and _is_measured(case, n) else 0
 
@@ -743,13 +729,9 @@ def _places(case: Case) -> list[str]:
 
 
 def _not_corrected(case: Case, n: int) -> str:
-    """Return the reason why a measured null gave no luck-corrected index; else empty."""
+    """Return the reason why wrong images gave no luck-corrected index; else empty."""
     adj = case.measures.get(f"{case.kind.index}{n}_adj")
-    return (
-        _short(adj.reason)
-        if reading.null_of(case.grid(n)) == reading.MEASURED and adj is not None and adj.value is None
-        else ""
-    )
+    return _short(adj.reason) if case.grid(n).adj is not None and adj is not None and adj.value is None else ""
 
 
 def _telling(case: Case, rule: str) -> int:

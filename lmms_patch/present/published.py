@@ -1,23 +1,21 @@
 """Results in the forms that other sites read: Every Eval Ever's schema, and the Hub's ``.eval_results/*.yaml``. Pure.
 
 A number that is not defined (near chance, ...) is left out: neither form has a place for a reason. Words that stand
-beside a number (``contradicted``, ``assumed null``, ...) go with it. So does what failed calls make of it: our numbers
-leave these docs out, and a reader who knows the benchmark's metric expects them to count as wrong answers.
+beside a number (``contradicted``, ...) go with it. So does what failed calls make of it: our numbers leave these docs
+out, and a reader who knows the benchmark's metric expects them to count as wrong answers.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lmms_patch import __version__
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
 from lmms_patch.runs import catalogue, reading
-from lmms_patch.runs.measures import full_marks
-from lmms_patch.runs.results import IMPORTED
 from lmms_patch.runs.run import Result, Run, split_of
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
@@ -28,7 +26,7 @@ RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 
 
 def every_eval_ever(
-    run: Run, results: Iterable[Result], *, organization: str, relationship: str, retrieved: int
+    run: Run, results: Sequence[Result], *, organization: str, relationship: str, retrieved: int
 ) -> dict[str, Any]:
     """Return a run's results as an evaluation log of Every Eval Ever (https://github.com/evaleval/every_eval_ever).
 
@@ -39,11 +37,9 @@ def every_eval_ever(
         relationship: of that organization to the model; one of ``RELATIONSHIPS``.
         retrieved: when the log is made, in seconds since 1970.
     """
-    results = list(results)
     model = clean(run.model or run.adapter or "unknown")
-    about = {"adapter": run.adapter, "model_args": run.model_args}
-    entries = [entry for result in results for entry in _eee_entries(result)]
     versions = sorted({str(version) for result in results if (version := result.made.lmms_eval)})
+    about = {"adapter": clean(run.adapter), "model_args": clean(run.model_args)}
     return {
         "schema_version": EVERY_EVAL_EVER,
         "evaluation_id": f"{SOURCE}/{model}/{retrieved}",
@@ -56,88 +52,59 @@ def every_eval_ever(
             "evaluator_relationship": relationship,
         },
         "eval_library": {
-            "name": _harness(run),
+            "name": "lmms-eval",
             "version": clean(versions[0]) if len(versions) == 1 else "unknown",
             "additional_details": {"plugin": f"{SOURCE} {__version__}"},
         },
         "model_info": {
             "name": model,
             "id": model,
-            **({"developer": model.partition("/")[0]} if "/" in model else {}),
-            "additional_details": {
-                "deployment_type": "unknown",
-                "model_availability": "unknown",
-                **{name: clean(value) for name, value in about.items() if value},
-            },
+            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown", **about},
         },
-        "evaluation_results": entries,
+        "evaluation_results": [
+            _entry(result, name, one)
+            for result in results
+            for name, one in result.measures.items()
+            # ``score`` and ``fip`` repeat the primary metric
+            if one.value is not None and name not in ("score", "fip")
+        ],
     }
 
 
-def _eee_entries(result: Result) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of a result as entries of ``evaluation_results``."""
-    top = full_marks(result.analysis, result.described["options"].get("scale"))
-    metric, rows = result.metric, catalogue.keyed(result.kind, result.grids)
-    for name, one in result.measures.items():
-        # ``score`` and ``fip`` repeat the primary metric.
-        if one.value is None or name in ("score", "fip"):
-            continue
-        of_scores = name == metric or name.startswith("mpp")
-        words = rows[name][0].words if name in rows else ""
-        # null in this schema means that the end is not known.
-        low, high = (
-            ("-Infinity", None if words == "corrected" else 1.0)
-            if words
-            else (0.0, top)
-            if of_scores and top
-            else (None, None)
-        )
-        said = "; ".join(filter(None, (*reading.words(one), _of_failures(result, name))))
-        yield {
-            "evaluation_result_id": clean(f"{result.label}/{name}"),
-            "evaluation_name": clean(result.label),
-            "source_data": _eee_source(result),
-            "metric_config": {
-                "metric_id": clean(name if name == metric else f"{SOURCE}.{name}"),
-                "metric_name": clean(name),
-                "evaluation_description": _meaning(result, name, words),
-                "lower_is_better": of_scores and not result.higher_is_better,
-                "score_type": "continuous",
-                "min_score": low,
-                "max_score": high,
-            },
-            "score_details": {
-                "score": float(one.value),
-                "details": {"docs": str(one.n), **({"note": said} if said else {}), **_settings(result)},
-                **_eee_uncertainty(one),
-            },
-        }
-
-
-def _eee_uncertainty(one: Estimate) -> dict[str, Any]:
-    """Return the standard error and interval of a number; empty without both."""
-    out: dict[str, Any] = {}
-    if one.se is not None:
-        out["standard_error"] = {"value": one.se, "method": "bootstrap"}
-    if one.low is not None and one.high is not None:
-        out["confidence_interval"] = {"lower": one.low, "upper": one.high, "confidence_level": one.level}
-    if out:
-        out |= {"num_samples": one.n, **({"num_bootstrap_samples": one.draws} if one.draws else {})}
-    return {"uncertainty": out} if out else {}
-
-
-def _eee_source(result: Result) -> dict[str, Any]:
-    """Return the dataset of a result under Every Eval Ever's keys."""
-    base = clean(result.base)
-    if result.hub is None:
-        return {"dataset_name": base, "source_type": "other"}
+def _entry(result: Result, name: str, one: Estimate) -> dict[str, Any]:
+    """Return a number as an entry of ``evaluation_results``."""
+    rows = catalogue.keyed(result.kind, result.grids)
+    of_scores = name == result.metric or name.startswith("mpp")
+    note = "; ".join((*reading.words(one), *_of_failures(result, name)))
     split = split_of(result.run.configs[result.task])
+    data = {"source_type": "hf_dataset", "hf_repo": clean(result.hub or ""), "samples_number": result.docs}
+    uncertainty: dict[str, Any] = {"num_samples": one.n}
+    if one.se is not None:
+        uncertainty["standard_error"] = {"value": one.se, "method": "bootstrap"}
+    if one.low is not None and one.high is not None:
+        uncertainty["confidence_interval"] = {"lower": one.low, "upper": one.high, "confidence_level": one.level}
     return {
-        "dataset_name": base,
-        "source_type": "hf_dataset",
-        "hf_repo": clean(result.hub),
-        **({"hf_split": clean(split)} if split else {}),
-        "samples_number": result.docs,
+        "evaluation_result_id": clean(f"{result.label}/{name}"),
+        "evaluation_name": clean(result.label),
+        "source_data": {
+            "dataset_name": clean(result.base),
+            **({**data, **({"hf_split": clean(split)} if split else {})} if result.hub else {"source_type": "other"}),
+        },
+        "metric_config": {
+            "metric_id": clean(name if name == result.metric else f"{SOURCE}.{name}"),
+            "metric_name": clean(name),
+            "evaluation_description": rows[name][0].help if name in rows else f"{clean(name)} of {clean(result.label)}",
+            "lower_is_better": of_scores and not result.higher_is_better,
+            "score_type": "continuous",
+            # null in this schema means that the end is not known
+            "min_score": None,
+            "max_score": None,
+        },
+        "score_details": {
+            "score": one.value,
+            "details": {"docs": str(one.n), **({"note": note} if note else {}), **_settings(result)},
+            **({"uncertainty": uncertainty} if len(uncertainty) > 1 else {}),
+        },
     }
 
 
@@ -146,10 +113,6 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
 
     Each result gives the native metric on full images under the base task's name, and each index that people should go
     by under the wrapped task's name with the grid.
-
-    Args:
-        run: the run.
-        results: those of its results that are wanted.
     """
     from huggingface_hub import EvalResultEntry
 
@@ -159,25 +122,27 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
         if result.hub is None:
             away.append(result.label)
             continue
-        common: dict[str, Any] = {
-            "dataset_id": clean(result.hub),
-            "dataset_revision": clean(result.revision) if result.revision else None,
-            "date": _day(run.date) or None,
-            "source_url": URL,
-            "source_name": SOURCE,
-        }
         for name, task, one in _for_hub(result):
+            level = one.level
+            ends = [] if one.low is None else [f"{level:.0%} interval {one.low:.3f} to {one.high:.3f}"]
             notes = [
                 f"{name} of {result.label}",
+                *ends,
+                *_of_failures(result, name),
                 *reading.words(one),
                 f"{one.n} docs",
-                *(f"{key} {said}" for key, said in _settings(result).items()),
             ]
-            notes.insert(1, _of_failures(result, name))
-            if one.low is not None and one.high is not None:
-                notes.insert(1, f"{one.level:.0%} interval {one.low:.3f} to {one.high:.3f}")
-            notes = [note for note in notes if note]
-            entry = EvalResultEntry(task_id=clean(task), value=one.value, notes=clean(", ".join(notes), 400), **common)
+            notes += [f"{key} {said}" for key, said in _settings(result).items()]
+            entry = EvalResultEntry(
+                dataset_id=clean(result.hub),
+                task_id=clean(task),
+                value=one.value,
+                dataset_revision=clean(result.revision) if result.revision else None,
+                date=_day(run.date) or None,
+                source_url=URL,
+                source_name=SOURCE,
+                notes=clean(", ".join(notes), 400),
+            )
             out.setdefault((entry.dataset_id, task, result.filter), entry)
     return list(out.values()), away
 
@@ -199,58 +164,26 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
         yield metric, result.task, score
 
 
-def _meaning(result: Result, name: str, index: str) -> str:
-    """Describe a number in a few words; for an index, say whether ``raw`` or ``corrected``."""
-    if name == result.metric:
-        return (
-            f"{clean(name)}, {_harness(result.run)}'s own metric"
-            if result.kind.full
-            else f"{clean(name)} of a {result.kind.name} run"
-        )
-    words = {"chance": "what an uninformed answer scores", "ceiling": "what the gold answers score"}
-    starts = {
-        "mpp": "the metric where each doc keeps the answer of its best cell",
-        "gap": "the metric on full images minus that on best cells",
-    }
-    if index:
-        less = (
-            "luck-corrected: both less what answers to wrong images or other docs' golds earn; "
-            if index == "corrected"
-            else ""
-        )
-        return f"{less}1 - (metric on best cells / metric on full images): how much of the image the answers need; neither high nor low is better"
-    return words.get(name) or next(
-        (said for start, said in starts.items() if name.startswith(start)), f"{clean(name)} of lmms-patch"
-    )
-
-
-def _harness(run: Run) -> str:
-    """Return the name of the program behind the run: lmms-eval or VLMEvalKit."""
-    return "VLMEvalKit" if run.adapter == IMPORTED else "lmms-eval"
-
-
-def _of_failures(result: Result, name: str) -> str:
-    """Say what a number makes of failed calls, and what the native metric is with these docs.
-
-    "" where no call failed.
-    """
+def _of_failures(result: Result, name: str) -> list[str]:
+    """Say what a number makes of failed calls, and what the native metric is with these docs; nothing where none failed."""
     failed, metric = result.analysis.failed if result.analysis else None, result.metric
     if failed is None:
         lost = result.magic.counts.get("failed") if result.magic else None
-        return f"{lost} of {result.docs} docs have a failed call and are left out" if lost else ""
+        return [f"{lost} of {result.docs} docs have a failed call and are left out"] if lost else []
     ours = name not in result.stored.higher_is_better or (name == metric and not result.kind.every_order)
     if not ours and failed.first:
-        return f"counts {failed.first} failed calls as wrong answers"
-    said = f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"
+        return [f"counts {failed.first} failed calls as wrong answers"]
     native = result.metrics.get(metric)
     if name != metric or native is None or not failed.first or reading.is_sampled(result.analysis):
-        return said
-    return f"the value leaves out {failed.first} of {result.docs} docs, whose call failed; with these as wrong answers it is {native:.4g}"
+        return [f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"]
+    return [
+        f"the value leaves out {failed.first} of {result.docs} docs, whose call failed; with these as wrong answers it is {native:.4g}"
+    ]
 
 
 def _settings(result: Result) -> dict[str, str]:
     """Return the settings needed to read a single number: docs, number of examples, filter pipeline."""
-    known: Mapping[str, Any] = result.fingerprint
+    known = result.fingerprint
     return {
         key: clean(known[key])
         for key in ("limit", "few-shot", "filter")
@@ -264,6 +197,6 @@ def _day(date: str) -> str:
     return "-".join(found.groups()) if found else ""
 
 
-def json_text(log: Mapping[str, Any]) -> str:
+def json_text(made: dict[str, Any]) -> str:
     """Return an evaluation log as the text of its file."""
-    return json.dumps(log, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    return json.dumps(made, indent=1, ensure_ascii=True, allow_nan=False) + "\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from lmms_patch.errors import OptionError, nearest
-from lmms_patch.runs import gone, reading
+from lmms_patch.runs import reading
 from lmms_patch.stats.index import relative_change
 from lmms_patch.stats.intervals import normal_quantile
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -80,8 +80,6 @@ def by_of(name: str) -> By:
         OptionError: an unknown name.
     """
     key = {"rci": "pcri", "index": "pcri"}.get(name, name)
-    if said := gone.instead(name):
-        raise OptionError(f"a board is no longer ranked by {name!r}: {said}")
     if key not in BY:
         close = nearest(name, [*BY, "rci"], 1)
         hint = f"did you mean {close[0]!r}? " if close else ""

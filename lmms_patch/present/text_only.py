@@ -1,7 +1,4 @@
-"""What a text-only cross-validation says, in sentences: terminal, page and findings say the same. Pure.
-
-Files of earlier versions lack some numbers.
-"""
+"""What a text-only cross-validation says, in sentences: terminal, page and findings say the same. Pure."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from lmms_patch.rci.gates import Gates
 from lmms_patch.rci.grids import Grids
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.work import Work
-from lmms_patch.runs import reading
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis, Grid, asked_part
 from lmms_patch.runs.tables import Table
@@ -75,7 +74,6 @@ def analyse(
         necessity=necessity(
             table, list(grids), work.settings, blind, form=work.form, refused=_without_shares(grids, judged)
         ),
-        pointing=work.draws.estimate("pointing", None, work.pointing) if work.pointing.any() else None,
         own={one.name: work.mean(one.values(table)) for one in table.kind.own} or None,
     )
     for one in work.parts:
@@ -87,5 +85,5 @@ def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, s
     """Return, by grid, why there are no shares of what docs need: the gate refuses the index, or luck cannot be removed from it."""
     if judged.valid is False:
         return dict.fromkeys(grids, judged.reason)
-    luck_of = {n: one.adj for n, one in grids.items() if one.adj is not None and one.adj.null == reading.MEASURED}
+    luck_of = {n: one.adj for n, one in grids.items() if one.adj is not None}
     return {n: one.estimate.reason for n, one in luck_of.items() if one.estimate.value is None}

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.pooling import alike, joint, together
 from lmms_patch.rci.recompute import Analyzed, Changes, table_of
-from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Grid
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import intervals
@@ -142,9 +141,7 @@ def _raw(analyzed: Analyzed, n: int) -> Estimate:
 def _corrected(analyzed: Analyzed, n: int) -> Estimate:
     grid = _grid(analyzed, n)
     if grid is None or grid.adj is None:
-        return Estimate.nothing(0, "luck was not estimated")
-    if grid.adj.null != reading.MEASURED:
-        return Estimate.nothing(0, reading.ASSUMED)
+        return Estimate.nothing(0, "luck was not measured")
     found = grid.adj.estimate
     if not grid.adj.misleads or found.low is None or found.high is None:
         return found

@@ -46,7 +46,7 @@ class AnalyzeJson(Struct, kw_only=True):
         warnings: what to mind of the average, or of the ensemble
     """
 
-    schema: Literal[2]
+    schema: Literal[1]
     runs: Annotated[list[AnalysedRun], Meta(min_length=1)]
     average: list[Averaged] | UnsetType = UNSET
     ensemble: list[Ensemble] | UnsetType = UNSET

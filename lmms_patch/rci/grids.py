@@ -14,7 +14,7 @@ from lmms_patch.rci.draws import minus
 from lmms_patch.rci.gates import Gates
 from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.work import Work
-from lmms_patch.runs import luck_rows, reading
+from lmms_patch.runs import luck_rows
 from lmms_patch.runs.numbers import Grid
 from lmms_patch.runs.views import set_places
 from lmms_patch.stats import forms, gate, intervals, luck, sampled, spatial
@@ -22,9 +22,6 @@ from lmms_patch.stats.forms import Form
 from lmms_patch.stats.index import Index, band, disagreement, fragmentation, index, span
 from lmms_patch.stats.resample import Bools, Estimate
 
-ASSUMED = (
-    "the luck-corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by"
-)
 PARTIAL = 0.1
 """The share of docs whose best cell earns some of the marks from which on a warning is due."""
 NO_ENDS = "the few docs that are right decide what a full pass would print: type the task's name without _quick, or leave out the budget"
@@ -77,20 +74,12 @@ class Grids:
             value = self._work.draws.estimate_of(lambda full, best: 1 - best / full, sets, point.value, used)
             adj = self._corrected(n, used, scale)
         corrected = None if adj is None else adj.estimate.value
-        if adj is not None and adj.null == "assumed" and corrected is not None:
-            warnings.append(ASSUMED)
         if adj is not None and adj.tests is not None and corrected is not None and adj.tests.unlike:
             warnings.append(adj.tests.said)
         best_scores, marks = self._table.best_seen(n).scores[used], self._table.marks[used]
         # a trace below full marks is full marks
         partial = float(np.mean((best_scores > 0) & (best_scores < marks - 1e-9))) if used.any() else 0.0
-        if (
-            adj is not None
-            and adj.null == reading.MEASURED
-            and adj.tests is None
-            and corrected is not None
-            and partial > PARTIAL
-        ):
+        if adj is not None and adj.tests is None and corrected is not None and partial > PARTIAL:
             medium = self._table.kind.words.medium
             warnings.append(
                 f"partial marks in {partial:.0%} of docs: that wrong {medium}s earn as many by luck is assumed, not tested"
@@ -148,11 +137,18 @@ class Grids:
         return warnings
 
     def _corrected(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
-        """Return the luck-corrected index: by a measured null where available, else by an assumed null."""
+        """Return the luck-corrected index; None where no doc was asked on a wrong image, or no gold has a score."""
         if self._unread:
             return None
-        measured = self._measured(n, used, scale)
-        return self._assumed(n, used, scale) if measured is None else measured
+        s = self._work.settings
+        form, scale = self._of_docs(scale)
+        if form is None:
+            return self._by_calls(n, used, scale)
+        scores = luck_rows.measured(self._table, n, form, used)
+        if scores is None:
+            return None
+        clusters = self._table.groups.clusters_of(used, renumbered=True)
+        return luck.measured(scores, form.value, clusters, scale=scale, **s.how)
 
     def _signed(self, judged: gate.Gate) -> bool:
         """Return whether the metric's scale goes below 0, by the profile, an answer, or the chance floor."""
@@ -167,23 +163,8 @@ class Grids:
             return forms.MEAN, scale / max(1, len(self._table))
         return self._work.form, scale
 
-    def _measured(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
-        """Return the index corrected by a measured null.
-
-        None where no doc was asked on a wrong image, or no gold has a score.
-        """
-        s = self._work.settings
-        form, scale = self._of_docs(scale)
-        if form is None:
-            return self._measured_by_calls(n, used, scale)
-        scores = luck_rows.measured(self._table, n, form, used)
-        if scores is None:
-            return None
-        clusters = self._table.groups.clusters_of(used, renumbered=True)
-        return luck.measured(scores, form.value, clusters, scale=scale, **s.how)
-
-    def _measured_by_calls(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
-        """Return the index corrected by a measured null where M must be called: over all docs together, without answer classes."""
+    def _by_calls(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
+        """Return the luck-corrected index where M must be called: over all docs together, without answer classes."""
         names = (f"full{n}", f"best{n}", f"ceiling{n}", f"null_full{n}", f"null_best{n}")
         if any(name not in self._work.draws.sets for name in names) or not len(
             self._work.draws.drawn.get(names[0], ())
@@ -204,21 +185,8 @@ class Grids:
             *self._work.draws.counts(used),
             scale=scale,
             level=self._work.settings.level,
-            null="measured",
         )
         return dataclasses.replace(found, asked=int(np.isfinite(self._work.draws.sets[null_best][0].scores).sum()))
-
-    def _assumed(self, n: Key, used: Bools, scale: float) -> luck.Luck | None:
-        """Return the index corrected by donors' answers; None where there are none."""
-        form, scale = self._of_docs(scale)
-        if form is None or not form.of_scores:
-            return None
-        scores = luck_rows.from_donors(self._table, n, form, used)
-        if scores is None:
-            return None
-        clusters = self._table.groups.clusters_of(used)
-        s = self._work.settings
-        return luck.adjusted(scores, form.value, clusters, scale=scale, **s.how)
 
     def _luck_ceiling(self, n: Key) -> float | None:
         options = np.array([doc.options for doc in self._table.references.asked if doc.options], float)

@@ -44,7 +44,6 @@ class Pooled:
             key.
     """
 
-    LATE: ClassVar[tuple[str, ...]] = ("kind",)
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("kind",)
 
     group: str

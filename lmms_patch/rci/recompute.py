@@ -27,7 +27,7 @@ from lmms_patch.runs.numbers import Analysis, to_json
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, read
-from lmms_patch.runs.tables import Table, only
+from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms
 
@@ -44,22 +44,15 @@ class Changes:
         draws: see ``Settings``.
         level: see ``Settings``.
         delta: see ``Settings``.
-        seed: see ``Settings``.
         chance: see ``Settings``.
         metric: another metric of the task.
-        cluster: the field that names clusters: ``cluster``, ``group``, ``category`` or ``stratum`` as the run recorded
-            them, the name of the doc field, or ``none`` for independent docs.
-        category: only docs of this category.
     """
 
     draws: int | None = None
     level: float | None = None
     delta: float | None = None
-    seed: int | None = None
     chance: float | str | None = None
     metric: str | None = None
-    cluster: str | None = None
-    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,13 +63,11 @@ class TaskRun:
         result: its numbers.
         records: its ``patch`` objects, one per doc.
         blind: by doc id, the scores of the base task's blind run, where the same run has one.
-        lent: by doc id, a hash of the answers lent to other docs, where the records were read without those.
     """
 
     result: Result
     records: list[Record]
     blind: Mapping[int, float] = field(default_factory=dict)
-    lent: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -284,7 +275,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     """Compute the numbers of a task with changed settings.
 
     Raises:
-        RecordError: the log lacks the metric, cluster field or category.
+        RecordError: the log lacks the metric or categories.
     """
     changes = changes or Changes()
     settings, metric, table = table_of(run, changes)
@@ -292,16 +283,11 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     form = form_of(run, table, settings, sets)
     if form is None and table.records:
         return _as_run(run, changes, metric)
-    part = table if changes.category is None else _part(table, changes.category)
-    if part is not table and part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY:
-        raise RecordError(
-            f"{run.name}: of category {changes.category!r} only {part.sampling.asked_docs} docs were asked; allowed: {LEAST_OF_CATEGORY} or more"
-        )
-    analysis = analyse(part, Logged(run, part, form, part is table), settings, sets, run.blind, part=part is not table)
-    categories = _categories(run, part, form, settings, sets) if by_category else {}
-    without = sum(record.fields.get("category") is None for record in part.records) if by_category else 0
+    analysis = analyse(table, Logged(run, table, form, True), settings, sets, run.blind)
+    categories = _categories(run, table, form, settings, sets) if by_category else {}
+    without = sum(record.fields.get("category") is None for record in table.records) if by_category else 0
     notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
-    if by_category and (few := [name for name in category_names(part) if name not in categories]):
+    if by_category and (few := [name for name in category_names(table) if name not in categories]):
         notes.append(
             f"no numbers of categories of which fewer than {LEAST_OF_CATEGORY} docs were asked: {', '.join(few)}"
         )
@@ -338,6 +324,18 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
     ), f"{without} docs have no category: they are in no category's numbers" if without else ""
 
 
+def of_category(run: TaskRun, name: str) -> Analysis | None:
+    """Compute the numbers of a category's docs under the run's settings.
+
+    None where this model has no doc of it, too few of a sample were asked, or only the run could aggregate.
+    """
+    settings, _, table = table_of(run, Changes())
+    form = form_of(run, table, settings, sets_of(run))
+    if form is None or name not in category_names(table):
+        return None
+    return _category(run, table, name, form, settings, sets_of(run))
+
+
 def category_names(table: Table) -> list[str]:
     """Return the distinct categories of the docs as sorted texts."""
     values = (record.fields.get("category") for record in table.records)
@@ -346,7 +344,8 @@ def category_names(table: Table) -> list[str]:
 
 def _part(table: Table, category: str) -> Table:
     """Return the docs of a category as a table, with metric, direction and clusters of the whole table."""
-    return table.of(record.doc_id for record in only(table.logged, category))
+    named = ((record.doc_id, record.fields.get("category")) for record in table.logged)
+    return table.of(doc_id for doc_id, value in named if value is not None and str(value) == category)
 
 
 def _categories(
@@ -361,16 +360,19 @@ def _categories(
         raise RecordError(
             f"{run.name}: {len(names)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
         )
-    parts = {
-        name: part
-        for name in names
-        if not (part := _part(table, name)).sampling.used or part.sampling.asked_docs >= LEAST_OF_CATEGORY
-    }
-    return {
-        # A category is not the whole run, so its stored numbers cannot serve.
-        name: analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True)
-        for name, part in parts.items()
-    }
+    found = {name: _category(run, table, name, form, settings, sets) for name in names}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _category(
+    run: TaskRun, table: Table, name: str, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
+) -> Analysis | None:
+    """Compute the numbers of a category's docs; None where fewer than ``LEAST_OF_CATEGORY`` of a sample were asked."""
+    part = _part(table, name)
+    if part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY:
+        return None
+    # A category is not the whole run, so its stored numbers cannot serve.
+    return analyse(part, Logged(run, part, form, False), settings, sets, run.blind, part=True)
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
@@ -392,39 +394,20 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
     if changes.metric and changes.metric != described["metric"]:
         base = dataclasses.replace(base, chance=None, delta=None, scale=None, form=options.form(metric), signed=False)
     given = {
-        name: value
-        for name in ("draws", "level", "delta", "seed", "chance")
-        if (value := getattr(changes, name)) is not None
+        name: value for name in ("draws", "level", "delta", "chance") if (value := getattr(changes, name)) is not None
     }
     settings = dataclasses.replace(base, **given)
-    cluster = _cluster(run, options, changes.cluster)
     return (
         settings,
         metric,
-        Table(run.records, metric, higher=higher, cluster=cluster, whole=forms.is_whole(settings.form)),
+        Table(
+            run.records,
+            metric,
+            higher=higher,
+            cluster="cluster" if options.cluster else None,
+            whole=forms.is_whole(settings.form),
+        ),
     )
-
-
-def _cluster(run: TaskRun, options: Options, wanted: str | None) -> str | None:
-    """Return the recorded field by which docs cluster; None for independent docs."""
-    named = {
-        kind: getattr(options, kind) for kind in ("cluster", "group", "category", "stratum") if getattr(options, kind)
-    }
-    if wanted is None:
-        return "cluster" if "cluster" in named else None
-    if wanted == "none":
-        return None
-    kind_named = next((kind for kind, fields in named.items() if wanted in (kind, fields)), None)
-    if kind_named is None or not _recorded(run, kind_named):
-        allowed = [name for kind, fields in named.items() for name in (kind, fields) if isinstance(name, str)]
-        raise RecordError(
-            f"{run.name}: no cluster field {wanted!r} in the log; allowed: {', '.join(dict.fromkeys([*allowed, 'none']))}"
-        )
-    return kind_named
-
-
-def _recorded(run: TaskRun, name: str) -> bool:
-    return bool(run.records) and all(record.fields.get(name) is not None for record in run.records)
 
 
 def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key]) -> forms.Form | None:
@@ -442,8 +425,8 @@ def form_of(run: TaskRun, table: Table, settings: Settings, sets: Sequence[Key])
 
 def _as_run(run: TaskRun, changes: Changes, metric: str) -> Analyzed:
     note = f"{run.name}: the aggregation of {metric} is not a mean, so it can only be computed in the run"
-    if changes.metric not in (None, run.result.metric) or changes.category is not None:
-        return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric or a category")
+    if changes.metric not in (None, run.result.metric):
+        return Analyzed(run, None, {}, note=f"{note}: nothing to show for another metric")
     note += ": these are its own numbers" + (", with its own settings" if changes != Changes() else "")
     known = catalogue.named(run.result.kind, run.result.grids)
     return Analyzed(run, None, {name: value for name, value in run.result.metrics.items() if name in known}, note=note)

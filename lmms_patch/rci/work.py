@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from lmms_patch.ask.kinds import Key
-from lmms_patch.ask.timeline import POINTS
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.kinds import PARTS
 from lmms_patch.rci.kinds.orders import guessed
@@ -44,10 +43,6 @@ class Work:
         self.parts = [part for part in PARTS if part.of(table.kind)]
         self.cells = {n: native.over_cells(n) for n in sets}
         self.best = {n: table.best(n) for n in sets}
-        self.pointing = np.array(
-            [any(why.startswith(POINTS) for why in record.excluded.values()) for record in table.records], bool
-        )
-        """Which docs are left out because their question names a moment of the clip, shape (docs,)."""
         self.used = {n: self.best[n].known for n in sets}
         form, warnings = self._form()
         self.form = None if form is None else forms.on(form, table.groups.merged)
@@ -114,8 +109,9 @@ class Work:
             used = self.used[n]
             checks += [(whole.where(used), full), (self.table.picked(self.best[n]).where(used), best)]
         known = [check for check in checks if check[1] is not None]
-        # A finished run cannot call the aggregation, so its stored numbers are the only checks.
-        if not self.native.no_calls:
+        # A finished run cannot call the aggregation, so its stored numbers are the only checks. Of captions too: in a
+        # half of them words are rarer than in the corpus.
+        if not self.native.no_calls and not self.table.references.captions:
             known += self._random_checks()
         form, warning = forms.recognise(known, self.settings.form)
         if form is None and self.table.references.captions and forms.fits_nearly(forms.MEAN, known):
@@ -161,8 +157,6 @@ class Work:
             # where docs are left out, the gate is computed for the docs that stay, too
             if not used.all():
                 sets |= {f"{name}{n}": [chosen.where(used) for chosen in sets[name]] for name in FLOORS if name in sets}
-        if self.pointing.any():
-            sets["pointing"] = [self.table.full.where(self.pointing)]
         if self.cells:
             sets |= self._without_the_image()
         for part in self.parts:

@@ -1,6 +1,6 @@
 """The numbers of a task: what each is called, what it says, and where it stands in the analysis. Pure.
 
-Columns of a results file, tables, comparisons, gates, the audit and docs/metrics.md ask these rows. CONTRIBUTING.md
+Columns of a results file, tables, comparisons, gates and docs/metrics.md ask these rows. CONTRIBUTING.md
 shows what a new number takes.
 """
 
@@ -18,7 +18,6 @@ from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, PCRI, RCI, REGIONS, 
 from lmms_patch.ask.orders import MOST
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid
-from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
 
@@ -604,13 +603,12 @@ def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
     return {name: number.title.format(key=key) for name, (number, key) in keyed(kind, grids).items() if number.title}
 
 
-def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None) -> dict[str, Estimate]:
+def estimates(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
     """Return the numbers of a task for tables, comparisons and gates, by name, each with an interval.
 
     Args:
         analysis: the numbers.
         kind: of the task.
-        scale: of a mean of scores, the least and the most that a doc can score.
     """
     out: dict[str, Estimate] = {}
     for number, key in rows(kind, keys_of(analysis)):
@@ -620,9 +618,7 @@ def estimates(analysis: Analysis, kind: Kind, scale: tuple[float, float] | None)
             value = without_interval(cast("float | None", value), analysis.fip.n)
         if not isinstance(value, Estimate):
             continue
-        exact = number.scale == "metric" and not (kind.regions and key is not None)
-        found = mended(value, scale if exact else None)
-        out[number.named(kind, key)] = _with_words(found, number, analysis, kind, key)
+        out[number.named(kind, key)] = _with_words(value, number, analysis, kind, key)
     return out
 
 
@@ -637,7 +633,7 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
     return (
         found
         if grid.adj is None
-        else reading.corrected(found, grid.adj.null, marginal, "boxes" if kind.regions else kind.words.parts, sampled)
+        else reading.corrected(found, marginal, "boxes" if kind.regions else kind.words.parts, sampled)
     )
 
 

@@ -1,7 +1,6 @@
 """What a results file says of a task of ours: what was asked (``lmms_patch`` in its config), and its numbers (the metric ``patch``).
 
 ``wrong`` says where one of the two is not as we write it. Readers refuse such a file before a number is taken from it.
-Files of earlier versions lack keys: those have defaults.
 """
 
 from __future__ import annotations
@@ -70,11 +69,9 @@ class TaskConfig(Described, kw_only=True):
         boxes: of regions only: digest of all docs' boxes
         wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
         clip: of tasks whose docs show videos: which frames make a clip
-        subtitles: of tasks that ask parts of clips: how many docs' prompts hold the subtitles of the whole clip; absent
-            where none does
     """
 
-    schema: Literal[2]
+    schema: Literal[1]
     pixels: Some = 1
     kind: WrappedKind
     folds: Annotated[int, Meta(ge=2, le=50)] | UnsetType = UNSET
@@ -82,7 +79,6 @@ class TaskConfig(Described, kw_only=True):
     boxes: Digest | UnsetType = UNSET
     wrong_images: Annotated[str, Meta(extra_json_schema={"pattern": "^([0-9a-f]{16})?$"})] | UnsetType = UNSET
     clip: ClipFrames | UnsetType = UNSET
-    subtitles: Some | UnsetType = UNSET
 
 
 # --- its numbers ----------------------------------------------------------------------------------
@@ -107,8 +103,6 @@ class Settings:
         asking: when the run was told to stop asking, in words; empty where it asked everything.
     """
 
-    LATE: ClassVar[Mapping[str, int]] = {"asking": 1}
-
     draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
     level: Level = LEVEL
     seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
@@ -132,11 +126,8 @@ class Made(Struct):
     """By what versions, and of which docs.
 
     Attributes:
-        numbers: version of how numbers are computed from records; absent in older files
-        log: digest of all records of the sample log, and of all_docs; absent in older files
-        answers: digest of prompts, answers and golds of the sample log; absent without a log, and in older files
-        all_docs: how many docs the benchmark has, asked or not; absent where that is not known, and in older files
-        kept: answers that an earlier process of the same command had given; absent where none were, and in older files
+        all_docs: how many docs the benchmark has, asked or not; absent where that is not known
+        kept: answers that an earlier process of the same command had given; absent where none were
         docs: digest: which docs with which golds
         prompts: digest: what they are asked
         image_sizes: digest: which docs with images of which sizes; absent where none is shown
@@ -144,13 +135,8 @@ class Made(Struct):
     """
 
     MORE: ClassVar[bool] = True
-    LATE: ClassVar[Mapping[str, int]] = {"log": 1, "answers": 3, "all_docs": 1}
-
     lmms_patch: str | None = None
     lmms_eval: str | None = None
-    numbers: Count | UnsetType = UNSET
-    log: Digest | UnsetType = UNSET
-    answers: Digest | UnsetType = UNSET
     all_docs: Some | UnsetType = UNSET
     kept: Some | UnsetType = UNSET
     docs: Hex | UnsetType | None = UNSET
@@ -171,7 +157,7 @@ class Texts(Struct):
     """How often the texts of a task are the same.
 
     Attributes:
-        near: docs with a near copy; absent in older files
+        near: docs with a near copy
     """
 
     different: Count
@@ -211,7 +197,7 @@ class TstDetails(Stress):
 
     Attributes:
         unusable: grouping -> why it was not done, or is not the headline
-        shuffled: the same diagnostic on shuffled golds; null where they decide nothing, absent in older files
+        shuffled: the same diagnostic on shuffled golds; null where they decide nothing
         leakage: accuracy with random folds less accuracy with source-grouped folds, paired by doc; null without both
         zero_shot: accuracy of the same model before training; null where the diagnostic has none
         delta: headline accuracy less zero-shot, paired by doc; null without it
@@ -265,13 +251,11 @@ class MagicNumbers(Struct):
         numbers: by metric
         by_type: the same by type of question
         counts: docs that a convention touches
-        bounds: by metric, of numbers by the judge that lack verdicts; absent in older files
+        bounds: by metric, of numbers by the judge that lack verdicts
         judged_by: how the judge was asked; absent without one
     """
 
     MORE: ClassVar[bool] = True
-    LATE: ClassVar[Mapping[str, int]] = {"bounds": 1}
-
     variant: str
     metric: str
     judge: str | None
@@ -291,46 +275,21 @@ class MagicNumbers(Struct):
         return int(self.counts.get("failed") or 0)
 
 
-class FramesRead(Struct):
-    """Which frames the model's adapter read from the clips handed over, against the frames held by the views.
-
-    Attributes:
-        checked: whether it was noticed what the adapter read from full clips, which it is handed as their own file
-        held: frames that the other views of a full clip hold, where the adapter read other ones from its file; absent
-        where it read the same
-        read: frames that it read
-        part_held: frames of a written clip, such as a segment, that was not read whole; absent where all were
-        part_read: frames that were read from it
-        sound_lost: why written clips have no sound although their video has; absent where none lost its sound
-        sound_decoder: file and line where the adapter decodes sound as written clips do not hold it; absent where it
-            does not, and without sound
-    """
-
-    checked: bool
-    held: Count | UnsetType = UNSET
-    read: Count | UnsetType = UNSET
-    part_held: Count | UnsetType = UNSET
-    part_read: Count | UnsetType = UNSET
-    sound_lost: str | UnsetType = UNSET
-    sound_decoder: str | UnsetType = UNSET
-
-
 class Details(Struct):
     """The value of the metric `patch` in a results file (results.<task>."patch,<filter>"): every number of a task.
 
     Attributes:
         records: docs with a record in the sample log
-        n_failed: docs with a failed call; earlier versions wrote no such key
+        n_failed: docs with a failed call
         gate: 1: the index may be read
-        made: by what versions, and of which docs; absent in older files
+        made: by what versions, and of which docs
         settings: of the statistics
         higher_is_better: metric -> bool
-        frames_read: of tasks that were asked on clips: which frames the adapter read
     """
 
     MORE: ClassVar[dict[str, Any]] = {
         "type": ["number", "null"],
-        "description": "numbers of docs/tst.md, and of earlier versions; scores on the metric's own scale",
+        "description": "numbers of docs/tst.md; scores on the metric's own scale",
     }
     RULES: ClassVar[dict[str, Any]] = {"patternProperties": catalogue.schema()}
 
@@ -347,7 +306,6 @@ class Details(Struct):
     gate: Literal[0, 1] | UnsetType | None = UNSET
     made: Made | UnsetType = UNSET
     tst_details: TstDetails | UnsetType = UNSET
-    frames_read: FramesRead | UnsetType = UNSET
 
 
 class MagicSettings(Struct, frozen=True):
@@ -363,7 +321,7 @@ class MagicDetails(Struct):
 
     Attributes:
         records: docs with a record in the sample log
-        n_failed: docs with a failed call; earlier versions wrote no such key
+        n_failed: docs with a failed call
         made: by what versions, and of which docs
         settings: of the statistics
         higher_is_better: metric -> bool

@@ -37,8 +37,7 @@ TOO_MANY = 0.05
 TOO_MANY_OF_A_PART = 0.002
 """The same in a run that left cells out. A doc that no cell answers is asked more often there, and fails more often, so unsolved docs go missing:
 0.5 % of failed calls lower RCI by 0.01."""
-BY_KIT = "Failed to obtain answer"
-"""How what VLMEvalKit writes in place of an answer begins."""
+ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
 _NO_VALUE = "the scorer gave none"
 """What ``rci.analysis`` says of docs whose first view has no value of the metric."""
 _CUT = "were cut by the token limit"
@@ -72,7 +71,7 @@ class Failed:
         mend = "put the image right and " if self.text.startswith(_NO_IMAGE) else ""
         return (
             f"{self.docs} of {self.of} docs have a failed call and are left out of what needs it ({self.calls} of {self.asked} calls, "
-            f"{self.first} of them of the first view; most often: {self.text}); {mend}{_ask_again(self.text)}"
+            f"{self.first} of them of the first view; most often: {self.text}); {mend}{ASK_AGAIN}"
         )
 
     def native(self, metric: str) -> str:
@@ -85,17 +84,6 @@ class Failed:
     def many(self) -> bool:
         """Whether the failed docs are worth a warning."""
         return self.docs > WORTH_A_WARNING * self.of
-
-
-def _ask_again(text: str) -> str:
-    """Say how the failed calls are asked again.
-
-    Args:
-        text: what stands in place of an answer: VLMEvalKit writes words of its own.
-    """
-    if text.startswith(BY_KIT):
-        return "run VLMEvalKit again with --reuse, which asks only the failed calls, and import its files anew"
-    return "run again with the same --use_cache: only the failed calls are asked"
 
 
 def told_of(analysis: Analysis | None) -> list[str]:
@@ -116,7 +104,7 @@ def different(objects: Iterable[T]) -> list[T]:
 
 
 def has_failed(view: View) -> bool:
-    """Return whether a view in a record is of a failed call. Records of earlier versions have no such view."""
+    """Return whether a view in a record is of a failed call."""
     return view.failed is not None
 
 
@@ -262,19 +250,17 @@ def too_many(records: Sequence[Record], key: Key) -> str:
         what: [view for record in records for view in record.views if of(view)],
     }
     for what, views in parts.items():
-        texts = [view.failed for view in views if view.failed is not None]
-        failed, asked = len(texts), len(views)
+        failed, asked = sum(map(has_failed, views)), len(views)
         if failed > most * asked + 2 * math.sqrt(most * (1 - most) * asked):
             share = (
                 f"{failed / asked:.0%}, more than {most:.0%}"
                 if most == TOO_MANY
                 else f"{failed / asked:.2%}, more than {most:.1%} of a part"
             )
-            mend = _ask_again(texts[0])
             # one view stands in place of its orders
             if kind.every_order and key != TURNS:
-                return f"{failed} of {asked} views of {what} have a failed call ({share}); {mend}"
-            return f"{failed} of {asked} calls for {what} failed ({share}); {mend}"
+                return f"{failed} of {asked} views of {what} have a failed call ({share}); {ASK_AGAIN}"
+            return f"{failed} of {asked} calls for {what} failed ({share}); {ASK_AGAIN}"
     return ""
 
 

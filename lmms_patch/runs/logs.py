@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from lmms_patch.errors import RecordError, shown
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
+from lmms_patch.files import POINTER, PULL
 from lmms_patch.runs.record import SCHEMA, Baseline, Record, View, WrongImage, parts_at_odds, record_of, view_at_odds
 
 CHANGED = "the file was changed or written by another program"
@@ -82,13 +83,16 @@ _FIELDS, _PARTS = msgspec.json.Decoder(_Fields), msgspec.json.Decoder(_Parts)
 _VIEW, _BASELINE = msgspec.json.Decoder(View), msgspec.json.Decoder(Baseline)
 
 
-def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = False) -> Iterator[Line]:
+def read_lines(
+    path: Path, filter_place: int | None = None, *, filters: int | None = None, lean: bool = False
+) -> Iterator[Line]:
     """Yield the lines of a wrapped task's sample log, in file order, each with its record.
 
     Args:
         path: the log.
         filter_place: only those of this filter pipeline: the host writes a line per doc and filter, in the order of the
         filters.
+        filters: how many pipelines the task has; None: not known.
         lean: without the boxes, and with equal views and baselines as one object: a tenth of the memory. Only to read.
 
     Raises:
@@ -104,29 +108,12 @@ def read_lines(path: Path, filter_place: int | None = None, *, lean: bool = Fals
         if filter_place is None or times[doc_id] == filter_place + 1:
             yield line
     # a log has a line per doc for each filter, so every doc must come equally often
-    often = min(times.values(), default=0)
+    often = filters or min(times.values(), default=0)
     twice = [doc_id for doc_id, count in times.items() if count != often]
     if twice:
         raise RecordError(
-            f"{path}: doc {twice[0]} is there {times[twice[0]]} times, others {often} times; each doc has one line per filter: two runs in one file?"
+            f"{path}: doc {twice[0]} is there {times[twice[0]]} times, not {often}; each doc has one line per filter: two runs in one file?"
         )
-
-
-def lines_at(path: Path, spans: Sequence[tuple[int, int]]) -> Iterator[Line]:
-    """Yield some lines of a sample log, lean as in ``read_lines``.
-
-    Args:
-        path: the log.
-        spans: where each line begins and ends, in bytes.
-
-    Raises:
-        RecordError: as ``read_lines``.
-    """
-    shared = Shared(boxes=False)
-    with open(path, "rb") as file:
-        for start, end in spans:
-            file.seek(start)
-            yield _read(file.read(end - start), shared, f"{path}, byte {start}")
 
 
 class Shared:
@@ -229,9 +216,7 @@ def _slowly(text: bytes, shared: Shared, where: str) -> Line:
     if not isinstance(patch, dict):
         raise RecordError(f"{where}: no 'patch' object; this is not the log of a wrapped task")
     if patch.get("schema") != SCHEMA:
-        raise RecordError(
-            f"{where}: records of schema {shown(patch.get('schema'))}; this version of lmms-patch reads schema {SCHEMA}"
-        )
+        raise RecordError(f"{where}: records of schema {shown(patch.get('schema'))}; {OTHER_VERSION}")
     try:
         record = shared.known(record_of(patch))
     except RecordError as error:
@@ -301,6 +286,8 @@ def line_object(text: bytes, where: str) -> dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
+    if text.startswith(POINTER):
+        raise RecordError(f"{where}: {PULL}")
     if not isinstance(found, dict):
         raise RecordError(f"{where}: cut or not JSON; the run did not finish writing this file")
     return found

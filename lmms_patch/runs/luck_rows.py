@@ -14,49 +14,8 @@ from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form, Picked
-from lmms_patch.stats.luck import MOST_NAMED, Habits, Measured, Scores
+from lmms_patch.stats.luck import MOST_NAMED, Habits, Measured
 from lmms_patch.stats.resample import Array, Bools, Ints
-
-
-def from_donors(table: Table, key: Key, form: Form, used: Bools) -> Scores | None:
-    """Return the rows of the used docs, and of their donors' answers scored by the docs' golds.
-
-    None where no doc has a donor, or a gold has no score.
-
-    Args:
-        table: the docs.
-        key: a grid, or a set of boxes.
-        form: the aggregation, linear or over whole clusters.
-        used: shape (docs,), the docs that are used for it.
-    """
-    golds = table.references.ceiling
-    if golds is None:
-        return None
-    best = table.best(key)
-    donors, full, cells = _donated(table, key)
-    if not donors.shape[1]:
-        return None
-    keep = np.flatnonzero(used)
-    # one place more than there are docs: -1, no donor, leads to the last place, which stays -1
-    new = np.full(len(table) + 1, -1)
-    new[keep] = np.arange(len(keep))
-    full[donors < 0], cells[donors < 0] = math.nan, math.nan
-    donors = np.where(np.isfinite(cells), new[donors], -1)[keep]
-
-    def rows(scores: Array) -> Array:
-        return _rows(table, form, Chosen([None] * len(table), scores), used)
-
-    classes, labels = table.groups.answer_classes
-    return Scores(
-        rows(table.full.scores),
-        rows(best.scores),
-        rows(golds.scores),
-        np.stack([rows(scores) for scores in full.T]),
-        np.stack([rows(scores) for scores in cells.T]),
-        donors,
-        classes[keep],
-        labels,
-    )
 
 
 def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool = False) -> Measured | None:
@@ -181,26 +140,6 @@ def _elsewhere(table: Table, key: Key, with_full: bool) -> Array:
         # an answer may earn more than the gold, but loses no less than nothing
         out[doc] = (1 - earned[:, np.append(place >= 0, True)]).clip(min=0).mean(axis=1)
     return out
-
-
-def _donated(table: Table, key: Key) -> tuple[Ints, Array, Array]:
-    """Return, for each doc and donor number, the donor's place, and what its answers score here, full and best cell; shape (docs, P) each."""
-    lenders = [
-        (d, record.lent)
-        for d, record in enumerate(table.records)
-        if record.lent is not None and str(key) in record.lent.best
-    ]
-    loans = [lent for _, lent in lenders]
-    place = _places_of(table, _flat(lent.to for lent in loans))
-    known = place >= 0
-    number = _flat(lent.p for lent in loans)[known]
-    at = place[known], number
-    shape = len(table), int(number.max(initial=-1)) + 1
-    donors, full, cells = np.full(shape, -1, np.intp), np.full(shape, math.nan), np.full(shape, math.nan)
-    donors[at] = np.repeat([d for d, _ in lenders], [len(lent.to) for lent in loans])[known]
-    full[at] = _flat((lent.full for lent in loans), float)[known]
-    cells[at] = _flat((lent.best[str(key)] for lent in loans), float)[known]
-    return donors, full, cells
 
 
 def _places_of(table: Table, ids: Ints) -> Ints:

@@ -11,7 +11,7 @@
 | ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
 
 All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it
-stands is a ``reading.Noted``: it brings the words that every table sets beside it (``assumed null``, ``contradicted``,
+stands is a ``reading.Noted``: it brings the words that every table sets beside it (``contradicted``,
 ...).
 """
 
@@ -135,27 +135,20 @@ def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
         analysis: the numbers.
         kind: of the task.
     """
-    top = full_marks(analysis)
-    # the exact interval of a share is of docs that were all asked
-    sampled = analysis.asked is not None and analysis.asked.estimated
-    return catalogue.estimates(analysis, kind, None if top is None or sampled else (0.0, top))
+    return catalogue.estimates(analysis, kind)
 
 
 def _of_magic(magic: Mapping[str, Any]) -> dict[str, Estimate]:
     """Return the numbers of a MAGIC task; a judge's number without all verdicts brings its bounds."""
     said = {name: one.span for name, one in stored_bounds(magic).items() if one.matter}
-    out = {name: of_file(one, (0.0, 1.0)) for name, one in magic["numbers"].items()}
+    out = {name: of_file(one) for name, one in magic["numbers"].items()}
     return {name: reading.noted(one, said[name]) if name in said else one for name, one in out.items()}
 
 
 def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
     """Return the numbers of a text-only cross-validation by name, with their intervals."""
     head = found["by_grouping"][found["headline"]]
-    value = head["accuracy"]["value"]
-    tst, chance = (
-        of_file(head["accuracy"], (0.0, 1.0) if value is not None and 0 <= value <= 1 else None),
-        found["chance"],
-    )
+    tst, chance = of_file(head["accuracy"]), found["chance"]
     out = {"tst": tst, "tst_majority": without_interval(head["majority"], tst.n), "tst_above": of_file(head["above"])}
     out["tst_over_chance"] = (
         without_interval(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,39 +18,11 @@ from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
-from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 
 BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
 OptionCount = Annotated[int, Meta(ge=2, le=OPTIONS)]
 NeedName = Annotated[str, Meta(pattern="^(text|one cell|whole image|unsolved)$")]
-NUMBERS = 3
-"""Version of how numbers are computed from records; it goes up when the same records come to have another number or interval."""
-
-
-_ALIKE = (
-    "analysis.n_docs",
-    "analysis.fip.value",
-    *(f"analysis.{sets}.*.{name}" for sets in ("grids", "regions.sets") for name in ("fip", "excluded", "mpp.value")),
-    *(f"analysis.failed.{name}" for name in ("docs", "of", "calls", "asked", "first")),
-    "tst_details.by_grouping.*.accuracy.value",
-    *(f"magic.{name}" for name in ("counts.*", "n_failed", "numbers.*.value", "bounds.*")),
-)
-"""Paths of what every version computed alike."""
-
-
-def since(path: str) -> int:
-    """Return the version since when a number is computed as now; 0: all versions computed the number alike.
-
-    3: luck is weighed by habit, or by what answers earn under other docs' golds; docs are no longer split by how varied
-    their answers are, and the necessity map is luck-corrected.
-
-    Args:
-        path: where it stands in ``Details``, such as ``analysis.grids.3.adj.estimate.value``.
-    """
-    if any(fnmatchcase(path, pattern) for pattern in _ALIKE):
-        return 0
-    return 3 if ".adj" in path or ".necessity" in path or path.endswith(".mark") else 1
 
 
 @dataclass(frozen=True)
@@ -77,9 +48,6 @@ class Grid:
         full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would
             print; None of others.
     """
-
-    LATE: ClassVar[Mapping[str, int]] = {"full_pass": 1}
-    GONE: ClassVar[tuple[str, ...]] = ("adj_blind",)
 
     n: GridSize | BoxSet
     excluded: Count
@@ -274,10 +242,8 @@ class Necessity:
         luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where
         none was asked so.
         without_luck: whether the shares are estimates less luck (``stats.luck.needs``); else docs are counted as their
-            answers are. False in older files.
+            answers are.
     """
-
-    LATE: ClassVar[Mapping[str, int]] = {"without_luck": 2}
 
     n: GridSize
     docs: Count
@@ -319,18 +285,14 @@ class Analysis:
         drops: of a task with such numbers that also shows the full image, M on the full image less each of them, over
         the same docs; None likewise.
         turned: of a task that asks docs in every order of their options; None of others, whose files lack the key.
-        pointing: of a task that asks segments, M on the full clips of the docs whose question points into the clip's
-            own time, which the index leaves out; None where there are none, and the files lack the key.
         hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
         lines: of a task that also shows windows between the cells, by grid size; None of others, whose files lack the
             key.
         own: the numbers of a method of another package, by name; None of others, whose files lack the key.
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "pointing", "hidden", "lines", "own")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "hidden", "lines", "own")
     """Keys that files lack where they say nothing."""
-    LATE: ClassVar[Mapping[str, int]] = {"asked": 1, "necessity": 1, **dict.fromkeys(LEFT_OUT, 0)}
-
     metric: str
     n_docs: Count
     clusters: Count | None
@@ -352,7 +314,6 @@ class Analysis:
     curve: Mapping[Parts | SetName, Estimate] | None = None
     drops: Mapping[Parts | SetName, Estimate] | None = None
     turned: Turned | None = None
-    pointing: Estimate | None = None
     hidden: Hidden | None = None
     lines: Mapping[GridSize, Lines] | None = None
     own: Mapping[str, Estimate] | None = None
@@ -401,8 +362,6 @@ class Grouped:
             the copies are answered in reverse. None: no such reason.
     """
 
-    LATE: ClassVar[Mapping[str, int]] = {"copies": 1, "withheld": 1}
-
     accuracy: Estimate
     sd: Number | None
     seeds: Count
@@ -446,8 +405,6 @@ class Null:
         p: of accuracy above the shuffled ones, two-sided, by Student's t; where one of these is as high, (1 + number of
             these) / (1 + shuffles).
     """
-
-    GONE: ClassVar[tuple[str, ...]] = ("majority", "majority_shuffled")
 
     own: Number
     shuffled: tuple[Number, ...]
@@ -510,21 +467,10 @@ EXTRA = "drop_extra"
 def read(analysis: Mapping[str, Any]) -> Analysis:
     """Return an analysis from plain JSON types.
 
-    In those of earlier versions, how the two indices contradict each other is worked out.
-
     Raises:
         msgspec.ValidationError: it is none.
     """
-    found = typed.convert(analysis, Analysis)
-    # files of earlier versions have no mark
-    unmarked = (key for key in found.grids if "mark" not in analysis["grids"][str(key)])
-    marked = {key: dataclasses.replace(found.grids[key], mark=_disagreement(found.grids[key])) for key in unmarked}
-    return dataclasses.replace(found, grids={**found.grids, **marked}) if marked else found
-
-
-def _disagreement(grid: Grid) -> str:
-    adj = grid.adj.estimate.value if grid.adj else None
-    return "" if grid.index.value is None or adj is None else disagreement(grid.index.value, adj)
+    return typed.convert(analysis, Analysis)
 
 
 def none_used(key: Key) -> str:
@@ -574,7 +520,7 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         told.append(f"{index} {number(grid.index.value)}{ends}{bands}{rest}")
         mind += [
             *grid.warnings,
-            *([f"{index}, {reading.explained(grid.mark, grid.adj.null if grid.adj else None)}"] if grid.mark else []),
+            *([f"{index}, {reading.explained(grid.mark)}"] if grid.mark else []),
         ]
     for key, one in (analysis.curve or {}).items():
         told.append(
@@ -588,8 +534,6 @@ def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
         told.append(
             f"{EXTRA} {reading.text(one, number) if (one := analysis.hidden.extra).value is not None else f'n/a ({one.reason})'}"
         )
-    if analysis.pointing is not None:
-        told.append(reading.pointing_in_words(analysis.pointing))
     if analysis.regions is not None:
         regions = analysis.regions
         of_sets = {f"mean_{key}": one for key, one in regions.mean.items()}
@@ -611,9 +555,7 @@ def _luck_corrected(grid: Grid, analysis: Analysis, words: Words) -> str:
     assert grid.adj is not None
     parts = words.parts if isinstance(grid.n, int) else "boxes"
     sampled = analysis.asked is not None and analysis.asked.estimated
-    return reading.text(
-        reading.corrected(grid.adj.estimate, grid.adj.null, analysis.gate.marginal, parts, sampled), number
-    )
+    return reading.text(reading.corrected(grid.adj.estimate, analysis.gate.marginal, parts, sampled), number)
 
 
 def number(value: float | None) -> str:

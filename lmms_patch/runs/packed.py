@@ -17,7 +17,6 @@ from lmms_patch.runs.record import (
     Baseline,
     Clip,
     Exchanged,
-    Lent,
     Record,
     Tested,
     View,
@@ -58,7 +57,6 @@ class _Own(Struct, omit_defaults=True, kw_only=True):
     excluded: dict[str, str]
     images: str | None = None
     fields: dict[Any, Any] = {}
-    lent: Lent | None = None
     exchanged: Exchanged | None = None
     tst: Tested | None = None
     wrong_image: WrongImage | None = None
@@ -153,7 +151,7 @@ def unpack(columns: pa.Table) -> list[Record]:
             Record(
                 schema=same.schema, task=same.task, base=same.base, kind=same.kind, grids=same.grids, doc_id=own.doc_id, image_sizes=same.image_sizes,
                 clips=same.clips, images=own.images, views=of_doc[: own.count], best=own.best, excluded=own.excluded, fields=own.fields,
-                answer=same.answer, stratum=same.stratum, baselines=same.baselines, lent=own.lent, exchanged=own.exchanged,
+                answer=same.answer, stratum=same.stratum, baselines=same.baselines, exchanged=own.exchanged,
                 tst=own.tst,
                 wrong_image=own.wrong_image, asked=own.asked,
             )

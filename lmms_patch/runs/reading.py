@@ -1,8 +1,4 @@
-"""How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure.
-
-Files of earlier versions lack ``looks`` and ``null``: their luck-corrected index rests on an assumed null, and it was
-not checked whether the model looks.
-"""
+"""How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure."""
 
 from __future__ import annotations
 
@@ -18,17 +14,15 @@ from lmms_patch.stats.resample import LEVEL, Estimate
 if TYPE_CHECKING:
     from lmms_patch.runs.numbers import Analysis, Grid, Turned
 
-MEASURED = "measured"
-ASSUMED, CONTRADICTED, MARGINAL = "assumed null", "contradicted", "marginal"
+CONTRADICTED, MARGINAL = "contradicted", "marginal"
 SAMPLED = "sampled"
 """Beside an index that is estimated from a part of the docs."""
 MISLEAD = ("cells mislead", "boxes mislead", "segments mislead")
 IN_PLACE = "1.00"
 """What people read in place of an index that is shown to be above 1."""
 VALID, NEAR_CHANCE, DOES_NOT_LOOK, UNKNOWN = "valid", "near chance", "does not look", "unknown"
-NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0, or a run of an earlier version)"
+NOT_CHECKED = "not checked whether the answers depend on the image, and luck is not measured: no doc was asked on a wrong image (null: 0)"
 MARGINAL_PASS = "a marginal pass: FIP beats the floor by less than one further standard error, and the index of such a run is often far off"
-WITHOUT_WIDTH = "an interval without width, of an earlier version, is not shown; lmms-patch analyze makes it anew"
 MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), which asks some docs on a wrong image"
 """How a user gets a measured null."""
 
@@ -38,24 +32,10 @@ class Noted(Estimate):
     """An index with the words to show beside its number in every table; JSON keeps the number alone.
 
     Attributes:
-        words: such as ``assumed null``.
+        words: such as ``contradicted``.
     """
 
     words: tuple[str, ...] = ()
-
-
-CIRCULAR = "_circular"
-"""The end of the name of a score that counts a question only where all turns of its options were answered right."""
-
-
-def circular(metric: str, metrics: Mapping[str, float | None]) -> str:
-    """Say what the circular score of a run from VLMEvalKit is; "" where there is none."""
-    value = metrics.get(f"{metric}{CIRCULAR}")
-    return (
-        ""
-        if value is None
-        else f"{metric} is the mean over rows; the circular score, which counts a question only where all its rows are right, is {value:.3f}"
-    )
 
 
 def words(estimate: Estimate | None) -> tuple[str, ...]:
@@ -69,21 +49,8 @@ def misleads(estimate: Estimate | None) -> bool:
 
 
 def shows_interval(estimate: Estimate | None) -> bool:
-    """Return whether people see the interval: not of an assumed null, which holds the truth far too seldom.
-
-    Nor an interval without width, as runs of earlier versions have where no doc failed: such an interval claims to be
-    certain.
-    """
-    return (
-        not misleads(estimate)
-        and not assumed(estimate)
-        and (estimate is None or estimate.low is None or estimate.low != estimate.high)
-    )
-
-
-def assumed(estimate: Estimate | None) -> bool:
-    """Return whether a number rests on an assumed null: then no rank and no rule may rest on the number."""
-    return ASSUMED in words(estimate)
+    """Return whether people see the interval: not of "1.00, cells mislead"."""
+    return not misleads(estimate)
 
 
 def contradicted(estimate: Estimate | None) -> bool:
@@ -118,29 +85,25 @@ def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) ->
     return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "", SAMPLED if sampled else "")
 
 
-def corrected(
-    estimate: Estimate, null: str | None, marginal: bool, parts: str = "cells", sampled: bool = False
-) -> Estimate:
+def corrected(estimate: Estimate, marginal: bool, parts: str = "cells", sampled: bool = False) -> Estimate:
     """Return the luck-corrected index with its words.
 
     Args:
         estimate: the luck-corrected index.
-        null: ``measured``, or anything else for an assumed null.
         marginal: as in ``raw``.
         parts: what it is of: ``cells``, ``segments`` or ``boxes``.
         sampled: as in ``raw``.
     """
-    more = (MARGINAL if marginal else "", SAMPLED if sampled else "")
-    if null != MEASURED:
-        return noted(estimate, ASSUMED, *more)
     # only an interval wholly above 1 shows that cells mislead; a value above 1 may be noise
     misleads = estimate.low is not None and estimate.low > 1
-    return noted(estimate, f"{parts} mislead" if misleads else "", *more)
+    return noted(
+        estimate, f"{parts} mislead" if misleads else "", MARGINAL if marginal else "", SAMPLED if sampled else ""
+    )
 
 
-def headline(index: Estimate | None, adj: Estimate | None, null: str | None) -> Estimate | None:
+def headline(index: Estimate | None, adj: Estimate | None) -> Estimate | None:
     """Return the index for people to go by: luck-corrected where luck is measured, else 1 − MPP / FIP."""
-    return adj if null == MEASURED and adj is not None and adj.value is not None else index
+    return adj if adj is not None and adj.value is not None else index
 
 
 def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
@@ -160,7 +123,7 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
 
 
 def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index with a measured null reaches above 1; empty if the upper end is at most 1.
+    """Say why the interval of a luck-corrected index reaches above 1; empty if the upper end is at most 1.
 
     Args:
         low: the lower end of the interval.
@@ -263,24 +226,14 @@ def why_unchecked(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     return words.say(next(filter(None, told), NOT_CHECKED)) if unchecked(analysis) else ""
 
 
-def null_of(grid: Grid | None) -> str | None:
-    """Return which null the luck-corrected index of a grid rests on; None where there is no luck-corrected index."""
-    return None if grid is None or grid.adj is None else grid.adj.null
-
-
 def mark_of(grid: Grid | None) -> str:
     """Return how index and luck-corrected index of a grid contradict; empty where they agree."""
     return "" if grid is None else grid.mark
 
 
-def told(mark: str, null: str | None) -> str:
-    """Return a mark, with a note where its null is assumed; empty without a mark."""
-    return mark if not mark or null == MEASURED else f"{mark} ({ASSUMED})"
-
-
-def explained(mark: str, null: str | None) -> str:
+def explained(mark: str) -> str:
     """Return the line to explain a mark; empty without a mark."""
-    return f"{CONTRADICTED}: {told(mark, null)}" if mark else ""
+    return f"{CONTRADICTED}: {mark}" if mark else ""
 
 
 def full_of_the_same(measures: Mapping[str, Estimate], kind: Kind, size: str) -> float | None:
@@ -327,22 +280,6 @@ def not_turned(left_out: Mapping[str, int]) -> list[str]:
     return [f"asked in one order alone, and left out of these numbers: {told}"] if told else []
 
 
-def pointing_in_words(pointing: Estimate) -> str:
-    """Say how many questions name a moment of the clip, and what they score on the full clip (``Analysis.pointing``)."""
-    score = f"; on the full clip they score {pointing.value:.3f}" if pointing.value is not None else ""
-    what = f"{pointing.n} question{'s point' if pointing.n != 1 else ' points'} into the clip's own time (such as: at 00:35), which a segment changes"
-    return f"{what}: left out of the index{score}"
-
-
-def subtitled_in_words(docs: int) -> str:
-    """Say what follows where prompts hold the subtitles of the whole clip."""
-    many = f"{docs:,} prompt{'s hold' if docs != 1 else ' holds'} the subtitles of the whole clip"
-    return (
-        f"{many}, and every part of the clip is asked with all of them: what is said counts as known, and an index in time is a lower bound of "
-        "how much the whole clip is needed"
-    )
-
-
 def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     """Return what a run with views left out asked, and what a full pass would print; empty for complete runs.
 
@@ -379,28 +316,18 @@ def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     )
 
 
-def minds(described: Mapping[str, Any], analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
+def minds(analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
     """Return what to mind of an analysis's indices, a line each: what was left out, unchecked, marginal or contradicted.
 
     Args:
-        described: what was asked (``details.Described``).
         analysis: the numbers.
         words: what the parts of the task's images or clips are called (``Kind.words``).
     """
     sets = analysis.sets
     out = [asked_in_words(analysis, words)] if analysis.asked else []
-    out += [subtitled_in_words(described["subtitles"])] if described.get("subtitles") else []
     out += [why] if sets and (why := why_unchecked(analysis, words)) else []
     out += [MARGINAL_PASS] if analysis.gate.marginal else []
-    out += (
-        [WITHOUT_WIDTH]
-        # such an interval of an earlier version claims to be certain
-        if any(grid.index.low is not None and grid.index.low == grid.index.high for grid in sets.values())
-        else []
-    )
-    return out + [
-        f"{words.size(n, 'x')}, {explained(grid.mark, null_of(grid))}" for n, grid in sets.items() if grid.mark
-    ]
+    return out + [f"{words.size(n, 'x')}, {explained(grid.mark)}" for n, grid in sets.items() if grid.mark]
 
 
 def kept(details: Mapping[str, Any]) -> str:
@@ -409,42 +336,3 @@ def kept(details: Mapping[str, Any]) -> str:
     return (
         f"{count:,} answers come from an earlier process of the same command, as its journal had them" if count else ""
     )
-
-
-# --- of the frames of clips ------------------------------------------------------------------------
-
-FRAMES_UNCHECKED = (
-    "it cannot be noticed which frames the adapter reads from a video, so those of the full clip are unchecked"
-)
-
-
-def frames(details: Mapping[str, Any]) -> dict[str, str]:
-    """Return what to mind of the frames and sounds read from clips, by topic.
-
-    Empty where the adapter read what the views hold.
-
-    Args:
-        details: of a result; ``frames_read`` is among them where clips were asked.
-    """
-    out, read = dict[str, str](), details.get("frames_read", {})
-    # as many frames, but other ones
-    if "read" in read and read["read"] == read["held"]:
-        out["full"] = (
-            "the adapter reads other frames from the file of a clip than its segments and other views hold, so these show other moments"
-        )
-    elif "read" in read:
-        told = f"the adapter reads {read['read']} frames from the file of a clip, and its segments and other views hold {read['held']}"
-        out["full"] = f"{told}; if all of these reach the model, write in a task file: frames: {read['read']}"
-    if "part_read" in read:
-        told = f"the adapter reads {read['part_read']} of the {read['part_held']} frames of a view"
-        out["part"] = f"{told}, so a segment shows less of its part than the full clip does"
-    if "sound_lost" in read:
-        out["sound"] = (
-            f"segments and other views have lost the sound of a clip ({read['sound_lost']}), which the full clip's own file keeps"
-        )
-    if "sound_decoder" in read:
-        out["decoder"] = (
-            f"the adapter ({read['sound_decoder']}) takes sound for fractions between -1 and 1, and that of other views is whole numbers: "
-            "the model hears noise there, but the full clip as it is; read the index of clips without sound only"
-        )
-    return out

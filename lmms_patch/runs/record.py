@@ -1,13 +1,10 @@
-"""The record of a doc: the object ``patch`` of a line of a sample log, schema version 2 (docs/records.md).
+"""The record of a doc: the object ``patch`` of a line of a sample log, schema version 1 (docs/records.md).
 
 A key that is left out where it says nothing has a default here. What a type cannot say of a record, ``at_odds`` checks.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -16,17 +13,15 @@ from msgspec import Meta, Struct, field
 
 from lmms_patch.ask.kinds import BESIDE, KINDS, MAX_GRID, MIN_GRID, REGIONS, Key, Kind, shape, windows
 from lmms_patch.ask.spec import SUFFIXES
-from lmms_patch.errors import RecordError, shown
-from lmms_patch.runs.scoring import plain, worst_orders
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
+from lmms_patch.runs.scoring import worst_orders
 from lmms_patch.runs.typed import Digest, read_as
 from lmms_patch.stats.bounds import MOST, Number, Parts, Share, Some, one_of
 
-SCHEMA: Final = 2
+SCHEMA: Final = 1
 VIEWS = {"full", "window", *(kind.view for kind in KINDS.values())} - {"swap"}
 """The kinds of views that a record can have; a swapped view is marked, and is named for what it shows."""
 WrappedKind = Annotated[str, one_of(SUFFIXES)]
-LOANS = 100
-"""Donors of a doc that a log may have; ours write 10. A table has a column for each."""
 PIXELS = 10**6
 """Of a side of an image."""
 OPTIONS = 26
@@ -69,7 +64,7 @@ class View(Struct, kw_only=True, omit_defaults=True, gc=False):
         said: of wrong_image only: the answer, short; equal for equal answers
         caption: of a caption view: the description that stood in place of the image
         names: the place of the answer among the doc's options, from 1; 0: it is none of them (unread); absent where the
-            doc has none, where options are moved, and in older files
+            doc has none, where options are moved
         misread: the answer has full marks, though read by itself it would not name the gold: wrong answers may be
             misread as often
     """
@@ -113,11 +108,8 @@ class Answer(Struct, frozen=True, gc=False):
         label: answer class
         options: how many
         gold: null: unknown
-        gold_at: the place of the gold among the options, from 1; null: it is none of them; absent in older files
+        gold_at: the place of the gold among the options, from 1; null: it is none of them
     """
-
-    LATE: ClassVar[tuple[str, ...]] = ("gold_at",)
-    GONE: ClassVar[tuple[str, ...]] = ("candidates",)
 
     format: Literal["mc", "yesno", "number", "open", "caption", ""] = ""
     label: str = ""
@@ -142,21 +134,6 @@ class Baseline(Struct, omit_defaults=True, gc=False):
     roles: Annotated[list[Literal["gold", "option", "constant", "stratum", "other"]], Meta(min_length=1)]
     scores: Scores
     items: dict[str, Any] = {}
-
-
-class Lent(Struct, gc=False):
-    """This doc's answers under the golds of the docs whose donor it is; one entry per loan in every list.
-
-    Attributes:
-        to: doc ids
-        p: the number of this donor among theirs
-        best: by set, the best cell or box
-    """
-
-    to: list[DocId]
-    p: list[Annotated[int, Meta(ge=0, lt=LOANS)]]
-    full: Numbers
-    best: dict[SetName, Numbers]
 
 
 class Exchanged(Struct, gc=False):
@@ -201,12 +178,10 @@ class Tested(Struct):
         delta: s less the untrained model's
         zero_shot: of the untrained model
         baseline: the same as scores of the frequency baseline
-        copies: whether the other docs of the same text suggest the right answer; absent in older files
+        copies: whether the other docs of the same text suggest the right answer
         text: a number that copies and near copies share, which are resampled together; null: source or cluster is known,
-        or there are no copies; absent in older files
+        or there are no copies
     """
-
-    LATE: ClassVar[tuple[str, ...]] = ("copies", "text")
 
     grouping: Literal["source", "none", "text", "joined"]
     scores: dict[str, Numbers]
@@ -289,7 +264,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
         image_sizes: [width, height] in pixels of each image, or of the frames of each clip
         clips: the clips that are shown, in the order of image_sizes; absent where the doc shows images
         images: digest of these images: their modes, sizes, and colours at up to 64 x 64 points of each; absent where
-            none is shown, and in older files
+            none is shown
         views: in request order
         best: set -> index into views of the best cell, segment or box (the worst, for occlude); a set is a grid, or
         relevant or adversarial boxes
@@ -301,7 +276,7 @@ class Record(Struct, kw_only=True, omit_defaults=True):
         asked: how the doc was asked, in a run that left views out; absent where all were asked
     """
 
-    schema: Literal[2]
+    schema: Literal[1]
     task: str
     base: str
     kind: WrappedKind
@@ -317,7 +292,6 @@ class Record(Struct, kw_only=True, omit_defaults=True):
     answer: Answer = NO_ANSWER
     stratum: str = ""
     baselines: list[Baseline] = []
-    lent: Lent | None = None
     exchanged: Exchanged | None = None
     tst: Tested | None = None
     wrong_image: WrongImage | None = None
@@ -382,21 +356,6 @@ def in_set(view: View, key: Key) -> bool:
     return view.n is not None and view.row is not None and key == windows(view.n)
 
 
-def circular(records: Sequence[Record], metric: str) -> float | None:
-    """Return the mean over questions of the lowest score among a question's rows, a failed call being a wrong answer.
-
-    None where no row turns another, or a row has no score.
-    """
-    lowest: dict[str, float] = {}
-    for record in records:
-        question, view = record.fields.get("group"), record.views[0]
-        score = 0.0 if view.failed is not None else view.scores.get(metric)
-        if question is None or score is None:
-            return None
-        lowest[str(question)] = min(score, lowest.get(str(question), score))
-    return sum(lowest.values()) / len(lowest) if lowest else None
-
-
 def in_worst_order(record: Record, metric: str, higher: bool = True) -> Record:
     """Return a record in which each view asked in every order of the options keeps its worst order by a metric.
 
@@ -441,7 +400,7 @@ def record_of(patch: Mapping[str, Any]) -> Record:
     """
     # before the record is read: another schema has other types
     if (schema := patch.get("schema")) != SCHEMA:
-        raise RecordError(f"records of schema {shown(schema)}; this version of lmms-patch reads schema {SCHEMA}")
+        raise RecordError(f"records of schema {shown(schema)}; {OTHER_VERSION}")
     record = read_as(patch, Record, "patch")
     if said := at_odds(record):
         raise RecordError(said)
@@ -493,10 +452,6 @@ def parts_at_odds(record: Record) -> str:
         return f"patch.grids {said}"
     if odd := [key for key, place in record.best.items() if place >= count]:
         return f"patch.best.{odd[0]} must be the place of one of its {count} views"
-    if (lent := record.lent) is not None and len(
-        {len(lent.to), len(lent.p), len(lent.full), *map(len, lent.best.values())}
-    ) > 1:
-        return "patch.lent must have as many numbers in each of its lists"
     if (other := record.exchanged) is not None:
         lists = [other.full, other.wrong_full, *other.best.values(), *other.wrong_best.values()]
         if {len(other.to)} != set(map(len, lists)) or set(other.best) != set(other.wrong_best):
@@ -543,43 +498,3 @@ def first_box(view: View) -> list[int]:
             "a cell of the log without its box in pixels; the file was changed or written by another program"
         )
     return view.boxes[0]
-
-
-def hashed(patch: Mapping[str, Any]) -> bytes:
-    """Return the SHA-256 of a doc's record; neither the order of keys nor the way of writing matters."""
-    text = json.dumps(patch, sort_keys=True, separators=(",", ":"), default=plain)
-    return hashlib.sha256(text.encode()).digest()
-
-
-def hashed_text(patch: bytes) -> bytes:
-    """Return ``hashed`` of a record's JSON, three times as fast.
-
-    msgspec writes what Python's ``json`` writes, but for escapes, letters beyond ASCII, and numbers that one of the two
-    writes with an exponent.
-    """
-    try:
-        text = msgspec.json.encode(msgspec.json.decode(patch), order="sorted")
-    except (ValueError, RecursionError):
-        # NaN, half a character
-        return hashed(json.loads(patch))
-    odd = not text.isascii() or any(one in text for one in (b"\\", b"\x7f", b"0.0000")) or _EXPONENT.search(text)
-    return hashed(json.loads(patch)) if odd else hashlib.sha256(text).digest()
-
-
-_EXPONENT = re.compile(rb"e-?\d+[,\]}]")
-
-
-def log_digest(hashes: Iterable[bytes], all_docs: int | None = None) -> str:
-    """Return the digest of a whole log, 16 hex digits, from its records (``hashed``) in any order.
-
-    A run writes it into its results file, so that a log that was changed afterwards does not pass for the run's own.
-
-    Args:
-        hashes: of the records.
-        all_docs: how many docs the benchmark has, asked or not, so that a part of it does not pass for the whole; None:
-            not known.
-    """
-    # sorted, since the lines of a log stand in the order of the ranks
-    return hashlib.sha256(
-        b"".join(sorted(hashes)) + (b"" if all_docs is None else b"of %d docs" % all_docs)
-    ).hexdigest()[:16]

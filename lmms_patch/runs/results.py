@@ -1,13 +1,11 @@
 """Results files of lmms-eval, as the harness writes them, and the file beside each that has the long objects of our tasks.
 
 The objects (``results.<task>."patch,<filter>"``) take some 6 kB for each task. So they stand in ``<date>_patch.json``
-beside the results file, which has that file's SHA-256 under ``lmms_patch``. ``read_json`` puts the two together.
-Earlier versions wrote the objects into the results file.
+beside the results file, which names that file under ``lmms_patch``. ``read_json`` puts the two together.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import RecordError, shown
-from lmms_patch.runs import digests
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
 
 _OBJECTS_OF_TASKS = ("n-samples", "higher_is_better")
 _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASKS)
@@ -26,8 +23,6 @@ _OF_TASKS = ("config", "group_subtasks", "n-shot", "versions", *_OBJECTS_OF_TASK
 OBJECTS_SCHEMA = 1
 """Of the file beside a results file that has the long objects of its tasks."""
 
-IMPORTED = "vlmevalkit"
-"""What stands in place of an adapter's name in the results file of a run that was imported."""
 _RESULTS = "[0-9]*_results.json"
 _OF_RUNS = (_RESULTS, "[0-9]*_patch.json", "[0-9]*_samples_*.jsonl", "[0-9]*_samples_*.parquet")
 """How the files of a run are named: they begin with its date."""
@@ -98,17 +93,15 @@ def newest(path: Path, fits: Callable[[Path], bool] = lambda file: True, what: s
 def read_json(path: Path) -> dict[str, Any]:
     """Read a results file, with the objects from the file beside put in their places.
 
-    Returns:
-        The results. ``lmms_patch.found`` is the SHA-256 that the file beside it has, where there is one, and
-        ``lmms_patch.digest_found`` the digest of the results file: the audit compares them with those that the run
-        wrote (``sha256``, ``digest``).
-
     Raises:
         RecordError: the file is truncated or not a results file of lmms-eval, or the file beside it is missing or
             truncated.
     """
     try:
-        data = files.parse_json(files.read(Path(path)).decode("utf-8"))
+        content = files.read(Path(path))
+        if content.startswith(files.POINTER):
+            raise RecordError(f"{path}: {files.PULL}")
+        data = files.parse_json(content.decode("utf-8"))
         if not isinstance(data["configs"], dict) or not all(
             isinstance(values, dict) for values in data["results"].values()
         ):
@@ -127,7 +120,7 @@ def read_json(path: Path) -> dict[str, Any]:
             raise TypeError("group_subtasks is no object of lists")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{path}: not a whole results file of lmms-eval ({type(error).__name__}: {error})") from None
-    # the digest is of the keys as they stand; readers find an object or no key
+    # readers find an object or no key
     whole = _with_objects(dict(data), Path(path))
     return {key: one for key, one in whole.items() if key in told or key not in _OF_TASKS}
 
@@ -137,47 +130,30 @@ def objects_file(results: Path) -> Path:
     return results.with_name(results.name.removesuffix("_results.json") + "_patch.json")
 
 
-def objects_text(
-    objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None
-) -> tuple[bytes, str]:
-    """Return the content of the file beside a results file, and the SHA-256 of the content.
+def objects_text(objects: Mapping[str, Mapping[str, Any]], default: Callable[[Any], Any] | None = None) -> bytes:
+    """Return the content of the file beside a results file.
 
     Args:
         objects: by task, the columns that have an object.
         default: makes JSON of what is no plain type.
     """
-    content = json.dumps(
+    return json.dumps(
         {"schema": OBJECTS_SCHEMA, "results": objects}, indent=1, default=default, ensure_ascii=False
     ).encode()
-    return content, hashlib.sha256(content).hexdigest()
 
 
 def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Put the objects from the file beside a results file in their places.
-
-    A file of an earlier version has them already.
-    """
-    told = data.get("lmms_patch")
-    if told is None:
+    """Put the objects from the file beside a results file in their places, where the results file names one."""
+    if "lmms_patch" not in data:
         return data
-    if isinstance(told, dict) and "digest" in told:
-        told = {**told, "digest_found": digests.of_file(data)}
-        # the objects stand in the results file
-        if not {"file", "sha256"} & set(told):
-            return {**data, "lmms_patch": told}
-    if not isinstance(told, dict) or not isinstance(told.get("sha256"), str):
-        raise RecordError(
-            f"{path}: lmms_patch has no sha256 of the file beside it; the file was changed or written by another program"
-        )
     beside = objects_file(path)
     try:
-        # the bytes as they are, since the digest is of them
         content = files.read(beside)
+        if content.startswith(files.POINTER):
+            raise RecordError(f"{beside}: {files.PULL}")
         found = files.parse_json(content.decode("utf-8"))
         if found["schema"] != OBJECTS_SCHEMA:
-            raise RecordError(
-                f"{beside}: of schema {shown(found['schema'])}; this version of lmms-patch reads schema {OBJECTS_SCHEMA}"
-            )
+            raise RecordError(f"{beside}: of schema {shown(found['schema'])}; {OTHER_VERSION}")
         objects = {task: dict(columns) for task, columns in found["results"].items()}
     except FileNotFoundError:
         raise RecordError(
@@ -186,7 +162,7 @@ def _with_objects(data: dict[str, Any], path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RecordError(f"{beside}: not a whole file of lmms-patch ({type(error).__name__}: {error})") from None
     results = {task: {**columns, **objects.get(task, {})} for task, columns in data["results"].items()}
-    return {**data, "results": results, "lmms_patch": {**told, "found": hashlib.sha256(content).hexdigest()}}
+    return {**data, "results": results}
 
 
 def groups_of(path: Path) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ from lmms_patch.runs.logs import Line, answers_of
 from lmms_patch.runs.need import has_classes, needs
 from lmms_patch.runs.packed import COLUMNS as PACKED
 from lmms_patch.runs.packed import SHARED_TEXT, pack
-from lmms_patch.runs.record import Record, View, full_marks, hashed_text
+from lmms_patch.runs.record import Record, View, full_marks
 from lmms_patch.runs.run import Result
 
 COLUMNS: dict[str, pa.DataType] = {
@@ -95,16 +95,13 @@ def _column_of(metric: str) -> str:
     return f"score.{_whole(metric)}"
 
 
-def batches(
-    result: Result, *, packed: bool = False, most: int | None = None, hashes: list[bytes] | None = None
-) -> Iterator[pa.RecordBatch]:
+def batches(result: Result, *, packed: bool = False, most: int | None = None) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's table from its sample log, some thousand docs at a time.
 
     Args:
         result: the task.
         packed: also the columns of ``runs.packed``, which are not documented.
         most: how many docs, from the first of the log on; None: all.
-        hashes: gets the hash of each doc's record (``record.hashed``); None: they are not computed.
 
     Raises:
         RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no
@@ -116,14 +113,7 @@ def batches(
         )
     schema, lines = schema_of(result, packed=packed), itertools.islice(result.lines(), most)
     while some := list(itertools.islice(lines, BATCH)):
-        if hashes is not None:
-            hashes += [hashed_text(bytes(line.patch)) for line in some]
         yield _batch(result, schema, some)
-
-
-def batch_of(result: Result, lines: Sequence[Line], *, packed: bool = False) -> pa.RecordBatch:
-    """Return the rows of some lines of a task's sample log, as ``batches``."""
-    return _batch(result, schema_of(result, packed=packed), lines)
 
 
 # --- from lines to columns ------------------------------------------------------------------------

@@ -22,13 +22,13 @@ from msgspec import UNSET
 from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import Options
-from lmms_patch.errors import RecordError, shown
-from lmms_patch.runs import catalogue, gone, reading
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
+from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, TstDetails, wrong
 from lmms_patch.runs.details import read as read_details
 from lmms_patch.runs.logs import Line, read_lines
 from lmms_patch.runs.measures import measures
-from lmms_patch.runs.numbers import NUMBERS, Analysis, Grid
+from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.numbers import read as read_analysis
 from lmms_patch.runs.record import SCHEMA, Record
 from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
@@ -88,9 +88,7 @@ class Run:
         written: of every task, what the harness wrote of it.
         about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``start_time``; ``typed``: the options of the command; by task ``n-shot``,
             ``versions``, ``n-samples``, ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none
-            was given, None where the file does not say; ``objects``: SHA-256 of the file that has the tasks' objects,
-            as the run wrote it (``sha256``) and as it is now (``found``); missing where they stand in the results file.
-            Likewise ``digest`` and ``digest_found``, of the results file.
+            was given, None where the file does not say.
         results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
     """
 
@@ -130,28 +128,11 @@ class Run:
         """Whether the run was told to write sample logs."""
         return bool(self.about.get("typed", {}).get("log_samples"))
 
-    @property
-    def digests(self) -> tuple[str, str] | None:
-        """SHA-256 of the file with the tasks' objects: as the run wrote the file, and as the file is now.
-
-        None where the objects stand in the results file.
-        """
-        objects = self.about.get("objects")
-        return (objects["sha256"], objects["found"]) if objects and "sha256" in objects else None
-
-    @property
-    def digest(self) -> tuple[str, str] | None:
-        """The digest of the results file (``digests.of_file``): as the run wrote the file, and as the file is now.
-
-        None where the run recorded no digest, as runs of earlier versions.
-        """
-        told = self.about.get("objects")
-        return (str(told["digest"]), told["digest_found"]) if told and "digest" in told else None
-
     def counted(self, task: str) -> Counted | None:
         """Return the harness's count of a task's docs (``n-samples``); None where the file is silent."""
-        counts = self.about.get("n-samples", {}).get(task)
-        return Counted(counts["original"], counts["effective"]) if isinstance(counts, Mapping) else None
+        counts = _object(self.about.get("n-samples", {}).get(task))
+        numbers = [counts[name] for name in ("original", "effective") if bounds.is_number(counts.get(name))]
+        return Counted(*numbers) if len(numbers) == 2 else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
         """Return the aggregation of a native metric as a task's config names it; None where it names none."""
@@ -300,17 +281,9 @@ class Result:
         return Made() if self.stored.made is UNSET else self.stored.made
 
     @property
-    def version(self) -> int:
-        """The version of how the numbers were computed (``numbers.NUMBERS``); 0 where the file does not say."""
-        return self.made.numbers or 0
-
-    @property
     def all_docs(self) -> int | None:
-        """The number of the benchmark's docs, asked or not; the log's digest covers this number.
-
-        None for files without the count or without the digest.
-        """
-        return None if self.made.all_docs is UNSET or self.made.log is UNSET else self.made.all_docs
+        """The number of the benchmark's docs, asked or not; None where the run does not say."""
+        return None if self.made.all_docs is UNSET else self.made.all_docs
 
     @cached_property
     def tst(self) -> TstDetails | None:
@@ -383,7 +356,7 @@ class Result:
             RecordError: there is no log; it is cut, of another benchmark or of another run.
         """
         docs, log, base = 0, sample_log(self.run.path, self.task), self.base
-        for line in read_lines(log, self.place, lean=lean):
+        for line in read_lines(log, self.place, filters=self.pipelines, lean=lean):
             if line.record.base != base:
                 raise RecordError(
                     f"{log}: records of {clean(line.record.base)}, but {self.task} asks {base}; the file is of another run"
@@ -432,9 +405,7 @@ def read(path: Path) -> Run:
     by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
     about |= {"system_instruction": _system_instruction(data), **{key: data.get(key, {}) for key in by_task}}
     about["typed"] = _object(config.get("resolved_cli_args"))
-    # empty in files of earlier versions
-    about["objects"] = _object(data.get("lmms_patch"))
-    return Run(
+    run = Run(
         Path(path),
         # without secrets, which arguments of a model may hold
         _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),
@@ -445,6 +416,9 @@ def read(path: Path) -> Run:
         data["results"],
         about,
     )
+    for result in run.results:
+        _check_whole(result)
+    return run
 
 
 def _results(run: Run) -> Iterator[Result]:
@@ -461,9 +435,7 @@ def _results(run: Run) -> Iterator[Result]:
             continue
         schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
         if schema != known:
-            raise RecordError(
-                f"{run.path}: records of schema {shown(schema)}; this version of lmms-patch reads schema {known}"
-            )
+            raise RecordError(f"{run.path}: records of schema {shown(schema)}; {OTHER_VERSION}")
         if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
             raise RecordError(f"{run.path}: {task} is described without its {missing[0]!r}; {changed}")
         if str(described["kind"]) not in KINDS:
@@ -480,20 +452,33 @@ def _results(run: Run) -> Iterator[Result]:
             details: Mapping[str, Any] = own if isinstance(own, dict) else {}
             if said := wrong(described, details):
                 raise RecordError(f"{run.path}: {task}: {said}; {changed}")
-            # numbers of a later version may mean something else
-            if (version := details.get("made", {}).get("numbers", 0)) > NUMBERS:
-                said = f"its numbers are of version {shown(version)}; this version of lmms-patch computes version {NUMBERS}"
-                raise RecordError(f"{run.path}: {task}: {said}; type: pip install --upgrade lmms-patch")
-            # for every reader, numbers that are no longer computed are left out here
-            details = gone.of_magic(details)
             # the object's plain numbers are metrics too; a column of the same name wins
             flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
-            metrics = {key: float(value) if bounds.is_number(value) else None for key, value in gone.kept(flat).items()}
+            metrics = {key: float(value) if bounds.is_number(value) else None for key, value in flat.items()}
             # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not
             # know of the judge.
-            metric = details.get("magic", {}).get("metric") or described["metric"]
-            about = {**described, "metric": gone.PRIMARY.get(metric, metric)}
+            about = {**described, "metric": details.get("magic", {}).get("metric") or described["metric"]}
             yield Result(run, task, about, metrics, name, details, place)
+
+
+def _check_whole(result: Result) -> None:
+    """Refuse a result whose docs are not as many as the harness says that it asked.
+
+    Raises:
+        RecordError: a part passes for the whole: the part of a rank is missing, or some docs were never asked.
+    """
+    counts, where = result.run.counted(result.task), f"{result.run.path}: {result.task}"
+    if counts is None or not result.docs:
+        return
+    there = counts.original - result.run.offset
+    asked = min(counts.effective, there)
+    if asked < there and result.run.limit is None:
+        raise RecordError(f"{where}: {asked} of {there} docs were asked, but the run had no --limit; it is not whole")
+    # a task on docs' own boxes skips docs without boxes
+    if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):
+        raise RecordError(
+            f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing"
+        )
 
 
 def _description(config: Any) -> dict[str, Any] | None:

@@ -75,23 +75,6 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Lent:
-    """This doc's answers under the gold of another doc, for the primary metric.
-
-    Attributes:
-        to: the other doc.
-        p: the number of this donor among its donors, from 0.
-        full: scalar of the full image's answer.
-        best: for each set (``kinds.Key``) that this doc is used for, scalar of the best cell's or box's answer.
-    """
-
-    to: int
-    p: int
-    full: Scalar
-    best: Mapping[Key, Scalar]
-
-
-@dataclass(frozen=True)
 class Exchanged:
     """This doc's answers under the gold of a doc asked alike, for the primary metric.
 
@@ -156,7 +139,6 @@ class SampleRecord:
         not known.
         stratum: the name of the doc's stratum.
         baselines: uninformed answers and the gold, scored.
-        lent: this doc's answers under the golds of the docs whose donor it is.
         exchanged: this doc's answers on its own and on a wrong image under the golds of docs that are asked alike.
         tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
         wrong_image: the doc's question on another doc's image; None where it was not asked so.
@@ -176,7 +158,6 @@ class SampleRecord:
     answer: Mapping[str, Any] = field(default_factory=dict)
     stratum: str = ""
     baselines: tuple[Baseline, ...] = ()
-    lent: Sequence[Lent] = ()
     exchanged: Sequence[Exchanged] = ()
     tst: Mapping[str, Any] = field(default_factory=dict)
     wrong_image: WrongImage | None = None
@@ -204,8 +185,7 @@ class SampleRecord:
             answer=record.Answer(**plain(self.answer)) if self.answer else record.NO_ANSWER,
             stratum=self.stratum if self.answer else "",
             baselines=[one.record() for one in self.baselines],
-            lent=_columns(record.Lent, self.lent) if self.lent else None,
-            exchanged=_columns(record.Exchanged, self.exchanged) if self.exchanged else None,
+            exchanged=_columns(self.exchanged) if self.exchanged else None,
             tst=convert(plain(self.tst), record.Tested) if self.tst else None,
             wrong_image=self.wrong_image.record(first_only) if self.wrong_image else None,
             asked=self.asked,
@@ -217,15 +197,16 @@ class SampleRecord:
         return found
 
 
-def _columns(kind: Any, scores: Sequence[Lent] | Sequence[Exchanged]) -> Any:
-    """Turn a list of ``Lent`` or ``Exchanged`` into columns, an entry per doc; scores of sets get a column per set."""
-    columns = {name: [getattr(one, name) for one in scores] for name in kind.__struct_fields__}
+def _columns(scores: Sequence[Exchanged]) -> record.Exchanged:
+    """Turn scores under other golds into columns, an entry per doc; scores of sets get a column per set."""
+    columns: dict[str, Any] = {
+        name: [getattr(one, name) for one in scores] for name in record.Exchanged.__struct_fields__
+    }
     by_set = {
         name: {str(key): [one[key] for one in columns[name]] for key in columns[name][0]}
         for name in ("best", "wrong_best")
-        if name in columns
     }
-    return kind(**columns | by_set)
+    return record.Exchanged(**columns | by_set)
 
 
 def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.ask.kinds import RCI, Key
-from lmms_patch.errors import RecordError
 from lmms_patch.runs import failures
 from lmms_patch.runs.groups import Groups
 from lmms_patch.runs.record import TURNS, Record, full_marks, in_worst_order
@@ -292,21 +291,3 @@ def range_of(tables: Sequence[Table]) -> tuple[float, float]:
     """Return the least and the highest score in any of some tables (``Table.range_seen``)."""
     lows, highs = zip(*(table.range_seen for table in tables), strict=True)
     return min(lows), max(highs)
-
-
-def only(records: Sequence[Record], category: str) -> list[Record]:
-    """Return the records of a category.
-
-    Raises:
-        RecordError: no record has the category; the message lists the categories there are.
-    """
-    values = [record.fields.get("category") for record in records]
-    kept = [
-        record for record, value in zip(records, values, strict=True) if value is not None and str(value) == category
-    ]
-    if not kept:
-        known = sorted({str(value) for value in values if value is not None})
-        raise RecordError(
-            f"no doc of category {category!r}; allowed: {', '.join(known) or 'none (the run named no category)'}"
-        )
-    return kept

@@ -2,10 +2,8 @@
 
 Its JSON schema and the check of what is read follow from it.
 
-A key's description is what its class says under ``Attributes:``. A key that we always write, but that files of earlier
-versions lack, has a default; one that we leave out where it says nothing has the default ``UNSET``, or is of a class
-with ``omit_defaults``. A class names under ``GONE`` the keys that earlier versions wrote and that nobody reads any
-more.
+A key's description is what its class says under ``Attributes:``. A key that we leave out where it says nothing has the
+default ``UNSET``, or is of a class with ``omit_defaults``.
 """
 
 from __future__ import annotations
@@ -305,7 +303,7 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
         return
     if ours:
         omits = getattr(getattr(kind, "__struct_config__", None), "omit_defaults", False)
-        late = (*getattr(kind, "LATE", ()), *getattr(kind, "LEFT_OUT", ()))
+        late = getattr(kind, "LEFT_OUT", ())
         found["required"] = [
             key
             for key, one in found["properties"].items()
@@ -315,9 +313,6 @@ def _finish(found: dict[str, Any], kind: Any, ours: bool) -> None:
             # left out, never null
             if "default" in one and one.pop("default") is None and omits:
                 one |= next(choice for choice in one.pop("anyOf", ({},)) if choice.get("type") != "null")
-        found["properties"] |= {
-            key: {"description": "of earlier versions; no longer written or read"} for key in getattr(kind, "GONE", ())
-        }
         found["additionalProperties"] = getattr(kind, "MORE", False)
     if patterns := getattr(kind, "PATTERNS", {}):
         found["patternProperties"] = {

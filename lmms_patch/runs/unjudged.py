@@ -11,7 +11,6 @@ A difference of two runs has such bounds too (``compare.magic.bounds``).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,30 +59,11 @@ class Bounds:
 def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
     """Return the bounds of the numbers of a results file.
 
-    Earlier versions wrote none. Theirs are the number and its interval, v, moved to v·k / (k + u) and (v·k + u) / (k +
-    u); none where no doc has a verdict.
-
     Args:
         about: the ``magic`` object of the file.
     """
-    counts, out = about.get("counts", {}), {}
-    for name in BY_JUDGE:
-        kept = about.get("bounds", {}).get(name)
-        unjudged = int(counts.get(f"unjudged_{name}") or 0) - int(counts.get(f"without_gold_{name}") or 0)
-        if kept is not None:
-            out[name] = Bounds(
-                of_file(kept["low"], (0.0, 1.0)), of_file(kept["high"], (0.0, 1.0)), int(kept["unjudged"])
-            )
-        elif unjudged > 0 and about["numbers"].get(name, {}).get("value") is not None:
-            one = of_file(about["numbers"][name], (0.0, 1.0))
-            out[name] = Bounds(_with(one, unjudged, 0.0), _with(one, unjudged, 1.0), unjudged)
-    return out
-
-
-def _with(one: Estimate, more: int, worth: float) -> Estimate:
-    """Return the mean of scores with some more docs, all of the same worth."""
-    own = one.n / (one.n + more)
-    value, low, high = (
-        None if end is None else end * own + worth * (1 - own) for end in (one.value, one.low, one.high)
-    )
-    return dataclasses.replace(one, value=value, low=low, high=high, n=one.n + more)
+    return {
+        name: Bounds(of_file(kept["low"]), of_file(kept["high"]), int(kept["unjudged"]))
+        for name, kept in about.get("bounds", {}).items()
+        if name in BY_JUDGE
+    }

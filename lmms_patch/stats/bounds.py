@@ -54,7 +54,7 @@ def one_of(names: Iterable[str]) -> Meta:
     return Meta(pattern=f"^({'|'.join(known)})$", extra_json_schema={"enum": known})
 
 
-def check_bootstrap(draws: int | None, level: float | None, seed: int | None) -> None:
+def check_bootstrap(draws: int | None, level: float | None, seed: int | None = None) -> None:
     """Refuse settings of a bootstrap that are out of range; None is not looked at.
 
     Raises:

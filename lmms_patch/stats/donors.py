@@ -17,8 +17,6 @@ from lmms_patch.stats.resample import Ints, Seed, generator
 
 LEAST_DOCS = 20
 """The fewest docs that make a stratum of their own."""
-DONORS = 10
-"""P, the number of donors of each doc."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def draw(
     units: Sequence[Hashable],
     sources: Sequence[Hashable] | None = None,
     *,
-    donors: int = DONORS,
+    donors: int,
     seed: Seed = 0,
     of: Sequence[int] | None = None,
 ) -> Ints:
@@ -110,7 +108,7 @@ def draw_clusters(
     units: Sequence[Hashable],
     sources: Sequence[Hashable] | None = None,
     *,
-    donors: int = DONORS,
+    donors: int,
     seed: Seed = 0,
 ) -> Ints:
     """Draw donors where the metric works on clusters (MME's pairs): whole clusters of the same size, their docs in random order.

@@ -551,30 +551,11 @@ def _summary(
 # --- intervals that are stored --------------------------------------------------------------------
 
 
-def of_file(fields: Mapping[str, Any], scale: tuple[float, float] | None = None) -> Estimate:
-    """Return an estimate from the fields that a file holds, and correct intervals of earlier versions.
-
-    Earlier versions stored plain percentile intervals, without ``effective``. Such an interval is cut where its scale
-    ends, and dropped where it has no width. A share near an end of its scale gets the exact interval, with each cluster
-    counted as one doc.
-
-    Args:
-        fields: the fields of an ``Estimate``; some may be missing.
-        scale: for a mean of scores, least and most that a doc can score.
-    """
-    return mended(
-        Estimate(**{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields}),
-        scale,
+def of_file(fields: Mapping[str, Any]) -> Estimate:
+    """Return an estimate from the fields that a file holds; some may be missing."""
+    return Estimate(
+        **{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields}
     )
-
-
-def mended(out: Estimate, scale: tuple[float, float] | None = None) -> Estimate:
-    """Return a stored estimate with the interval of an earlier version corrected, as ``of_file``."""
-    if out.effective is not None or not all(
-        isinstance(end, (int, float)) and math.isfinite(end) for end in (out.value, out.low, out.high)
-    ):
-        return out
-    return trimmed(out) if scale is None else _joined_with_exact(out, scale, out.clusters)
 
 
 def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:

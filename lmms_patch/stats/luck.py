@@ -7,16 +7,10 @@ For X in {FIP, MPP}, with X⁰ what the answers earn without the right picture (
     κ_X = (X − X⁰) / (ceiling − X⁰)        RCI_adj = 1 − κ_MPP / κ_FIP
 
 This is the form of Cohen's κ (1960). κ is computed per answer class and combined with the same doc weights in numerator
-and denominator. X⁰ comes from one of two nulls:
-
-- ``measured``: for some docs, the model's own answers on another doc's image. 1 − κ is then a ratio of losses, own over
-  wrong image, each with the weight that the doc's other answers give it (``stats.habits``). It is right if a wrong
-  image is answered as a cell that shows nothing is, or if a guess takes the gold for an option like the others.
-  ``Tests`` are of both.
-- ``assumed``: the gold of doc i is scored against the full answer and all cell answers of a donor doc of the same kind;
-  the model is not asked again. Right only where docs that know and docs that guess have equally varied answers. In the
-  bootstrap X⁰* = Σ w_i w_d h_id / Σ w_i w_d over the frozen pairs (i, d): a new draw of donors could pick a doc as its
-  own donor.
+and denominator. X⁰ is measured: for some docs, it is made of the model's own answers on another doc's image. 1 − κ is then
+a ratio of losses, own over wrong image, each with the weight that the doc's other answers give it (``stats.habits``). It
+is right if a wrong image is answered as a cell that shows nothing is, or if a guess takes the gold for an option like the
+others. ``Tests`` are of both.
 
 ``luck_ceiling`` is the analytic bound beside them, 1 − (1 − p)^tries: n² tries on the cells of an image, k on the
 segments of a clip.
@@ -27,12 +21,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmms_patch.stats import habits
 from lmms_patch.stats.bounds import Count, Number, Share
@@ -47,16 +40,15 @@ from lmms_patch.stats.resample import (
     Seed,
     generator,
     totals,
-    unit_weights,
     weighted_sums,
 )
 
 NO_VARIETY, SIGNAL_SE = 0.02, 2.0
 """The least room above the null, as a share of the metric's scale; and the standard errors by which FIP must exceed FIP⁰."""
-SATURATED_SE = {"assumed": 4.0, "measured": 3.0}
+SATURATED_SE = 3.0
 """The number of standard errors by which the ceiling must exceed MPP⁰.
 
-A measured null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of runs, and the other runs are lucky draws, off by −0.1 to
+A null rests on few docs. With 4, yes/no at n = 2 has no index in 30 % of runs, and the other runs are lucky draws, off by −0.1 to
 −0.2; with 3 they are off by at most 0.05 (docs/statistics.md)."""
 
 DIFFERS = 0.99
@@ -81,8 +73,6 @@ PRIOR = 0.5
 """Jeffreys' pseudo-count: each draw adds Gamma(½) docs at each corner of the scale.
 
 Without it, a null of 0 in the data would be 0 in every draw, as if it were certain."""
-
-Null = Literal["measured", "assumed"]
 
 
 @dataclass(frozen=True)
@@ -150,40 +140,13 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Scores:
-    """The input of the assumed correction: rows of an aggregation's form (``forms.Form.rows``).
-
-    Attributes:
-        full: shape (docs, d): rows of the full image.
-        best: shape (docs, d): rows of the best cell.
-        ceiling: shape (docs, d): rows of the gold answer.
-        null_full: shape (P, docs, d): rows of the p-th donor's full answer under the doc's own gold; 0 where there is
-        no donor.
-        null_best: shape (P, docs, d): rows of the p-th donor's best cell under the doc's own gold; 0 where there is no
-        donor.
-        donors: shape (docs, P), places of the donors; −1 where there is none.
-        classes: shape (docs,), numbers from 0 of the answer classes.
-        labels: names of the classes.
-    """
-
-    full: Array
-    best: Array
-    ceiling: Array
-    null_full: Array
-    null_best: Array
-    donors: Ints
-    classes: Ints
-    labels: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class ClassLuck:
     """The numbers of one answer class, on the metric's own scale; nan where not defined.
 
     Attributes:
         label: such as ``mc4``.
         docs: number of docs.
-        state: ``used``, ``saturated``, ``no variety``, or ``no donors``.
+        state: ``used``, ``saturated``, ``no variety``, or ``not asked``.
         fip: FIP.
         mpp: MPP.
         ceiling: the metric where every answer is the gold.
@@ -218,10 +181,8 @@ class Tests:
         two: the share of docs with two options, or with one gold for all docs of as many options, 0..1.
         misread: of ``Habits``.
         elsewhere: by how much less the answers to a wrong image earn under other golds than those to cells, as a share
-            of full marks, in docs without options that lose marks; None in older files.
+            of full marks, in docs without options that lose marks.
     """
-
-    LATE: ClassVar[Mapping[str, int]] = {"elsewhere": 3}
 
     differs: Estimate
     silence: Estimate
@@ -274,19 +235,16 @@ class Luck:
 
     Attributes:
         estimate: RCI_adj with its interval; its reason says why there is none.
-        fip0: FIP⁰ over all classes, docs as weights; None where there are no donors.
+        fip0: FIP⁰ over all classes, docs as weights; None where no doc was asked on a wrong image.
         mpp0: MPP⁰ likewise.
         kappa_full: κ_FIP over the used classes; None where there is none.
         kappa_best: κ_MPP over the used classes; None where there is none.
         classes: every class.
         saturated_docs: number of docs of classes that were left out because luck saturates.
-        without_donor: number of docs for which no donor could be found.
-        null: where X⁰ comes from: ``measured`` or ``assumed``.
-        asked: number of docs that were asked on a wrong image; 0 for an assumed null.
+        asked: number of docs that were asked on a wrong image.
         tests: of the assumptions; None where it is not known which options docs name.
     """
 
-    LATE: ClassVar[Mapping[str, int]] = {"tests": 2}
     LEFT_OUT: ClassVar[tuple[str, ...]] = ("tests",)
 
     estimate: Estimate
@@ -296,15 +254,13 @@ class Luck:
     kappa_best: Number | None
     classes: tuple[ClassLuck, ...]
     saturated_docs: Count
-    without_donor: Count
-    null: Null = "assumed"
     asked: Count = 0
     tests: Tests | None = None
 
     @property
     def misleads(self) -> bool:
         """Whether single cells mislead the model: they score less than a wrong picture does (the interval lies above 1)."""
-        return self.null == "measured" and self.estimate.low is not None and self.estimate.low > 1
+        return self.estimate.low is not None and self.estimate.low > 1
 
 
 def luck_ceiling(p: Array, tries: int | Ints) -> float:
@@ -318,51 +274,6 @@ def luck_ceiling(p: Array, tries: int | Ints) -> float:
     0.9249
     """
     return float(np.mean(1 - (1 - np.asarray(p, float)) ** tries))
-
-
-def adjusted(
-    scores: Scores,
-    value: Callable[[Array], Array],
-    clusters: Ints | None = None,
-    *,
-    scale: float = 1.0,
-    draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: Seed = 0,
-) -> Luck:
-    """Correct the index by what the answers of donor docs earn (the assumed null).
-
-    Return RCI_adj, or the reason why there is none.
-
-    Args:
-        scores: rows of all docs.
-        value: a function from sums of rows of shape (..., d) to the metric, shape (...).
-        clusters: numbers from 0 of shape (docs,); None: docs are independent. Donors lie in other clusters.
-        scale: the metric's scale.
-        draws: B.
-        level: nominal coverage in 0..1.
-        seed: of the bootstrap.
-    """
-    n = len(scores.full)
-    places = np.arange(n) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    groups = int(places.max()) + 1 if n else 0
-    without = int((scores.donors < 0).all(axis=1).sum()) if n else 0
-    if without == n:
-        return _none(n, groups, level, "no donors: no doc has another doc of its kind", without)
-    sums = _Sums(scores, places)
-    point = _of_pairs(sums.at(np.ones((1, groups))), value, sums)
-    effective = effective_clusters(np.bincount(places))
-    if effective < TOO_FEW_CLUSTERS:
-        return _none(n, groups, level, f"{groups} clusters are too few{would_do(n, effective)}", without)
-    blocks = [
-        # ``_Sums.at`` spreads the weights of a block over the docs, so docs and not clusters bound its memory
-        _of_pairs(sums.at(block), value, sums)
-        for block in unit_weights(groups, draws, seed, columns=-(-n // groups))
-    ]
-    drawn = Numbers(*(np.concatenate([getattr(b, name) for b in blocks]) for name in Numbers.__annotations__))
-    return dataclasses.replace(
-        judge(scores.labels, point, drawn, n, groups, effective, scale=scale, level=level), without_donor=without
-    )
 
 
 def measured(
@@ -397,7 +308,7 @@ def measured(
     effective = float(n) if clusters is None else effective_clusters(np.bincount(clusters))
     if effective < TOO_FEW_CLUSTERS:
         reason = f"{groups} clusters are too few{would_do(n, effective)}"
-        return dataclasses.replace(_none(n, groups, level, reason, 0), null="measured", asked=asked)
+        return dataclasses.replace(_none(n, groups, level, reason), asked=asked)
     classes, labels = _merged(scores)
     kept = [c for c in range(len(labels)) if (scores.asked & (classes == c)).any()]
     plain = _by_class(scores, classes, kept)
@@ -433,7 +344,6 @@ def measured(
         effective,
         scale=scale,
         level=level,
-        null="measured",
         beside=beside,
     )
     return dataclasses.replace(corrected, asked=asked)
@@ -931,52 +841,8 @@ def _of_sums(sums: Array, value: Callable[[Array], Array], d: int) -> Numbers:
     return Numbers(full, best, ceiling, null_full, null_best, by_class[..., -1])
 
 
-def _none(n: int, groups: int, level: float, reason: str, without: int) -> Luck:
-    return Luck(Estimate(None, None, None, None, n, groups, 0, level, reason), None, None, None, None, (), 0, without)
-
-
-class _Sums:
-    """Weighted sums of rows per class; docs are sorted by class once, so that a class is a slice."""
-
-    def __init__(self, scores: Scores, places: Ints) -> None:
-        order = np.argsort(scores.classes, kind="stable")
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
-        self.d = scores.full.shape[1]
-        self.places = places[order]
-        donors = scores.donors[order]
-        self.donor_places = np.where(donors >= 0, places[donors], -1)
-        parts = (scores.full, scores.best, scores.ceiling)
-        self.observed = np.concatenate(
-            [np.asarray(part, float)[order].T for part in parts] + [np.ones((1, len(order)))]
-        )
-        null = np.concatenate([scores.null_full[:, order], scores.null_best[:, order]], axis=2)
-        # a missing donor, -1, is given the weights of the last cluster, so its rows must be 0
-        null[np.asarray(donors.T < 0)] = 0
-        self.null = np.ascontiguousarray(null.transpose(0, 2, 1))
-        ends = np.searchsorted(scores.classes[order], np.arange(len(scores.labels) + 1))
-        self.slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
-        self.single = self.observed.astype(np.float32), self.null.astype(np.float32)
-
-    def at(self, weights: NDArray[np.floating]) -> tuple[Array, Array]:
-        """Return sums under weights of shape (b, groups): observed (b, classes, 3d + 1), null (b, classes, 2d).
-
-        Inside, draws lie along the last axis: the weights of a donor are then contiguous in memory.
-        """
-        # draws need no more digits than float32 has, at half the
-        # memory; the value on the data is made with all digits
-        observed, null = self.single if weights.dtype == np.float32 else (self.observed, self.null)
-        weights = np.ascontiguousarray(weights.T)
-        of_docs = weights[self.places]
-        seen = np.stack([observed[:, s] @ of_docs[s] for s in self.slices])
-        lost = np.zeros((len(self.slices), 2 * self.d, weights.shape[1]))
-        for p in range(len(null)):
-            both = weights[self.donor_places[:, p]]
-            # in place: this is the largest array of a draw
-            both *= of_docs
-            for c, s in enumerate(self.slices):
-                lost[c] += null[p, :, s] @ both[s]
-        return np.asarray(seen.transpose(2, 0, 1), float), lost.transpose(2, 0, 1)
+def _none(n: int, groups: int, level: float, reason: str) -> Luck:
+    return Luck(Estimate(None, None, None, None, n, groups, 0, level, reason), None, None, None, None, (), 0)
 
 
 @dataclass(frozen=True)
@@ -1001,17 +867,6 @@ class Numbers:
         yield np.where(known, share * (self.fip - self.fip0), 0).sum(axis=1)
 
 
-def _of_pairs(sums: tuple[Array, Array], value: Callable[[Array], Array], made: _Sums) -> Numbers:
-    """Return the metric of each class from ``_Sums.at``."""
-    seen, lost = sums
-    d = made.d
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # of a class that a draw leaves out the number is 0 / 0, which is nan
-        full, best, ceiling = (value(seen[..., i * d : (i + 1) * d]) for i in range(3))
-        fip0, mpp0 = value(lost[..., :d]), value(lost[..., d:])
-    return Numbers(full, best, ceiling, fip0, mpp0, seen[..., -1])
-
-
 def judge(
     labels: Sequence[str],
     point: Numbers,
@@ -1022,7 +877,6 @@ def judge(
     *,
     scale: float,
     level: float,
-    null: Null = "assumed",
     beside: _Beside | None = None,
 ) -> Luck:
     """Apply the null rules, to each class and then over all, and form the luck-corrected index.
@@ -1036,7 +890,6 @@ def judge(
         effective: effective number of clusters (``intervals.effective_clusters``).
         scale: the metric's scale.
         level: nominal coverage in 0..1.
-        null: where X⁰ comes from: ``measured`` or ``assumed``.
         beside: the same two with weighted losses, of which the index is then made.
     """
     se = np.array(
@@ -1045,21 +898,21 @@ def judge(
             for gap in (drawn.mpp - drawn.mpp0).T
         ]
     )
-    states = [_state(point, c, SATURATED_SE[null] * float(se[c]), scale) for c in range(len(labels))]
+    states = [_state(point, c, SATURATED_SE * float(se[c]), scale) for c in range(len(labels))]
     used = np.array([state == "used" for state in states])
     docs = point.docs[0]
     nothing = Estimate(None, None, None, None, n, groups, 0, level)
     saturated = int(docs[[state == "saturated" for state in states]].sum())
-    luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated, 0, null)
+    luck = Luck(nothing, *_null_of_all(point), None, None, _by_class_label(labels, states, point), saturated)
     # an index of less than half of the docs would be of another benchmark
     if 2 * docs[used].sum() < n or not docs[used].sum():
         left = {
             state: sum(docs[c] for c, of_class in enumerate(states) if of_class == state)
-            for state in ("saturated", "no variety", "no donors")
+            for state in ("saturated", "no variety", "not asked")
         }
         # of classes of which no doc was asked on a wrong image
-        left["no donors"] += n - docs.sum()
-        why = f"{_WHY[null][max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
+        left["not asked"] += n - docs.sum()
+        why = f"{_WHY[max(left, key=left.__getitem__)]} in {int(n - docs[used].sum())} of {n} docs"
         return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=why))
     with np.errstate(divide="ignore", invalid="ignore"):
         (full,), (best,), (signal,) = point.of_used(used)
@@ -1067,7 +920,7 @@ def judge(
         luck = dataclasses.replace(luck, kappa_full=float(full), kappa_best=float(best))
         # RCI_adj divides by κ_FIP, which may be 0 without a signal
         if signal <= SIGNAL_SE * np.nanstd(signal_drawn, ddof=1):
-            return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY[null]["no signal"]))
+            return dataclasses.replace(luck, estimate=dataclasses.replace(nothing, reason=_WHY["no signal"]))
         if beside is not None:
             alike, alike_drawn = 1 - best / full, 1 - best_drawn / full_drawn
             ((full,), (best,), _), (full_drawn, best_drawn, _) = (one.of_used(used) for one in beside.by_habit)
@@ -1140,18 +993,10 @@ def _null_of_all(point: Numbers) -> tuple[float | None, float | None]:
 
 
 _WHY = {
-    "assumed": {
-        "saturated": "luck saturates: the best of the donors' cells is nearly always right",
-        "no variety": "no variety: any answer of the same kind is nearly always right",
-        "no donors": "no donors",
-        "no signal": "no signal: FIP is not above what a donor's answer scores",
-    },
-    "measured": {
-        "saturated": "luck saturates: the best cell of a wrong picture is nearly always right",
-        "no variety": "a wrong picture is nearly always answered rightly",
-        "no donors": "no answers on wrong pictures",
-        "no signal": "no signal: FIP is not above what wrong pictures score",
-    },
+    "saturated": "luck saturates: the best cell of a wrong picture is nearly always right",
+    "no variety": "a wrong picture is nearly always answered rightly",
+    "not asked": "no answers on wrong pictures",
+    "no signal": "no signal: FIP is not above what wrong pictures score",
 }
 
 
@@ -1166,7 +1011,7 @@ def _state(point: Numbers, c: int, least: float, scale: float) -> str:
     """
     ceiling, fip0, mpp0 = (float(x[0, c]) for x in (point.ceiling, point.fip0, point.mpp0))
     if not (math.isfinite(fip0) and math.isfinite(mpp0) and math.isfinite(ceiling)):
-        return "no donors"
+        return "not asked"
     if ceiling - fip0 < NO_VARIETY * scale:
         return "no variety"
     # "not >=" and not "<": the standard error may be nan, and then nothing shows that luck leaves room

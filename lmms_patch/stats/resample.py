@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -47,7 +47,7 @@ class Estimate:
         draws: number of draws on which the estimate is defined.
         level: the interval's nominal coverage, in 0..1.
         reason: why value or interval is None, or a warning that goes with it; empty otherwise.
-        effective: effective number of clusters, which uneven sizes make smaller; None in files of earlier versions.
+        effective: effective number of clusters, which uneven sizes make smaller.
     """
 
     value: Number | None
@@ -149,28 +149,6 @@ def _distinct(array: Array) -> tuple[Array, Ints] | None:
     first[code] = np.arange(len(array))
     counts = np.bincount(code, minlength=kinds)
     return array[first[counts > 0]], counts[counts > 0]
-
-
-def unit_weights(units: int, draws: int, seed: Seed, columns: int = 1) -> Iterator[NDArray[np.float32]]:
-    """Yield how often each unit is taken in each bootstrap sample, in blocks.
-
-    Args:
-        units: number of clusters (of docs where each is its own cluster).
-        draws: B.
-        seed: see ``generator``.
-        columns: number of arrays of a block's size that the caller keeps at a time; bounds the memory.
-
-    Yields:
-        Shape (b, units), whole numbers; the blocks have B rows together.
-    """
-    stream = generator(seed)
-    step = max(1, min(draws, _BLOCK // max(1, units * columns)))
-    for start in range(0, draws, step):
-        rows = [
-            np.bincount(stream.integers(0, units, units, dtype=np.uint32), minlength=units)
-            for _ in range(min(step, draws - start))
-        ]
-        yield np.asarray(rows, np.float32)
 
 
 def bootstrap_by_calls(

@@ -22,7 +22,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from lmms_patch.runs.numbers import ALPHA
 from lmms_patch.stats.bounds import Number
@@ -327,53 +326,3 @@ class _Known:
 
 def _short(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else f"{value[0]:.3f}"
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """The overlap of the removed items with another list.
-
-    Attributes:
-        both: number of items in both.
-        removed: number of removed items.
-        other: number of items in the other list.
-        share: share of the removed items that the other list has (fraction).
-        jaccard: both / either.
-        expected: mean of ``share`` under matched-random removal.
-        p: (1 + number of matched-random removals with at least this overlap) / (1 + draws).
-    """
-
-    both: int
-    removed: int
-    other: int
-    share: float
-    jaccard: float
-    expected: float
-    p: float
-
-
-def overlap(
-    groups: Sequence[Hashable], removed: Places, other: NDArray[np.bool_], *, draws: int = 1000, seed: int = 0
-) -> Overlap:
-    """Compare the removed items with another list.
-
-    Args:
-        groups: group of each of n items; the random removals keep their counts.
-        removed: places of the removed items.
-        other: shape (n,), whether the other list has the item.
-        draws: number of random removals.
-        seed: of the random removals.
-    """
-    both = int(other[removed].sum())
-    stream = generator(seed)
-    drawn = np.array([other[matched_random(groups, removed, stream)].sum() for _ in range(draws)])
-    either = len(removed) + int(other.sum()) - both
-    return Overlap(
-        both,
-        len(removed),
-        int(other.sum()),
-        both / max(1, len(removed)),
-        both / max(1, either),
-        float(drawn.mean()) / max(1, len(removed)),
-        (1 + int((drawn >= both).sum())) / (1 + draws),
-    )

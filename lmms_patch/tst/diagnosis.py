@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from lmms_patch.ask.answers import as_number, counted
@@ -97,9 +98,6 @@ def in_threads(workers: int = 1, what: str = "") -> Runner:
     """
 
     def run(prepared: Prepared, jobs: Sequence[Job], groups: Places) -> list[list[Prediction]]:
-        # threadpoolctl comes with the extra ``tst``, which a plain RCI run does not need.
-        from threadpoolctl import threadpool_limits
-
         def one(job: Job) -> list[Prediction]:
             train, test, seed = job
             assert train is not None

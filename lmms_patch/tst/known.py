@@ -12,8 +12,8 @@ got right, so a doc goes where it is more likely known than not:
 - Only models that are right more often than their guess rates count.
 
 Assumed: given a doc, models err independently. Where a model is wrong, a second one must then be right at its guess
-rate at least, since known docs only make it right more often. ``dependence_of`` measures what is missing of that, and
-evidence of models that err together counts less.
+rate at least, since known docs only make it right more often. ``_dependence`` measures what is missing of that, and
+evidence of models that err together (copies of one model, say) counts less.
 
 Idea: B-Clean (https://arxiv.org/abs/2603.21687) removes each question that any model answers without its image.
 """
@@ -51,8 +51,6 @@ class Known:
         p: for each model the one-sided p-value of right answers above its guess rates.
         counts: whether each model counts: p is below 0.05 / M.
         share: the share of known docs among all.
-        dependence: 0 where models err independently given a doc, 1 where the counted models are one.
-        p_dependent: one-sided p-value of ``dependence`` above 0; None with fewer than two models that count.
         as_many_as: how many independent models the counted ones are worth.
     """
 
@@ -60,8 +58,6 @@ class Known:
     p: tuple[float, ...]
     counts: tuple[bool, ...]
     share: float
-    dependence: float
-    p_dependent: float | None
     as_many_as: float
 
 
@@ -117,13 +113,12 @@ def known(right: Array, guess: Array, clusters: Places | None = None) -> Known:
     counts = np.array(p) < ALPHA / len(p)
     nothing = np.zeros(right.shape[1])
     if not counts.any():
-        return Known(nothing, p, tuple(counts.tolist()), 0.0, 0.0, None, 0.0)
+        return Known(nothing, p, tuple(counts.tolist()), 0.0, 0.0)
     right, guess = right[counts], guess[counts]
-    dependence, p_dependent = dependence_of(right, guess, clusters) if len(right) > 1 else (0.0, None)
     # Models that err together count as fewer: ``as_one`` of them say as much as one.
-    as_one = 1 + (len(right) - 1) * dependence
+    as_one = 1 + (len(right) - 1) * _dependence(right, guess)
     posterior, share = _fitted(right, guess, as_one)
-    return Known(posterior, p, tuple(counts.tolist()), share, dependence, p_dependent, len(right) / as_one)
+    return Known(posterior, p, tuple(counts.tolist()), share, len(right) / as_one)
 
 
 def _p(differences: Array, clusters: Places | None) -> float:
@@ -132,8 +127,8 @@ def _p(differences: Array, clusters: Places | None) -> float:
     return sign_flip_p(differences[used], None if clusters is None else clusters[used]) if used.any() else 1.0
 
 
-def dependence_of(right: Array, guess: Array, clusters: Places | None = None) -> tuple[float, float]:
-    """Return how far models err together, 0..1, and the one-sided p-value.
+def _dependence(right: Array, guess: Array) -> float:
+    """Return how far models err together: 0 given a doc not at all, 1 as if they were one.
 
     Looked at are docs that a model gets wrong: there a second model that errs independently is right at its guess rate
     at least.
@@ -141,13 +136,12 @@ def dependence_of(right: Array, guess: Array, clusters: Places | None = None) ->
     Args:
         right: shape (M, n).
         guess: shape (M, n).
-        clusters: labels of the docs, shape (n,).
     """
     wrong, beyond = (right == 0).astype(float), np.nan_to_num(guess - right)
     rate = np.where(np.isfinite(right), guess, 0.0)
     missing = wrong.sum(axis=0) * beyond.sum(axis=0) - (wrong * beyond).sum(axis=0)
     possible = wrong.sum(axis=0) * rate.sum(axis=0) - (wrong * rate).sum(axis=0)
-    return float(np.clip(missing.sum() / max(possible.sum(), 1e-12), 0, 1)), _p(missing, clusters)
+    return float(np.clip(missing.sum() / max(possible.sum(), 1e-12), 0, 1))
 
 
 def _fitted(right: Array, guess: Array, as_one: float) -> tuple[Array, float]:

@@ -12,7 +12,6 @@ from lmms_patch.tst.results import ROWS, flat, stress
 
 class _Tst(Method):
     rows = ROWS
-    held = "tst_details in the same file"
 
     def recompute(self, records: Sequence[Record], *, seed: int) -> Stress | None:
         return stress(records, seed=seed)

@@ -415,8 +415,7 @@ def fingerprint(items: Sequence[Item], settings: PruneSettings, about: str, give
         for item in items
     )
     scores = None if given is None else sorted((item.key, repr(float(v))) for item, v in zip(items, given, strict=True))
-    # The None keeps the text as earlier versions wrote it, so their files still fit.
-    text = json.dumps([rows, asdict(settings), about, [scores, None]], sort_keys=True, default=str)
+    text = json.dumps([rows, asdict(settings), about, scores], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

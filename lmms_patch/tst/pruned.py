@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_patch import files
-from lmms_patch.errors import RecordError, shown
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
 from lmms_patch.runs.typed import read_as
 from lmms_patch.tst.formats import Pruning
 from lmms_patch.tst.items import Item
@@ -47,7 +47,7 @@ def read(path: Path) -> Pruning:
         raise RecordError(f"{path}: not a whole pruned.json of lmms-patch prune ({error})") from None
     if not isinstance(data, dict) or "schema" not in data:
         raise RecordError(f"{path}: not a whole pruned.json of lmms-patch prune (no schema)")
-    raise RecordError(f"{path}: of schema {shown(data['schema'])}; this version of lmms-patch reads schema {SCHEMA}")
+    raise RecordError(f"{path}: of schema {shown(data['schema'])}; {OTHER_VERSION}")
 
 
 def categories(items: Sequence[Item], pruned: Pruned) -> list[tuple[str, int, int, float, int]]:

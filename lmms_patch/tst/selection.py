@@ -1,4 +1,4 @@
-"""The choice of what a round of pruning removes: budgets, floors, strategies, ties. Pure.
+"""The choice of what a round of pruning removes: budgets, strategies, ties. Pure.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 4.1 and Appendix C (selection strategies).
 """
@@ -46,7 +46,6 @@ class PruneSettings:
             first.
         allocation: ``global``; ``format`` or ``category``: budgets in proportion to the size of each; or explicit
         budgets by category.
-        floor: the fewest items that every category keeps, or a share of it (below 1).
         seed: of ties, draws and fold seeds.
         fold_seeds: fold seeds per round. Every round takes new seeds, so that no two rounds select on the same folds.
     """
@@ -59,7 +58,6 @@ class PruneSettings:
     by: str = "s_minus_chance"
     strategy: str = "top"
     allocation: str | Mapping[str, float] = "global"
-    floor: float = 0
     seed: int = 0
     fold_seeds: int = 3
 
@@ -69,8 +67,6 @@ class PruneSettings:
                 raise OptionError(
                     f"{name} must be a number of docs (1, 2, ...) or a share between 0 and 1, not {value!r}"
                 )
-        if self.floor != 0 and not _is_amount(self.floor):
-            raise OptionError(f"floor must be a number of docs or a share between 0 and 1, not {self.floor!r}")
         for name, allowed in (("by", BY), ("strategy", STRATEGIES)):
             if getattr(self, name) not in allowed:
                 raise OptionError(f"{name} must be {', '.join(allowed)}, not {getattr(self, name)!r}")
@@ -104,7 +100,7 @@ def hashed(seed: int, *parts: object) -> float:
 
 
 class Selector:
-    """The choice of what each round removes, within budgets and floors.
+    """The choice of what each round removes, within budgets.
 
     Args:
         items: all items.
@@ -119,11 +115,6 @@ class Selector:
         self.sizes: dict[str, int] = defaultdict(int)
         for item in items:
             self.sizes[item.category] += 1
-        self.floors = {
-            # rounded up, since at least so many stay
-            name: (math.ceil(settings.floor * size) if settings.floor < 1 else int(settings.floor))
-            for name, size in self.sizes.items()
-        }
         self.golds = classes_of(items)
         self.quotas = self._quotas()
         explicit = self.quotas is not None and not isinstance(settings.allocation, str)
@@ -169,19 +160,17 @@ class Selector:
         Returns:
             Key -> score, in the order in which they are chosen.
         """
-        left = dict(self.sizes)
         away = set(gone)
         spent: dict[str, int] = defaultdict(int)
         for place, item in enumerate(self.items):
             if item.key in away:
-                left[item.category] -= 1
                 spent[self.group(place)] += 1
         rooms = (
             None
             if self.quotas is None
             else {
                 # A group may run out of items that can go; its share then passes to the others.
-                name: max(0, min(q - spent[name], self._may_go(name, scores, left)))
+                name: max(0, min(q - spent[name], sum(self.group(place) == name for place in scores)))
                 for name, q in self.quotas.items()
             }
         )
@@ -191,25 +180,12 @@ class Selector:
             item, group = self.items[place], self.group(place)
             if len(out) == count:
                 break
-            if left[item.category] <= self.floors[item.category] or (now is not None and now[group] <= 0):
+            if now is not None and now[group] <= 0:
                 continue
             out[item.key] = scores[place]
-            left[item.category] -= 1
             if now is not None:
                 now[group] -= 1
         return out
-
-    def _may_go(self, group: str, scores: Mapping[int, float], left: Mapping[str, int]) -> int:
-        """Return how many items of a group are scored and not protected by the floor of their category."""
-        scored: dict[str, int] = defaultdict(int)
-        for place in scores:
-            if self.group(place) == group:
-                scored[self.items[place].category] += 1
-        return sum(
-            min(count, left[name] - self.floors[name])
-            for name, count in scored.items()
-            if left[name] > self.floors[name]
-        )
 
     def _order(self, scores: Mapping[int, float], number: int) -> list[int]:
         """Return places in the order of removal; ties by a hash of seed and key."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,24 +41,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     place = page.file.src_uri
     if place == "reference/commands.md":
         markdown = markdown.replace(commands.MARK, commands.reference())
-    if place == "reference/python.md":
-        markdown = re.sub(r"<!-- (lmms_patch[\w.]+) -->", lambda found: members(found[1]), markdown)
     return relinked(markdown, place)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     """Put every table into a box that scrolls, and that the keyboard reaches."""
     return html.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
-
-
-def members(module: str) -> str:
-    """Return a line for mkdocstrings for each public function and class that a module defines, in their order."""
-    found = [
-        thing
-        for name, thing in vars(import_module(module)).items()
-        if not name.startswith("_") and getattr(thing, "__module__", "") == module
-    ]
-    return "\n\n".join(f"::: {module}.{thing.__name__}" for thing in found)
 
 
 def relinked(markdown: str, place: str) -> str:

@@ -4,21 +4,23 @@
 for lines left out, and `` ...`` at the end of a line for the rest of it; such a block is held against the output, and
 has to be mended by hand. A ``yaml`` block with a title is a file that the commands read.
 
-Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The three runs in the archive are
+Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The four runs in the archive are
 
 - ``out/demo``: ``lmms-patch demo``
 - ``out/next``: ``mosaic_local_rci,mosaic_count_rci`` of the same model after its image processor got a smaller budget
   (``longest_edge`` 19600 in place of 28224)
 - ``out/tst``: ``lmms-patch tst mosaic_text --output out/tst``
+- ``out/texts``: ``mosaic_text_tst5,mosaic_count_tst5`` of ``tst_rf``
 
-each without the Parquet files beside its logs: a later version would not read them, and say so in front of what a page
-shows.
+each without the Parquet files beside its logs: a version with another schema would not read them, and say so in front
+of what a page shows.
 """
 
 from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import io
 import os
 import re
@@ -31,7 +33,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lmms_patch.app import api, cli
+from lmms_patch.app import cli
+from lmms_patch.app.commands import demo, show, tst
 
 ROOT = Path(__file__).parents[2]
 RUNS = Path(__file__).parent / "runs.tar.xz"
@@ -103,15 +106,12 @@ def agrees(shown: str, output: str) -> bool:
 def _finished_runs() -> Iterator[None]:
     """Let ``demo`` and ``tst`` show a run that is there, at a width of 80 columns."""
 
-    def there(output: str | Path, **_: Any) -> api.Run:
-        return api.show(output)
-
-    def tested(task: str, *, output: str | Path = "out", **_: Any) -> api.Run:
-        return api.show(output)
+    def stands_in(command: Any) -> Any:
+        return functools.wraps(command)(lambda output, **_: show.show(output))
 
     with (
-        mock.patch.object(api, "demo", there),
-        mock.patch.object(api, "tst", tested),
+        mock.patch.object(demo, "demo", stands_in(demo.demo)),
+        mock.patch.object(tst, "tst", stands_in(tst.tst)),
         mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH)}),
     ):
         yield

@@ -18,7 +18,7 @@ from pathlib import Path
 import outputs
 import pyarrow.parquet as parquet
 
-from lmms_patch.app import api
+from lmms_patch.app import tables
 from lmms_patch.present import palette
 from lmms_patch.present.page import wording
 from lmms_patch.runs import reading
@@ -84,7 +84,7 @@ class Doc:
 def doc(run: Path, task: str, number: int) -> Doc:
     """Return a doc of the run."""
     rows = parquet.read_table(ROOT / "tasks" / "mosaic" / "data" / f"{task}.parquet").to_pylist()
-    views = api.samples(run, f"{task}_rci").to_pylist()
+    views = tables.samples(run, f"{task}_rci").to_pylist()
     asked = [one for one in views if one["doc_id"] == number and (one["kind"] == "full" or one["n"] == 3)]
     own, other = ([one for one in asked if one["swapped"] == swapped] for swapped in (False, True))
     lent = rows[other[0]["wrong_from"]]["image"]["bytes"] if other else b""
@@ -229,7 +229,7 @@ def leading(found: Result) -> Estimate | None:
     numbers = found.measures
     if "rci3" not in numbers:
         return None
-    index = reading.headline(numbers["rci3"], numbers["rci3_adj"], reading.null_of(found.grid(3)))
+    index = reading.headline(numbers["rci3"], numbers["rci3_adj"])
     return index if index is not None and index.value is not None else None
 
 

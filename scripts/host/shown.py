@@ -22,7 +22,7 @@ from unittest import mock
 
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import catalog, configs
-from lmms_patch.harness.names.effects import Module, called
+from lmms_patch.harness.names.effects import Module
 from lmms_patch.harness.names.shows import MISSING, UNKNOWN, UNREAD, Media, digest
 
 ROOT = Path(__file__).parents[2]
@@ -301,6 +301,14 @@ def _definition(path: str, name: str, depth: int = _DEPTH) -> tuple[Module, ast.
     package, _, attribute = module.imported[name].rpartition(".")
     file = module.find(package) if package else None
     return _definition(file, attribute, depth - 1) if file else None
+
+
+def called(call: ast.Call) -> str:
+    """Return the last name of a call's function, such as ``open``; "" where there is no name."""
+    function = call.func
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
 
 
 class _Scope:

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-
 from lmms_patch.harness.models.mosaic_reader import Reader, frames_of
 
 HERE = Path(__file__).resolve().parents[2] / "tasks" / "mosaic_video"

@@ -19,9 +19,8 @@ from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.present.report.examples import answers_of, example
 from lmms_patch.runs.logs import Line
 from lmms_patch.runs.results import samples_file
-from tests.making.boards import document, index_task, write
 from tests.making.logged import read_samples
-from tests.making.runs import as_line, as_record, mc_run, one_cell_knows, world_run, write_run
+from tests.making.runs import as_line, as_record, one_cell_knows, world_run, write_run
 from tests.sizes import size
 
 HUGE = 10**400
@@ -29,7 +28,7 @@ HUGE = 10**400
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A small run with loans, baselines and wrong images: its folder, results and log."""
+    """A small run with baselines and wrong images: its folder, results and log."""
     folder = tmp_path_factory.mktemp("bounds")
     spec, records, made = world_run(one_cell_knows, n=40)
     write_run(folder, {spec.name: (spec, records, made)})
@@ -47,16 +46,12 @@ def put(document, path, value):
 
 
 def spoiled(run, folder, where, path, value):
-    """The run with one value changed: in its results, or in a line of its log that has loans."""
+    """The run with one value changed: in its results, or in a line of its log that has baselines."""
     _, results, log = run
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     data = json.loads(results.read_text())
     if where == "log":
-        at = next(
-            i
-            for i, line in enumerate(lines)
-            if line["patch"].get("lent", {}).get("p") and len(line["patch"]["baselines"]) > 1
-        )
+        at = next(i for i, line in enumerate(lines) if len(line["patch"]["baselines"]) > 1)
         lines[at] = put(lines[at], ("patch", *path), value)
     elif where == "results":
         task = next(iter(data["results"]))
@@ -69,10 +64,6 @@ def spoiled(run, folder, where, path, value):
 
 
 SIZES = [
-    ("log", ("lent", "p", 0), (10**6, -1, 1.5, HUGE)),
-    ("log", ("lent", "to", 0), (-1, HUGE)),
-    ("log", ("lent", "p"), (7, [])),
-    ("log", ("lent", "full", 0), (HUGE, 1e300, "x")),
     ("log", ("doc_id",), (HUGE, -1)),
     ("log", ("best", "2"), (10**6, -1, HUGE)),
     ("log", ("views", 1, "n"), (10**6, -1, HUGE)),
@@ -110,7 +101,7 @@ def test_a_number_that_sizes_something_has_bounds(run, tmp_path, capsys, where, 
     folder = spoiled(run, tmp_path, where, path, value)
     tracemalloc.start()
     try:
-        status = cli.main(["analyze", str(folder), "--quiet"])
+        status = cli.main(["analyze", str(folder)])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -124,7 +115,7 @@ def test_a_number_that_sizes_something_has_bounds(run, tmp_path, capsys, where, 
 
 def test_the_run_itself_can_be_analysed(run, capsys):
     """The bounds let pass what we write."""
-    assert cli.main(["analyze", str(run[0]), "--quiet"]) == 0
+    assert cli.main(["analyze", str(run[0])]) == 0
     assert list(read_samples(run[2]))
     assert "rci2" in capsys.readouterr().out.lower()
 
@@ -162,27 +153,6 @@ def test_a_line_of_a_log_with_such_a_number_is_one_line(run, tmp_path, number):
     log.write_text(re.sub(r'"acc": (1|0)\.0', f'"acc": {number}', first, count=1) + "\n" + rest)
     with pytest.raises(RecordError, match=r"line 1: (cut or not JSON|patch\.\S+ must be a finite number)"):
         list(read_samples(log))
-
-
-@pytest.mark.parametrize("number", [*DIGITS, "NaN", "-1", "-0"])
-def test_a_board_with_such_a_number_is_refused_or_read(tmp_path, capsys, number):
-    """Minus zero is zero; the size of a file is a whole number; no other ends in a traceback."""
-    runs = write(tmp_path / "runs", document("m", [index_task("toy")]))
-    assert runs
-    assert cli.main(["leaderboard", str(tmp_path / "runs"), "--output", str(tmp_path / "board"), "-q"]) == 0
-    store = tmp_path / "board" / "leaderboard.json"
-    text = store.read_text()
-    for key, ok in (
-        ('"size":', ("-0", "-1")),
-        ('"value":', ("-0", "-1")),
-        ('"docs":', ("-0", "-1")),
-        ('"grids":[', ()),
-    ):
-        store.write_text(re.sub(re.escape(key) + r"-?[\d.]+", key + number, text, count=1))
-        status = cli.main(["leaderboard", "--output", str(tmp_path / "board"), "-q"])
-        said = capsys.readouterr().err
-        assert status in ((0, 2) if number in ok else (2,)), (key, said)
-        assert said.count("\n") == (status == 2)
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -340,28 +310,9 @@ READERS = [
     lambda text: nearest(text, [text + "x", "y"]), lambda text: answers.without_letters((text, text)),
 ]  # fmt: skip
 UNITS = [
-    "a",
-    "A. ",
-    "(A) (B) ",
-    "A) x\n",
-    "\nA. x\nB. y",
-    "(",
-    " ",
-    "\n",
-    "1",
-    "1.",
-    "1,",
-    "a.",
-    "'",
-    "n't",
-    "a-",
-    ", n = ",
-    ",",
-    " and ",
-    "(1",
-    "[ ",
-    "é",
-]
+    "a", "A. ", "(A) (B) ", "A) x\n", "\nA. x\nB. y", "(", " ", "\n", "1", "1.", "1,", "a.", "'", "n't", "a-",
+    ", n = ", ",", " and ", "(1", "[ ", "é",
+]  # fmt: skip
 
 
 SHORT = size(2_000, 10_000)
@@ -393,10 +344,3 @@ def test_options_of_a_prompt_by_hand():
     assert answers.options_in("x A. one B. two") == ("one", "two")
     assert answers.options_in("A.\nB.\nC.") == ("", "", "")
     assert answers.options_in("A. a\n\tB. b") == ("a", "b")
-
-
-def test_mc_runs_have_fewer_loans_than_a_log_may_have():
-    from lmms_patch.runs.record import LOANS
-
-    _, records, _ = mc_run(n=200)
-    assert max(p for record in records for p in record.get("lent", {}).get("p", [0])) < LOANS / 5

@@ -1,6 +1,5 @@
 """Every command over runs whose every free text is hostile: what comes out, on whichever way, is text and holds no secret."""
 
-import copy
 import json
 import re
 
@@ -51,7 +50,6 @@ def hostile_run(folder, name, answers, analysis=True):
     data["results"][task] = renamed
     for key, details in renamed.items():
         if isinstance(details, dict) and "made" in details:
-            details["made"].pop("log")  # the log is changed below
             details["analysis"] = details["analysis"] if analysis else whole[key.partition(",")[0]]
     data["model_name"] = name + HOSTILE + LOGIN
     data["config"] = {
@@ -114,19 +112,16 @@ def written(folder):
 
 COMMANDS = {
     "show": "show A --cells --chance",
-    "analyze": "analyze A --by-category --cells --json OUT/x.json -q",
-    "average": "analyze A A2 -q --json OUT/x.json",
-    "compare": "compare A B --json OUT/x.json --sheet OUT/x.md -q",
-    "compare-tex": "compare A B --sheet OUT/x.tex",
-    "compare-csv": "compare A B --sheet OUT/x.csv -q",
-    "gate": "gate A -c RULES -b B --json OUT/x.json --junit OUT/x.xml --summary OUT/x.md --no-annotations",
-    "leaderboard": "leaderboard A B --output OUT/board --title TITLE",
-    "report": "report A B --output OUT/report --title TITLE",
+    "analyze": "analyze A --by-category --cells --json OUT/x.json",
+    "average": "analyze A A2 --json OUT/x.json",
+    "compare": "compare A B --json OUT/x.json",
+    "gate": "gate A -c RULES -b B --json OUT/x.json --junit OUT/x.xml",
+    "leaderboard": "leaderboard A B --output OUT/board",
+    "report": "report A B --output OUT/report",
     "show-unlogged": "show A --cells --chance",
-    "leaderboard-unlogged": "leaderboard A B --output OUT/board --title TITLE",
-    "report-unlogged": "report A B --output OUT/report --title TITLE",
-    "doctor": "doctor A",
-    "doctor-json": "doctor A --format json",
+    "leaderboard-unlogged": "leaderboard A B --output OUT/board",
+    "report-unlogged": "report A B --output OUT/report",
+    "doctor": "doctor",
     "export": "export A --output OUT/x.csv",
     "export-lines": "export A --output OUT/x.jsonl",
     "export-eee": "export A --to every-eval-ever --output OUT/x.json --organization ORG",
@@ -151,7 +146,6 @@ def test_no_door_lets_anything_out(runs, unlogged, tmp_path, capfd, monkeypatch,
         "B": str(second),
         "RULES": str(rules),
         "NOWHERE": "no" + HOSTILE,
-        "TITLE": HOSTILE,
     }
     argv = [names.get(word, word.replace("OUT", str(tmp_path / "out"))) for word in COMMANDS[command].split()]
     (tmp_path / "out").mkdir()
@@ -167,7 +161,7 @@ def test_no_door_lets_anything_out(runs, unlogged, tmp_path, capfd, monkeypatch,
     assert out
     for path in written(tmp_path / "out"):
         check(path.read_text(encoding="utf-8"), lines=False)
-        if path.suffix == ".json" and path.name != "leaderboard.json":
+        if path.suffix == ".json":
             check("".join(texts(json.loads(path.read_text()))), lines=False)
 
 
@@ -184,10 +178,11 @@ def texts(value):
         yield value
 
 
-def test_annotations_are_ours_alone(runs, tmp_path, capfd):
+def test_annotations_are_ours_alone(runs, tmp_path, capfd, monkeypatch):
     """One line for all verdicts that block, and nothing else that a build server acts on."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
     status = cli.main(
         [
             "gate",
@@ -196,7 +191,6 @@ def test_annotations_are_ours_alone(runs, tmp_path, capfd):
             str(rules),
             "-b",
             str(runs[1]),
-            "--annotations",
             "--json",
             str(tmp_path / "x.json"),
         ]
@@ -206,26 +200,9 @@ def test_annotations_are_ours_alone(runs, tmp_path, capfd):
     acted = [line for line in out.split("\n") if line.strip().startswith("::")]
     assert status in (1, 3)
     assert len(blocked) > len(acted) == 1
-    assert all(line.startswith("::error title=lmms-patch gate%3A") for line in acted)
+    assert all(line.startswith("::error title=lmms-patch gate::") for line in acted)
     assert "##[" not in out
     assert SECRET not in out
-
-
-def test_a_board_of_an_earlier_version_is_masked_and_keeps_its_ranks(runs, tmp_path, capsys):
-    """Earlier boards knew fewer secrets: what they hold is masked when they are read, and a new run of the same model is the same model."""
-    assert cli.main(["leaderboard", str(runs[0]), "--output", str(tmp_path), "-q"]) == 0
-    store = tmp_path / "leaderboard.json"
-    data = json.loads(store.read_text())
-    earlier = copy.deepcopy(data)
-    earlier["runs"][0]["model_args"] = (
-        earlier["runs"][0]["model_args"]
-        .replace("openai_key=...", "openai_key=abcTr0ub4dor3")
-        .replace("bearer=...", "bearer=z")
-    )
-    store.write_text(json.dumps(earlier))
-    assert cli.main(["leaderboard", "--output", str(tmp_path), "-q"]) == 0
-    assert SECRET not in store.read_text()
-    assert json.loads(store.read_text()) == data
 
 
 # --- files that are nested deeply, or hold long texts -------------------------------------------------

@@ -5,8 +5,7 @@ import json
 import pytest
 import yaml
 
-from lmms_patch.app import api
-from lmms_patch.app.cli import main
+from lmms_patch import commands
 from lmms_patch.errors import OptionError
 from lmms_patch.runs.columns import tracked
 from lmms_patch.runs.run import read
@@ -30,14 +29,14 @@ def test_the_hub_is_told_what_a_score_leaves_out(tmp_path):
     spec, records, plan = mc_run(n=60)
     answered = [one["views"][0]["scores"]["acc"] for one in records[10:]]
     path = on_the_hub(tmp_path, spec.name, (spec, failing(records, range(10)), plan), sum(answered) / 60)
-    api.publish(path, "eval-results", output=tmp_path / "x.yaml")
+    commands.export(path, to="eval-results", output=tmp_path / "x.yaml")
     entry = next(one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "toy")
     assert entry["value"] == pytest.approx(sum(answered) / 50)
     assert (
         f"the value leaves out 10 of 60 docs, whose call failed; with these as wrong answers it is {sum(answered) / 60:.4g}"
         in entry["notes"]
     )
-    api.publish(path, "every-eval-ever", output=tmp_path / "x.json")
+    commands.export(path, to="every-eval-ever", output=tmp_path / "x.json")
     entries = {
         one["metric_config"]["metric_name"]: one["score_details"]
         for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]
@@ -57,7 +56,7 @@ def test_the_plain_name_on_the_hub_is_not_that_of_every_order(tmp_path):
     path = on_the_hub(tmp_path, spec.name, (spec, records, plan), printed)
     result = read(path).results[0]
     assert (result.measures["fip"].value, printed) == (0.25, 0.5)
-    api.publish(path, "eval-results", output=tmp_path / "x.yaml")
+    commands.export(path, to="eval-results", output=tmp_path / "x.yaml")
     entry = next(
         one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "sheet"
     )
@@ -65,12 +64,6 @@ def test_the_plain_name_on_the_hub_is_not_that_of_every_order(tmp_path):
 
 
 # --- files that are there -------------------------------------------------------------------------
-
-FORMS = ("parquet", "csv", "jsonl", "every-eval-ever", "eval-results")
-
-
-def exported(path, to, output, **more):
-    return (api.publish if "-" in to else api.export)(path, to=to, output=output, **more)
 
 
 @pytest.fixture(scope="module")
@@ -81,44 +74,16 @@ def hub_run(tmp_path_factory):
     )
 
 
-@pytest.mark.parametrize("to", FORMS)
-def test_an_earlier_export_is_replaced_and_nothing_else(hub_run, tmp_path, to):
+@pytest.mark.parametrize("to", ["parquet", "csv", "jsonl", "every-eval-ever", "eval-results"])
+def test_an_earlier_export_is_replaced_and_no_file_of_the_run(hub_run, tmp_path, to):
     file = tmp_path / "x"
-    exported(hub_run, to, file)
-    before = file.read_bytes()
-    exported(hub_run, FORMS[(FORMS.index(to) + 1) % 5], file)
-    exported(hub_run, to, file)
-    assert to == "every-eval-ever" or file.read_bytes() == before
-    for theirs in (
-        "# My notes\n",
-        "",
-        "task,filter\n1,2\n",
-        '{"task": 1}\n',
-        '{\n "a": 1}',
-        "- a: 1\n",
-        "- [\n",
-        "PAR1",
-        "\x00",
-    ):
-        file.write_text(theirs)
-        with pytest.raises(
-            OptionError,
-            match=r"there already, and no earlier export; type --force to replace it, or --output with another",
-        ):
-            exported(hub_run, to, file)
-        assert file.read_text() == theirs
-    exported(hub_run, to, file, force=True)
-    assert to == "every-eval-ever" or file.read_bytes() == before
-
-
-def test_the_command_says_what_to_type(hub_run, tmp_path, capsys):
-    file = tmp_path / "thesis.csv"
-    file.write_text("mine")
-    assert main(["export", str(hub_run), "--output", str(file)]) == 2
-    assert "type --force" in capsys.readouterr().err
-    assert file.read_text() == "mine"
-    assert main(["export", str(hub_run), "--output", str(file), "--force"]) == 0
-    assert main(["export", str(hub_run), "--output", str(file)]) == 0
+    file.write_text("other")
+    assert commands.export(hub_run, to=to, output=file).path == file
+    assert file.read_bytes() != b"other"
+    before = hub_run.read_bytes()
+    with pytest.raises(OptionError, match="this is a file of the run itself"):
+        commands.export(hub_run, to=to, output=hub_run)
+    assert hub_run.read_bytes() == before
 
 
 def test_a_standard_error_that_was_edited_is_not_sent(hub_run, tmp_path):

@@ -8,10 +8,9 @@ import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.present import published
 from lmms_patch.runs.columns import tracked
 from lmms_patch.runs.run import read
 from tests.making.runs import mc_run, write_run
@@ -78,18 +77,6 @@ def test_a_log_of_every_eval_ever_is_valid_by_its_own_schema(run, tmp_path, caps
     assert by_id["toy2_rci2/acc"]["source_data"] == {"dataset_name": "toy", "source_type": "other"}
 
 
-@pytest.mark.parametrize("higher", [True, False])
-def test_scores_of_an_error_rate_are_better_when_lower(run, higher, monkeypatch):
-    """The score and that of the best cell; an index has no direction of the metric's."""
-    result = read(run).results[0]
-    monkeypatch.setattr(type(result), "higher_is_better", property(lambda self: higher))
-    lower = {
-        one["metric_config"]["metric_name"]: one["metric_config"]["lower_is_better"]
-        for one in published._eee_entries(result)
-    }
-    assert (lower["acc"], lower["mpp2"], lower["rci2"], lower["gap2"]) == (not higher, not higher, False, False)
-
-
 def test_results_of_the_hub_read_back_as_its_own_library_reads_them(run, tmp_path, capsys):
     assert main(["export", str(run), "--to", "eval-results", "--output", str(tmp_path / "x.yaml")]) == 0
     assert "left out: toy2_rci2: the data are not on the Hub" in capsys.readouterr().out
@@ -107,19 +94,8 @@ def test_results_of_the_hub_read_back_as_its_own_library_reads_them(run, tmp_pat
 def test_a_run_without_data_on_the_hub_has_nothing_for_it(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecordError, match="no number can go to eval-results: toy2_rci2: the data are not on the Hub"):
-        api.publish(run, "eval-results", "toy2_rci2")
+        commands.export(run, "toy2_rci2", to="eval-results")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_number_that_its_log_contradicts_goes_nowhere(run, tmp_path):
-    data = json.loads(run.read_text())
-    data["results"]["toy_rci2"]["patch,none"]["analysis"]["fip"]["value"] += 0.1
-    for path in run.parent.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / run.name).write_text(json.dumps(data))
-    with pytest.raises(RecordError, match=r"toy_rci2: "):
-        api.publish(tmp_path, "every-eval-ever", output=tmp_path / "x.json")
-    assert not (tmp_path / "x.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -131,12 +107,6 @@ def test_a_number_that_its_log_contradicts_goes_nowhere(run, tmp_path):
             "this is how lmms-eval names the files of a run",
         ),
         (["--to", "nowhere"], "--to must be parquet, csv, jsonl, every-eval-ever"),
-        (
-            ["--to", "mlflow"],
-            "lmms-patch: --to mlflow is gone: lmms-eval itself logs to Weights & Biases and SwanLab (--wandb_args, --swanlab_args); for",
-        ),
-        (["--to=trackio", "--project", "x"], "--project is gone: lmms-eval itself logs to"),
-        (["--to", "csv", "--project", "x"], "--project is gone: lmms-eval itself logs to"),
     ],
 )
 def test_mistakes_are_one_line(run, arguments, told, capsys, tmp_path, monkeypatch):
@@ -146,7 +116,17 @@ def test_mistakes_are_one_line(run, arguments, told, capsys, tmp_path, monkeypat
     assert len(said.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(OptionError, match="--relationship mine: allowed: first_party"):
-        api.publish(run, "every-eval-ever", relationship="mine")
+        commands.export(run, to="every-eval-ever", relationship="mine")
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_scores_of_an_error_rate_are_better_when_lower(run, tmp_path, higher, monkeypatch):
+    """The score and that of the best cell; an index has no direction of the metric's."""
+    monkeypatch.setattr(type(read(run).results[0]), "higher_is_better", property(lambda self: higher))
+    commands.export(run, to="every-eval-ever", output=tmp_path / "x.json")
+    configs = [one["metric_config"] for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]]
+    lower = {one["metric_name"]: one["lower_is_better"] for one in configs}
+    assert (lower["acc"], lower["mpp2"], lower["rci2"], lower["gap2"]) == (not higher, not higher, False, False)
 
 
 # --- trackers -------------------------------------------------------------------------------------

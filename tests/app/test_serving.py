@@ -1,14 +1,11 @@
-"""The explorer as a server of its own: what the browser is given, and on which terms it listens."""
+"""The explorer as a server of its own: what the browser is given."""
 
-import os
 import re
-import socket
 import stat
 import threading
 import urllib.parse
 from pathlib import Path
 
-import pytest
 import uvicorn
 
 from lmms_patch.app import serving
@@ -28,7 +25,7 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(monkeypatch, ca
 
     monkeypatch.setattr(serving.webbrowser, "open", opens)
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: opened.wait(10))
-    serving.serve(Explorer([], [], ""), Pictures(None), 0, browser=True)
+    serving.serve(Explorer([], [], ""), Pictures(None))
     [(address, path, text, modes)] = given
     said = capsys.readouterr().out.split()[0]
     token = re.search(r"token=([\w-]{40,})$", said)[1]
@@ -37,16 +34,3 @@ def test_the_browser_is_given_a_file_that_only_the_user_can_read(monkeypatch, ca
     assert f'url={said}"' in text
     assert modes == [0o600, 0o700]
     assert not path.exists()
-
-
-@pytest.mark.parametrize(("system", "shared"), [("posix", True), ("nt", False)])
-def test_an_address_is_taken_over_on_posix_alone(monkeypatch, system, shared):
-    """SO_REUSEADDR lets a port be used again at once after a server ended.
-
-    On Windows it would let two servers listen on one port.
-    """
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "name", system)
-        listening = serving._listening("127.0.0.1", 0)
-    with listening:
-        assert bool(listening.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)) == shared

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lmms_patch
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs import rows, tabular
@@ -153,7 +153,7 @@ def test_export_never_writes_a_file_of_another_run(run, tmp_path, capsys, where)
     "name", ["toy_samples_all.parquet", "samples_2026.jsonl", "2026_samples_toy.csv", "results.jsonl"]
 )
 def test_export_writes_over_an_earlier_export_whatever_its_name(run, tmp_path, name):
-    """These names are nearly those of a run's files; what stands there must be an export (test_leaving)."""
+    """These names are nearly those of a run's files."""
     first = exported(run, tmp_path / name).read_bytes()
     with (tmp_path / name).open("ab") as file:
         file.write(b"" if name.endswith("parquet") else b"\n")
@@ -186,12 +186,6 @@ def test_results_have_each_number_of_each_task(run, tmp_path):
         assert own["fip"]["docs"] == stored["n_docs"]
     magic = write_magic(tmp_path, {"all": []}, tasks={"all": "toy_magic"})
     assert set(lmms_patch.results([run, magic])["kind"].to_pylist()) == {"rci", "magic"}
-
-
-def test_an_index_on_an_assumed_null_says_so(run):
-    notes = {row["measure"]: row["note"] for row in lmms_patch.results(run).to_pylist() if row["task"] == "toy_rci2"}
-    assert notes["rci2_adj"] == "assumed null"
-    assert notes["fip"] is None
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -308,7 +302,7 @@ def hostile(tmp_path_factory):
 
 def test_notebooks_show_tables_and_no_name_is_more_than_a_text(hostile):
     [run] = find(hostile[:1])
-    for shown in (run, run.results[0], api.show(hostile[0]), api.compare(*hostile)):
+    for shown in (run, run.results[0], commands.show(hostile[0]), commands.compare(*hostile)):
         parsed = Parsed(shown._repr_html_())
         assert parsed.tags <= {"ul", "li", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert parsed.attributes == []  # no colour, no script: it looks as the notebook does, light or dark
@@ -322,7 +316,7 @@ def test_a_run_says_in_a_notebook_what_show_says(run, capsys):
     assert main(["show", str(run), "--wide"]) == 0
     sentences = [line[2:] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
     assert sentences[0].startswith("Undecided: toy (")
-    parsed = Parsed(api.show(run)._repr_html_())
+    parsed = Parsed(commands.show(run)._repr_html_())
     assert parsed.texts[: len(sentences)] == sentences
     assert {"ul", "table"} <= parsed.tags
 

@@ -19,7 +19,6 @@ from lmms_patch.ask.views import Region, cut
 from lmms_patch.rci.kinds.regions import expected_best
 from lmms_patch.runs import catalogue
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.scored import Lent
 from tests.making.boxes import numbers, planted, record
 from tests.making.recordings import METRIC, mean
 from tests.sizes import examples, size
@@ -320,7 +319,7 @@ def test_boxes_called_the_other_way_swap_the_sets_and_turn_the_differences(docs)
 
 def test_every_estimate_is_found_by_its_name_in_what_is_written():
     found = numbers(planted(), chance=0.0)
-    estimates = catalogue.estimates(outcome.read(outcome.to_json(found)), KINDS["regions"], None)
+    estimates = catalogue.estimates(outcome.read(outcome.to_json(found)), KINDS["regions"])
     flat = catalogue.columns(found, KINDS["regions"])
     named = [name for name in flat if f"{name}_low" in flat and not (name.endswith("_adj") and flat[name] is None)]
     assert set(estimates) == {*named, "mpp_relevant", "mpp_adversarial", "score", "fip", "chance", "ceiling"}
@@ -359,25 +358,15 @@ def guesser(n=400, relevant=(3,), adversarial=(1,), know=0.0, full=0.8, seed=5):
     def right(i, answers):
         return [float(answer == golds[i]) for answer in answers]
 
-    def lent(i):
-        best = [{key: max(right(loan.to, own[i])) for key, own in sides.items()} for loan in made.loans.get(i, ())]
-        return [
-            Lent(loan.to, loan.p, right(loan.to, [said[i]])[0], one)
-            for loan, one in zip(made.loans.get(i, ()), best, strict=True)
-        ]
-
     return [
-        record(i, right(i, [said[i]])[0], *(right(i, own[i]) for own in sides.values()), answer=("mc", 4, gold), lent=lent(i),
+        record(i, right(i, [said[i]])[0], *(right(i, own[i]) for own in sides.values()), answer=("mc", 4, gold),
                baselines=[(answer, roles, float(answer == gold)) for answer, roles in made.baselines[i].items()])
         for i, gold in enumerate(golds)
     ]  # fmt: skip
 
 
 def test_more_boxes_are_more_luck_and_three_numbers_do_not_reward_it():
-    """All boxes guess: the best of three looks better than the best of one.
-
-    Luck-corrected neither knows anything (index 1).
-    """
+    """All boxes guess: the best of three looks better than the best of one."""
     found = numbers(guesser())
     regions = found.regions
     assert found.gate.valid is True
@@ -388,19 +377,13 @@ def test_more_boxes_are_more_luck_and_three_numbers_do_not_reward_it():
         assert fair.low < 0 < fair.high
         assert fair.value == pytest.approx(0, abs=0.05)
     for key, ceiling in (("relevant", 1 - 0.75**3), ("adversarial", 0.25)):
-        one = regions.sets[key]
-        assert one.luck_ceiling == pytest.approx(ceiling)
-        assert one.adj.estimate.value == pytest.approx(1, abs=0.2)
-        assert one.adj.estimate.low < 1 < one.adj.estimate.high
+        assert regions.sets[key].luck_ceiling == pytest.approx(ceiling)
 
 
-def test_luck_is_removed_where_docs_have_other_numbers_of_boxes():
-    """One of 1, 2 or 5 relevant boxes knows 0.4 where the full image knows 0.8, the others guess: the truth is 1 - 0.4/0.8; of the rest, 1."""
+def test_the_mean_box_does_not_rise_with_the_number_of_boxes():
+    """One of 1, 2 or 5 relevant boxes knows 0.4 where the full image knows 0.8, the others guess."""
     regions = numbers(guesser(size(1200, 2000), (1, 2, 5), (1, 2, 5), know=0.4), draws=300).regions
     for key, truth in (("relevant", 0.5), ("adversarial", 1.0)):
-        adj = regions.sets[key].adj.estimate
-        assert adj.value == pytest.approx(truth, abs=0.07)
-        assert adj.low < truth < adj.high
         assert regions.sets[key].index.value < truth - 0.2  # not luck-corrected: luck makes any box look good
     # one box drawn of k: knows 0.4/k on average, mean of 1, 1/2 and 1/5; where it does not know, it guesses like the
     # adversarial one

@@ -302,9 +302,6 @@ def test_the_command_says_who_is_better(tmp_path):
     data = json.loads(json.dumps(found.to_json()))
     jsonschema.validate(data, schemas.load("compare"))
     assert data["tasks"][0]["tests"]["acc_exact"] == {"only_first": 0, "only_second": 15, "p": pytest.approx(2**-14)}
-    rows = {row["number"]: row for row in show_compare.sheet(found).rows if row["task"] == "toy_magic"}
-    assert rows["acc_synonym"]["only_b_right"] == 15
-    assert rows["magiscore_f1_macro"]["p_mcnemar"] is None
 
 
 def test_swapping_the_runs_turns_every_difference_round(tmp_path):

@@ -1,7 +1,5 @@
 """Two folders of runs: which results go together, Holm's correction by hand, and what is said of them."""
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -19,7 +17,7 @@ from lmms_patch.present.terminal import compare as show_compare
 from lmms_patch.stats.paired import detectable
 from tests.making.finished import FEW, finish
 from tests.making.recordings import record
-from tests.making.runs import LETTERS, as_before, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
+from tests.making.runs import LETTERS, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
 from tests.sizes import size
 
 SCHEMA = schemas.load("compare")
@@ -309,19 +307,6 @@ def test_options_out_of_range(tmp_path, wrong):
 # --- files ----------------------------------------------------------------------------------------
 
 
-def test_the_sheet_has_every_number(tmp_path):
-    found = compare(*write_two(tmp_path), draws=FEW)
-    rows = list(csv.DictReader(io.StringIO(show_compare.sheet(found).to_csv())))
-    assert [(row["task"], row["number"]) for row in rows] == [
-        (task.second, number.name) for task in found.tasks for number in task.numbers
-    ]
-    fip = found.tasks[0].by_name["fip"]
-    assert float(rows[0]["difference_low"]) == fip.difference.low
-    assert float(rows[0]["p_holm"]) == found.tasks[0].by_name["fip"].p_holm
-    assert (rows[0]["only_a_right"], rows[0]["docs"]) == (str(found.tasks[0].mcnemar.only_first), "200")
-    assert rows[1]["p_mcnemar"] == ""
-
-
 def test_the_footer_says_over_how_many_p_values_each_number_is_corrected(tmp_path):
     """Three tasks with a 2x2 grid, one of them with 3x3 too: 3 times fip; 3 · 3 + 3 others."""
     for side, right in (("a", 0.5), ("b", 0.6)):
@@ -368,14 +353,16 @@ def test_models_of_one_name_are_told_apart(tmp_path, one, two):
         finish(tmp_path / side, docs(0.5), name="t0", about=of_model(*about))
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
     assert found.first.model != found.second.model
-    assert show_compare.sheet(found).title == f"A: {found.first.model}, B: {found.second.model}"
+    assert {f"A: {found.first.model} ({tmp_path / 'a'})", f"B: {found.second.model} ({tmp_path / 'b'})"} <= set(
+        show_compare.text(found).splitlines()
+    )
 
 
 def test_two_runs_of_one_model_are_told_apart_by_where_they_are(tmp_path):
     for side in "ab":
         finish(tmp_path / side, docs(0.5), name="t0", about=of_model("m"))
     found = compare(tmp_path / "a", tmp_path / "b", draws=FEW)
-    assert show_compare.sheet(found).title == f"A: m ({tmp_path / 'a'}), B: m ({tmp_path / 'b'})"
+    assert {f"A: m ({tmp_path / 'a'})", f"B: m ({tmp_path / 'b'})"} <= set(show_compare.text(found).splitlines())
 
 
 # --- corrected indices ----------------------------------------------------------------------------
@@ -390,8 +377,8 @@ def planted(folder, model, null=True, kind="rci"):
         )
         return own, wrong if null else None
 
-    path = write_run(folder, {f"toy_{kind}3": world_run(say, n=size(500, 1000), grid=3, kind=kind)})
-    return folder if null else as_before(path).parent
+    write_run(folder, {f"toy_{kind}3": world_run(say, n=size(500, 1000), grid=3, kind=kind)})
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -416,9 +403,6 @@ def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(
         said,
     )
     assert "A needs more of the image (rci3_adj)" in text
-    rows = {row["number"]: row for row in show_compare.sheet(found).rows}
-    assert rows["rci3"]["contradicted"].startswith("of A is contradicted")
-    assert rows["fip"]["contradicted"] is None
     assert list(found.to_json()["tasks"][0]["marks"]) == ["rci3"]
 
 

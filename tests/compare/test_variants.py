@@ -29,7 +29,7 @@ def variants(all_right=10, relevant_right=15, none_right=5, **more):
 
 def test_three_variants_of_one_run(tmp_path):
     write_magic_run(tmp_path, variants())
-    found = gather([tmp_path], draws=200)
+    found = gather([tmp_path])
     assert [task.task for task in found.tasks] == ["toy", "toy_relevant", "toy_nobox"]
     assert found.tasks[0].numbers["acc_synonym"].value == 0.5
     # docs 10..19 used R1 and R2 of which R1 is relevant: precision 20 / 30
@@ -44,7 +44,7 @@ def test_variants_of_several_runs_of_a_folder_are_set_together_the_newest_of_eac
     write_magic_run(tmp_path, {"all": variants(all_right=0)["all"]}, date="20260101_000000")
     write_magic_run(tmp_path, {"all": made["all"]}, date="20260102_000000")
     write_magic_run(tmp_path, {"relevant": made["relevant"]}, date="20260103_000000")
-    found = gather([tmp_path], draws=200)
+    found = gather([tmp_path])
     assert [one.found.differences["acc_exact"].estimate.value for one in found.contrasts] == [0.25]
     assert found.notes == ("1 older result of the same tasks left aside",)
 
@@ -62,7 +62,7 @@ def test_what_the_unjudged_could_change_of_a_contrast_is_told(tmp_path):
         ]
 
     write_magic_run(tmp_path, {"all": judged(10, 20), "relevant": judged(15, 16, boxes=1)})
-    (one,) = gather([tmp_path], draws=200).contrasts
+    (one,) = gather([tmp_path]).contrasts
     assert [end.estimate.value for end in one.found.bounds["acc_short"]] == [
         pytest.approx(5 / 20),
         pytest.approx(9 / 20),
@@ -74,7 +74,7 @@ def test_what_the_unjudged_could_change_of_a_contrast_is_told(tmp_path):
 def test_models_are_not_mixed(tmp_path):
     write_magic_run(tmp_path / "a", {"all": variants()["all"]}, model="a")
     write_magic_run(tmp_path / "b", {"relevant": variants()["relevant"]}, model="b")
-    found = gather([tmp_path], draws=200)
+    found = gather([tmp_path])
     assert [(task.model, task.task) for task in found.tasks] == [("a", "toy"), ("b", "toy_relevant")]
     assert found.contrasts == ()
     assert "\n\nb\n\n" in magic.text(found)
@@ -83,7 +83,7 @@ def test_models_are_not_mixed(tmp_path):
 def test_other_data_under_the_same_name_is_not_compared(tmp_path):
     made = variants()
     write_magic_run(tmp_path / "a", {"all": made["all"], "relevant": variants(gold="wolf")["relevant"]})
-    found = gather([tmp_path / "a"], draws=200)
+    found = gather([tmp_path / "a"])
     assert found.contrasts == ()
     assert "item q0 has the gold 'dog' in one and 'wolf' in the other: other data" in found.notes[0]
 
@@ -95,7 +95,7 @@ def test_other_judges_are_compared_by_words_alone(tmp_path):
     data = json.loads(path.read_text())
     data["results"]["toy"]["magic,none"]["magic"]["judge"] = "other"
     path.write_text(json.dumps(data))
-    (one,) = gather([tmp_path], draws=200).contrasts
+    (one,) = gather([tmp_path]).contrasts
     assert "acc_short" not in one.found.differences
     assert one.minds[0].startswith("toy and toy_relevant differ in judge")
 
@@ -105,18 +105,18 @@ def test_a_lines_of_another_run_is_found_out(tmp_path):
     write_magic_run(tmp_path / "two", variants(all_right=3))
     name = "20260101_000000_samples_toy.jsonl"
     (tmp_path / "one" / name).write_text((tmp_path / "two" / name).read_text())
-    found = gather([tmp_path / "one"], draws=200)
+    found = gather([tmp_path / "one"])
     assert [one.found.name for one in found.contrasts] == ["hints"]
     assert "but the run reported 0.6667; the log is of another run, or was changed" in found.notes[0]
     assert str(tmp_path) not in found.notes[0]  # notes stand in reports that others read
     lines = (tmp_path / "one" / name).read_text().splitlines()[:-1]
     (tmp_path / "one" / name).write_text("\n".join(lines) + "\n")
-    assert ": 19 docs, but the run scored 20" in gather([tmp_path / "one"], draws=200).notes[0]
+    assert ": 19 docs, but the run scored 20" in gather([tmp_path / "one"]).notes[0]
 
 
 def test_without_logs_there_are_numbers_and_no_contrasts(tmp_path):
     write_magic_run(tmp_path, variants(), log=False)
-    found = gather([tmp_path], draws=200)
+    found = gather([tmp_path])
     assert len(found.tasks) == 3
     assert found.contrasts == ()
     assert "run with --log_samples" in found.notes[0]
@@ -157,7 +157,7 @@ def test_other_questions_or_boxes_under_the_same_ids_are_not_compared(tmp_path):
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     lines[3]["magic"]["asked"]["data"] = "another question"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = gather([tmp_path], draws=200)
+    found = gather([tmp_path])
     assert [one.found.name for one in found.contrasts] == ["boxes"]
     assert (
         "toy_relevant is not compared with toy: item q3 has another question, answer, image or boxes" in found.notes[0]
@@ -176,13 +176,13 @@ def test_other_questions_or_boxes_under_the_same_ids_are_not_compared(tmp_path):
 def test_what_else_differs_is_said(tmp_path, about, said):
     path = write_magic_run(tmp_path, variants())
     changed(path, "toy_relevant", **about)
-    distraction = gather([tmp_path], draws=200).contrasts[0]
+    distraction = gather([tmp_path]).contrasts[0]
     assert any(f"differ in {said}" in line for line in distraction.minds)
 
 
 def test_data_of_other_names_are_named_and_not_compared(tmp_path):
     path = write_magic_run(tmp_path, variants())
     changed(path, "toy_relevant", dataset="kitchen")
-    found = gather([tmp_path], draws=200)
+    found = gather([tmp_path])
     assert [one.found.name for one in found.contrasts] == ["boxes"]
     assert "toy_relevant (of kitchen) is not compared with toy (of toy): other data" in found.notes

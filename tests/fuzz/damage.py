@@ -1,8 +1,8 @@
-"""Ways to break a file: its text, its lines, its tree of values, or what lies in its place.
+"""Ways to break a file: its bytes, its lines, its tree of values, or what lies in its place.
 
-Each takes a stream of random numbers and the file, changes it where it lies, and says in a word what it did. Trees are
-changed at a place that is drawn by its *shape* (``results/*/patch/analysis/fip``), so that the rare key of one object
-is met as often as the common one of a hundred.
+Each takes a stream of random numbers and the file, changes it where it lies, and returns what it did. Trees are changed
+at a place that is drawn by its *shape* (``results/*/patch/analysis/fip``), so that the rare key of one object is met as
+often as the common one of a hundred.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import copy
 import csv
 import io
 import json
-import os
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
-Tree = Any
 Step = str | int
 
 
@@ -30,523 +30,286 @@ class Raw(str):
 
 DEEP = 3000  # levels: beyond Python's limit of recursion
 NUMBERS = (
-    0,
-    1,
-    -1,
-    2,
-    3,
-    9,
-    10,
-    -5,
-    0.5,
-    -0.5,
-    1e-9,
-    1.5,
-    99,
-    1e6,
-    10**9,
-    2**31,
-    2**63,
-    -(2**63),
-    2**64,
-    1e300,
-    5e-324,
-    10**400,
-    -(10**400),
-    -0.0,
-)
-RAW_NUMBERS = ("NaN", "Infinity", "-Infinity", "1e400", "1" + "0" * 5000, "-0", "1E+2", "00", "0x10", "1_000", ".5")
-TEXTS = (
-    "", " ", "x", "0", "1", "nan", "None", "null", "true", "a/b", "../../x", "/etc/passwd", "é", "猫" * 5, "x" * 20_000, "a,b", "=1+1", "'", '"', "\\",
-    "a\nb", "a\r\nb", "\t", "\0", "\x1b[31mred\x1b[0m", "\u202egnp.exe", "\u2028", "\ud800", "a\udfffb", "\ufeff", "{{ 7*7 }}", "{x}", "%s%n", "%(x)s",
-    "<b>x</b>", "::error::x", "*", "[", "toy_*", "(a+)+$", "2026-13-45", "none", "strict", "1e5", "²", "٣", "１",
+    0, 1, -1, 2, 3, 10, -5, 0.5, 1e-9, 1.5, 99, 10**9, 2**31, 2**63, -(2**63), 2**64, 1e300, 5e-324, 10**400, -0.0,
 )  # fmt: skip
-CONTAINERS = (
-    [],
-    {},
-    [None],
-    [[]],
-    {"": None},
-    {"a": 1},
-    [0] * 1000,
-    ["x"] * 3,
-    [1, "x"],
-    {"1": {"2": 3}},
-    [[0, 0, 9, 9]],
-    [True],
-)
+RAWS = (
+    "NaN", "Infinity", "-Infinity", "1e400", "1" + "0" * 5000, "-0", "1E+2", "00", "0x10", "1_000", ".5", "[" * DEEP + "]" * DEEP,
+    '{"a":' * DEEP + "1" + "}" * DEEP,
+)  # fmt: skip
+TEXTS = (
+    "", " ", "x", "0", "1", "nan", "null", "true", "a/b", "../../x", "/etc/passwd", "é", "猫" * 5, "x" * 20_000, "a,b", "=1+1", "'", '"', "\\", "a\r\nb",
+    "\t", "\0", "\x1b[31mred\x1b[0m", "\u202egnp.exe", "\u2028", "\ud800", "a\udfffb", "\ufeff", "{{ 7*7 }}", "{x}", "%s%n", "<b>x</b>", "::error::x",
+    "*", "[", "toy_*", "(a+)+$", "2026-13-45", "none", "1e5", "²", "１",
+)  # fmt: skip
+HOLDERS = (
+    [], {}, [None], [[]], {"": None}, {"a": 1}, [0] * 1000, ["x"] * 3, [1, "x"], {"1": {"2": 3}}, [[0, 0, 9, 9]], [True], None, True, False,
+)  # fmt: skip
 KEYS = (
-    "failed",
-    "error",
-    "swapped",
-    "wrong_image",
-    "baselines",
-    "lent",
-    "tst",
-    "excluded",
-    "fields",
-    "regions",
-    "judge",
-    "alias",
-    "",
-    "2",
-    "10",
-    "x" * 5000,
-    "\ud800",
-    "é",
-    "__class__",
-)
+    "failed", "error", "swapped", "baselines", "tst", "excluded", "fields", "regions", "", "2", "x" * 5000, "\ud800", "é", "__class__",
+)  # fmt: skip
+YAML_LINES = (
+    "\tx: 1", "x: [", "- 1", "1: 2", "null: 1", "? [a, b]\n: 1", "<<: 1", "x: &a [*a]", "x: *nothing", "x: !!python/object:os.system x", "x: !function utils.f",
+    "x: 2026-01-01", "x: 12:30:45", "x: !!binary aGk=", "x: !!set {a, b}", "x: !!timestamp bad", "x: !!int bad", "%YAML 9.9", "---", "...", "x: \x07", "rules: []",
+    "schema: 1", "x: " + "[" * 500 + "]" * 500, "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c]",
+)  # fmt: skip
+LINES = (b"\n", b"   \n", b"null\n", b"[]\n", b"{}\n", b"1\n", b'"x"\n', b"{\n", b"\x00\n", b"[" * 100_000 + b"\n")
+WHOLE = (
+    b"", b"\n", b"null", b"[]", b"{}", b'"x"', b"1", b"[" * 100_000, b'{"a":' * 50_000, b"1" * 10_000,
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n",
+)  # fmt: skip
 
 
-def value(stream: Random, old: Any = None) -> Any:
-    """Anything in place of a value; half of the time of another type."""
-    kind = stream.random()
-    if kind < 0.15:
-        return stream.choice((None, None, True, False))
-    if kind < 0.4:
-        return stream.choice(NUMBERS)
-    if kind < 0.5:
-        return Raw(stream.choice(RAW_NUMBERS))
-    if kind < 0.7:
-        return stream.choice(TEXTS)
-    if kind < 0.85:
-        return copy.deepcopy(stream.choice(CONTAINERS))
-    if kind < 0.87:
-        return Raw("[" * DEEP + "]" * DEEP)
-    if kind < 0.89:
-        return Raw('{"a":' * DEEP + "1" + "}" * DEEP)
-    return _near(stream, old)
+def value(stream: Random, old: Any) -> Any:
+    """Return anything in place of a value: of any type, or like the old one."""
+    anything = stream.choice((NUMBERS, TEXTS, HOLDERS, RAWS, None))
+    if anything is RAWS:
+        return Raw(stream.choice(RAWS))
+    return _near(stream, old) if anything is None else copy.deepcopy(stream.choice(anything))
 
 
 def _near(stream: Random, old: Any) -> Any:
-    """A value like the old one: another number, the number as text, the text as a number, the one value in a list."""
-    if isinstance(old, bool):
-        return not old
-    if isinstance(old, (int, float)):
-        old = old if abs(old) < 1e100 else 1
-        return stream.choice((old + 1, -old, old * 2, old / 2, str(old), float(old), [old], old * 1e6, {"value": old}))
-    if isinstance(old, str):
-        return stream.choice((old.upper(), old + " ", old[:-1], [old], {"name": old}, old * 2, old + "\n"))
-    if isinstance(old, list):
-        return stream.choice(
-            (
-                old[:-1],
-                old + old,
-                old[::-1],
-                old + [None],
-                {str(i): one for i, one in enumerate(old)},
-                [old],
-                tuple(old)[:1],
-            )
-        )
-    if isinstance(old, dict):
-        return stream.choice((list(old), list(old.values()), {}, [old], str(old)[:100]))
-    return stream.choice((0, "", []))
+    """Return another number, the number as text, the text in a list, a list without its last value."""
+    near: tuple[Any, ...] = ([old], str(old)[:100], {"value": old})
+    if isinstance(old, (int, float)) and abs(old) < 1e100:
+        near += (old + 1, -old, old * 2, old / 2, not old, float(old), old * 1e6)
+    elif isinstance(old, str):
+        near += (old.upper(), old + " ", old[:-1], old * 2, old + "\n")
+    elif isinstance(old, list):
+        near += (old[:-1], old + old, old[::-1], [*old, None])
+    elif isinstance(old, dict):
+        near += (list(old), list(old.values()))
+    return stream.choice(near)
 
 
 # --- trees ----------------------------------------------------------------------------------------
 
 
-def places(tree: Tree) -> dict[tuple[Step, ...], list[tuple[Step, ...]]]:
-    """The paths of a tree by shape: what differs in its number in a list alone is of one shape."""
-    out: dict[tuple[Step, ...], list[tuple[Step, ...]]] = {}
-    for path in _paths(tree, ()):
-        out.setdefault(tuple("*" if isinstance(step, int) else step for step in path), []).append(path)
-    return out
-
-
-def _paths(tree: Tree, path: tuple[Step, ...]) -> Iterator[tuple[Step, ...]]:
+def _paths(tree: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
     if isinstance(tree, (dict, list)):
-        for step, one in tree.items() if isinstance(tree, dict) else enumerate(tree[:40]):
+        for step, inner in tree.items() if isinstance(tree, dict) else enumerate(tree[:40]):
             yield (*path, step)
-            yield from _paths(one, (*path, step))
+            yield from _paths(inner, (*path, step))
 
 
-def drawn(stream: Random, tree: Tree) -> tuple[Step, ...] | None:
-    """One path, each shape as likely as the next; None in a tree without one."""
-    found = places(tree)
-    return stream.choice(found[stream.choice(sorted(found, key=repr))]) if found else None
+def drawn(stream: Random, tree: Any) -> tuple[Step, ...] | None:
+    """Return the path of a value, each shape as likely as the next; None in a tree without values."""
+    shapes = defaultdict(list)
+    for path in _paths(tree):
+        shapes[tuple("*" if isinstance(step, int) else step for step in path)].append(path)
+    return stream.choice(shapes[stream.choice(sorted(shapes, key=repr))]) if shapes else None
 
 
-def at(tree: Tree, path: Sequence[Step]) -> Tree:
+def _at(tree: Any, path: tuple[Step, ...]) -> Any:
     for step in path:
         tree = tree[step]
     return tree
 
 
-def tree_changed(stream: Random, tree: Tree) -> tuple[Tree, str]:
-    """A changed copy of a tree, and what was changed."""
+def tree_changed(stream: Random, tree: Any) -> tuple[Any, str]:
+    """Return a changed copy of a tree, and what was changed."""
     tree = copy.deepcopy(tree)
     path = drawn(stream, tree)
     if path is None or stream.random() < 0.02:
         return value(stream, tree), "all replaced"
-    parent, last = at(tree, path[:-1]), path[-1]
-    how = stream.choice(
-        ("replace", "replace", "replace", "replace", "delete", "rename", "insert", "swap", "copy", "twice")
-    )
-    where = "/".join(map(str, path))[:120]
-    if how == "replace":
-        parent[last] = value(stream, parent[last])
-        said = repr(parent[last])[:60]
-    elif how == "delete":
+    parent, last = _at(tree, path[:-1]), path[-1]
+    how = stream.choice(("replace",) * 4 + ("delete", "insert", "exchange", "copy", "rename", "twice"))
+    if how == "delete":
         del parent[last]
-        said = ""
     elif how == "insert":
-        inner = parent[last] if isinstance(parent[last], (dict, list)) else parent
-        new = value(stream, None)
-        if isinstance(inner, dict):
-            inner[stream.choice(KEYS)] = new
+        holder = parent[last] if isinstance(parent[last], (dict, list)) else parent
+        if isinstance(holder, dict):
+            holder[stream.choice(KEYS)] = value(stream, None)
         else:
-            inner.insert(stream.randint(0, len(inner)), new)
-        said = repr(new)[:60]
-    elif isinstance(parent, list) or how == "swap" or how == "copy":
-        other = drawn(stream, tree) or path
-        said = "/".join(map(str, other))[:120]
-        inside = other[: len(path)] == path or path[: len(other)] == other
-        one, two = copy.deepcopy(parent[last]), copy.deepcopy(at(tree, other))
-        if not inside:
-            if how != "copy":
-                at(tree, other[:-1])[other[-1]] = one
-            parent[last] = two
-    elif how == "rename":
-        new_key = stream.choice((str(last) + " ", str(last).upper(), stream.choice(list(parent)), stream.choice(KEYS)))
-        parent[new_key] = parent.pop(last)
-        said = repr(new_key)[:40]
+            holder.insert(stream.randint(0, len(holder)), value(stream, None))
+    elif how in ("exchange", "copy"):
+        second = drawn(stream, tree) or path
+        if second[: len(path)] != path and path[: len(second)] != second:  # neither lies in the other
+            first = copy.deepcopy(parent[last])
+            parent[last] = copy.deepcopy(_at(tree, second))
+            if how == "exchange":
+                _at(tree, second[:-1])[second[-1]] = first
+    elif how == "rename" and isinstance(parent, dict):
+        parent[stream.choice((f"{last} ", str(last).upper(), *parent, *KEYS))] = parent.pop(last)
+    elif how == "twice" and isinstance(parent, dict):
+        parent[f"\1{last}"] = value(stream, parent[last])  # the key is written a second time: see ``_filled``
     else:
-        parent[Twice(last)] = value(stream, parent[last])
-        said = ""
-    return tree, f"{how} {where} {said}"
+        parent[last] = value(stream, parent[last])
+    return tree, f"{how} {'/'.join(map(str, path))[:120]}"
 
 
-class Twice(str):
-    """A key that is there already: written a second time."""
-
-    __slots__ = ()
-
-    def __new__(cls, key: Any) -> Twice:
-        return super().__new__(cls, f"\1{key}")
-
-
-def _marked(tree: Tree, raws: list[str]) -> Tree:
-    """The tree with a token in place of each raw text."""
+def _marked(tree: Any, raws: list[str]) -> Any:
+    """Return the tree with a token in place of each raw text."""
     if isinstance(tree, Raw):
         raws.append(str(tree))
         return f"\1RAW{len(raws) - 1}\1"
     if isinstance(tree, dict):
-        return {key: _marked(one, raws) for key, one in tree.items()}
-    return [_marked(one, raws) for one in tree] if isinstance(tree, (list, tuple)) else tree
+        return {key: _marked(inner, raws) for key, inner in tree.items()}
+    return [_marked(inner, raws) for inner in tree] if isinstance(tree, list) else tree
 
 
-def json_text(tree: Tree) -> str:
-    """A tree as JSON, with what JSON has no words for."""
+def _filled(text: str, raws: list[str], mark: str) -> str:
+    """Return the text with raw texts in place of their tokens, and doubled keys as they were."""
+    for place, raw in enumerate(raws):
+        text = text.replace(f'"{mark}RAW{place}{mark}"', raw)
+    return text.replace(mark, "")
+
+
+def json_text(tree: Any) -> str:
+    """Return a tree as JSON, with what JSON has no words for."""
     raws: list[str] = []
-    text = json.dumps(_marked(tree, raws))
-    for i, raw in enumerate(raws):
-        text = text.replace(f'"\\u0001RAW{i}\\u0001"', raw)
-    return text.replace('"\\u0001', '"')
+    return _filled(json.dumps(_marked(tree, raws)), raws, "\\u0001")
 
 
-def yaml_text(tree: Tree) -> str:
-    """A tree as YAML, likewise."""
+def yaml_text(tree: Any) -> str:
+    """Return a tree as YAML, likewise."""
     raws: list[str] = []
-    text = yaml.safe_dump(_marked(tree, raws), sort_keys=False, allow_unicode=False)
-    for i, raw in enumerate(raws):
-        text = text.replace(f'"\\x01RAW{i}\\x01"', raw)
-    return text.replace("\\x01", "")
+    return _filled(yaml.safe_dump(_marked(tree, raws), sort_keys=False), raws, "\\x01")
+
+
+def _changes(stream: Random, tree: Any) -> tuple[Any, str]:
+    """Return a tree changed at a place, seldom at several."""
+    done = []
+    for _ in range(stream.choice((1, 1, 1, 3))):
+        if not isinstance(tree, Raw):
+            tree, how = tree_changed(stream, tree)
+            done.append(how)
+    return tree, "; ".join(done)
 
 
 # --- files of each form ---------------------------------------------------------------------------
 
 
 def _json(stream: Random, path: Path) -> str:
-    tree = json.loads(path.read_bytes())
-    said = []
-    for _ in range(_some(stream)):
-        tree, one = tree_changed(stream, tree)
-        said.append(one)
-        if isinstance(tree, Raw):
-            break
+    tree, how = _changes(stream, json.loads(path.read_bytes()))
     path.write_text(json_text(tree), encoding="utf-8")
-    return "; ".join(said)
+    return how
 
 
 def _jsonl(stream: Random, path: Path) -> str:
+    """Change a line; seldom each line alike, since a reader checks what all have in common."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    if not lines:
-        return _bytes(stream, path)
-    i = stream.randrange(len(lines))
-    alike = (
-        stream.random() < 0.15
-    )  # the same change on every line: two thirds of a reader's checks are of what all have in common
-    seed = stream.random()
-    said = ""
-    for place in range(len(lines)) if alike else (i,):
-        own = Random(seed)
-        tree = json.loads(lines[place])
-        for _ in range(_some(own)):
-            if isinstance(tree, Raw):
-                break
-            tree, said = tree_changed(own, tree)
+    own, places = stream.random(), [stream.randrange(len(lines))] if stream.random() < 0.85 else range(len(lines))
+    for place in places:
+        tree, how = _changes(Random(own), json.loads(lines[place]))
         lines[place] = json_text(tree)
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return f"line {'*' if alike else i + 1}: {said}"
+    return f"{len(places)} lines to {place + 1}: {how}"
 
 
 def _yaml(stream: Random, path: Path) -> str:
     if stream.random() < 0.25:
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        i = stream.randrange(len(lines)) if lines else 0
-        odd = stream.choice(YAML_LINES)
-        path.write_text("\n".join([*lines[:i], odd, *lines[i:]]) + "\n", encoding="utf-8")
-        return f"line {i + 1}: {odd[:40]!r}"
-    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-    tree, said = tree_changed(stream, tree)
+        lines, odd = path.read_text(encoding="utf-8").splitlines(), stream.choice(YAML_LINES)
+        lines.insert(stream.randint(0, len(lines)), odd)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return f"line {odd[:40]!r}"
+    tree, how = _changes(stream, yaml.safe_load(path.read_text(encoding="utf-8")))
     path.write_text(yaml_text(tree), encoding="utf-8")
-    return said
-
-
-YAML_LINES = (
-    "\tx: 1", "x: [", "- 1", "1: 2", "null: 1", "? [a, b]\n: 1", "<<: {a: 1}", "<<: 1", "x: &a [*a]", "x: *nothing", "x: !!python/object:os.system x", "x: !!python/name:os.system",
-    "x: !function utils.f", "x: 2026-01-01", "x: 12:30:45", "x: !!binary aGk=", "x: !!set {a, b}", "x: !!timestamp bad", "x: !!int bad", "x: !!float x", "%YAML 9.9", "---", "...", "x: \x07", "rules: []",
-    "schema: 1", "lol: &l1 [x,x,x,x,x,x,x,x,x]\nlol2: &l2 [*l1,*l1,*l1,*l1,*l1,*l1,*l1,*l1,*l1]\nlol3: &l3 [*l2,*l2,*l2,*l2,*l2,*l2,*l2,*l2]\nlol4: [*l3,*l3,*l3,*l3,*l3,*l3,*l3,*l3]", "x: " + "[" * 500 + "]" * 500,
-)  # fmt: skip
-
-
-def _csv(stream: Random, path: Path) -> str:
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
-    i = stream.randrange(len(rows))
-    j = stream.randrange(len(rows[i]) or 1)
-    how = stream.choice(("cell", "cell", "cell", "cell", "short", "long", "head", "twice", "drop"))
-    if how == "cell":
-        new = value(stream, rows[i][j])
-        rows[i][j] = str(new)[:200_000]
-    elif how == "short":
-        rows[i] = rows[i][:j]
-    elif how == "long":
-        rows[i].append("more")
-    elif how == "head":
-        rows[0][j % len(rows[0])] = stream.choice(("", "ITEM", "item", "model", "n", "x", rows[0][0]))
-    elif how == "twice":
-        rows.append(rows[i])
-    else:
-        rows = [row[:j] + row[j + 1 :] for row in rows]
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    text = out.getvalue()
-    if stream.random() < 0.1:
-        text = stream.choice(
-            (
-                text.replace(",", ";"),
-                text.replace("\n", "\r"),
-                text + '"',
-                text.replace(",", "\0", 1),
-                '"' + "x" * 200_000 + text,
-                text.replace("\n", "\n\n"),
-            )
-        )
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    return f"{how} {i + 1}:{j + 1} {rows[min(i, len(rows) - 1)][j : j + 1]!r}"[:120]
-
-
-def _parquet(stream: Random, path: Path) -> str:
-    """A column of another type, away or renamed; a cell that is null or another."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(path).to_pylist()
-    column = stream.choice(sorted(rows[0]))
-    how = stream.choice(("null", "column", "column", "drop", "rename", "none"))
-    if how == "null":
-        stream.choice(rows)[column] = None
-    elif how == "column":
-        new = stream.choice((1, 1.5, float("nan"), "x", b"\xff", [1], {"a": 1}, None, True, [[1, 2]], 2**62))
-        rows = [{**row, column: new} for row in rows]
-    elif how == "drop":
-        rows = [{key: one for key, one in row.items() if key != column} for row in rows]
-    elif how == "rename":
-        rows = [{(key + "2" if key == column else key): one for key, one in row.items()} for row in rows]
-    else:
-        rows = []
-    table = pa.Table.from_pylist(rows) if rows else pa.table({"id": pa.array([], pa.string())})
-    pq.write_table(table, path)
-    return f"{how} {column}"
-
-
-def _sqlite(stream: Random, path: Path) -> str:
-    new = stream.choice(
-        (None, 1, 1.5, "", "x", "[", "[1]", "[true]", b"\xff", "\ud800".encode("utf-8", "surrogatepass"))
-    )
-    column = stream.choice(("answers", "reason", "raw", "model", "kind", "key"))
-    with sqlite3.connect(path) as db:
-        try:
-            db.execute(
-                stream.choice(
-                    (f"UPDATE verdicts SET {column} = ?", f"UPDATE verdicts SET {column} = ? WHERE rowid = 1")
-                ),
-                (new,),
-            )
-        except sqlite3.Error:
-            db.execute("DROP TABLE verdicts")
-        if stream.random() < 0.2:
-            db.execute(
-                stream.choice(
-                    (
-                        "DROP TABLE verdicts",
-                        "ALTER TABLE verdicts RENAME TO other",
-                        f"ALTER TABLE verdicts RENAME COLUMN {column} TO x",
-                    )
-                )
-            )
-    db.close()
-    return f"{column} = {new!r}"
-
-
-def _lines(stream: Random, path: Path) -> str:
-    """The order and number of lines."""
-    lines = path.read_bytes().splitlines(keepends=True) or [b""]
-    i = stream.randrange(len(lines))
-    how = stream.choice(("shuffle", "twice", "drop", "cut", "join", "blank", "half", "all twice", "garbage"))
-    if how == "shuffle":
-        stream.shuffle(lines)
-    elif how == "twice":
-        lines.insert(i, lines[i])
-    elif how == "drop":
-        del lines[i]
-    elif how == "cut":
-        lines[i] = lines[i][: len(lines[i]) // 2] + b"\n"
-    elif how == "join":
-        lines[i] = lines[i].rstrip(b"\n")
-    elif how == "blank":
-        lines.insert(
-            i,
-            stream.choice(
-                (
-                    b"\n",
-                    b"   \n",
-                    b"null\n",
-                    b"[]\n",
-                    b"{}\n",
-                    b"1\n",
-                    b'"x"\n',
-                    b"{\n",
-                    b"\x00\n",
-                    b"[" * 100_000 + b"\n",
-                )
-            ),
-        )
-    elif how == "half":
-        lines = lines[: len(lines) // 2]
-    elif how == "all twice":
-        lines = lines + lines
-    else:
-        lines.append(stream.randbytes(40))
-    path.write_bytes(b"".join(lines))
-    return f"{how} at {i + 1}"
-
-
-def _bytes(stream: Random, path: Path) -> str:
-    """Bytes that are no text, another encoding, a file that is cut."""
-    data = path.read_bytes()
-    i = stream.randrange(len(data) + 1)
-    ways: dict[str, Callable[[], bytes]] = {
-        "cut": lambda: data[:i],
-        "empty": lambda: b"",
-        "newline": lambda: b"\n",
-        "flip": lambda: data[:i] + bytes([stream.randrange(256)]) + data[i + 1 :],
-        "random": lambda: data[:i] + stream.randbytes(20) + data[i:],
-        "noise": lambda: stream.randbytes(500),
-        "nul": lambda: data[:i] + b"\0" + data[i:],
-        "bom": lambda: b"\xef\xbb\xbf" + data,
-        "utf-16": lambda: data.decode("utf-8", "replace").encode("utf-16"),
-        "utf-32": lambda: data.decode("utf-8", "replace").encode("utf-32"),
-        "latin-1": lambda: data[:i] + b"\xe9" + data[i:],
-        "crlf": lambda: data.replace(b"\n", b"\r\n"),
-        "null": lambda: b"null",
-        "list": lambda: b"[]",
-        "object": lambda: b"{}",
-        "text": lambda: b'"x"',
-        "number": lambda: b"1",
-        "deep": lambda: b"[" * 100_000,
-        "deep object": lambda: b'{"a":' * 50_000,
-        "big number": lambda: b"1" * 10_000,
-        "surrogate": lambda: data[:i] + b"\xed\xa0\x80" + data[i:],
-        "twice": lambda: data + data,
-        "backwards": lambda: data[::-1],
-        "gzip": lambda: b"\x1f\x8b\x08\x00" + data,
-        "digit": lambda: data.replace(
-            bytes([d := stream.choice(b"0123456789")]), bytes([stream.choice(b"0123456789")]), 1 + d % 2
-        ),
-        "quotes": lambda: data.replace(b'"', b"'", 2),
-        "spaces": lambda: data.replace(b" ", b"\xc2\xa0", 1),
-    }
-    how = stream.choice(list(ways))
-    path.write_bytes(ways[how]())
-    return f"bytes: {how} at {i}"
-
-
-def _place(stream: Random, path: Path) -> str:
-    """Something else where the file was."""
-    how = stream.choice(
-        ("gone", "folder", "dangling", "loop", "link", "null device", "full folder", "unreadable", "renamed")
-    )
-    if how == "renamed":
-        path.rename(path.with_name(stream.choice(("x", "é", "\udcff", "a\nb", " ", "*", "-x")) + path.name))
-        return how
-    if how == "unreadable":
-        os.chmod(path, 0)
-        return how
-    data = path.read_bytes()
-    path.unlink()
-    if how in ("folder", "full folder"):
-        path.mkdir()
-        if how == "full folder":
-            (path / path.name).write_bytes(data)
-    elif how == "dangling":
-        path.symlink_to(path.parent / "nothing")
-    elif how == "loop":
-        path.symlink_to(path)
-    elif how == "link":
-        aside = path.with_name("aside")
-        aside.write_bytes(data)
-        path.symlink_to(aside)
-    elif how == "null device":
-        path.symlink_to("/dev/null")
     return how
 
 
-def _some(stream: Random) -> int:
-    return 1 if stream.random() < 0.75 else stream.randint(2, 5)
+def _csv(stream: Random, path: Path) -> str:
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    i = stream.randrange(len(rows))
+    j = stream.randrange(len(rows[i]))
+    how = stream.choice(("cell", "cell", "cell", "short", "long", "head", "twice", "drop", "mark"))
+    if how == "drop":
+        rows = [row[:j] + row[j + 1 :] for row in rows]
+    elif how == "head":
+        rows[0][j] = stream.choice(("", "ITEM", "item", "model", "n", "x", rows[0][0]))
+    else:
+        cell = [*rows[i][:j], str(value(stream, rows[i][j]))[:200_000], *rows[i][j + 1 :]]
+        ways = {"cell": [cell], "short": [rows[i][:j]], "long": [[*rows[i], "more"]], "twice": [rows[i], rows[i]]}
+        rows[i : i + 1] = ways.get(how, [rows[i]])
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    marks = ((",", ";"), ("\n", "\r"), ("\n", "\n\n"), (",", '"'), (",", "\0")) if how == "mark" else (("", ""),)
+    path.write_bytes(written.getvalue().replace(*stream.choice(marks)).encode("utf-8", "surrogatepass"))
+    return f"{how} {i + 1}:{j + 1}"
 
 
-FORMS: dict[str, Callable[[Random, Path], str]] = {
-    ".json": _json, ".jsonl": _jsonl, ".yaml": _yaml, ".csv": _csv, ".parquet": _parquet, ".sqlite": _sqlite,
-}  # fmt: skip
+def _parquet(stream: Random, path: Path) -> str:
+    """Drop or rename a column, give it another type, empty a cell of it, or drop all rows."""
+    table = pq.read_table(path)
+    place = stream.randrange(table.num_columns)
+    name, column = table.column_names[place], table.column(place)
+    how = stream.choice(("type", "type", "drop", "rename", "null", "none"))
+    if how == "type":
+        new = stream.choice((1, 1.5, float("nan"), "x", b"\xff", [1], {"a": 1}, None, True, [[1, 2]], 2**62))
+        table = table.set_column(place, name, pa.array([new] * table.num_rows))
+    elif how == "drop":
+        table = table.drop_columns([name])
+    elif how == "rename":
+        table = table.rename_columns([f"{one}2" if one == name else one for one in table.column_names])
+    elif how == "null":
+        table = table.set_column(place, name, pa.array([None, *column.to_pylist()[1:]], column.type))
+    else:
+        table = table.slice(0, 0)
+    pq.write_table(table, path)
+    return f"{how} {name}"
 
 
-def damage(stream: Random, path: Path, others: Sequence[Path] = ()) -> str:
-    """Break a file; says how.
+# --- bytes, lines, places -------------------------------------------------------------------------
 
-    Args:
-        stream: of random numbers.
-        path: the file.
-        others: true files of the same form, whose content may stand in its place.
-    """
-    draw = stream.random()
-    form = FORMS.get(path.suffix)
+
+def _lines(stream: Random, path: Path) -> str:
+    """Change the order and the number of lines."""
+    lines = path.read_bytes().splitlines(keepends=True) or [b""]
+    i = stream.randrange(len(lines))
+    before, line, after = lines[:i], lines[i], lines[i + 1 :]
+    ways = [
+        *([*before, line, line, *after], before + after, before, lines + lines, stream.sample(lines, len(lines))),
+        *([*before, line[: len(line) // 2] + b"\n", *after], [*before, line.rstrip(b"\n"), *after]),
+        *([*before, stream.choice(LINES), line, *after], [*lines, stream.randbytes(40)]),
+    ]
+    how = stream.randrange(len(ways))
+    path.write_bytes(b"".join(ways[how]))
+    return f"lines: way {how} at {i + 1}"
+
+
+def _bytes(stream: Random, path: Path) -> str:
+    """Write bytes that are no text, another encoding, a part of the file, or something else than the file."""
+    data = path.read_bytes()
+    i = stream.randrange(len(data) + 1)
+    digit, new = (bytes([one]) for one in stream.sample(b"0123456789", 2))
+    ways = [
+        *(data[:i] + some + data[i:] for some in (b"\0", b"\xe9", b"\xed\xa0\x80", stream.randbytes(20))),
+        *(data[:i], data[:i] + stream.randbytes(1) + data[i + 1 :], data + data, data[::-1], stream.randbytes(500)),
+        *(b"\xef\xbb\xbf" + data, b"\x1f\x8b\x08\x00" + data, data.decode("utf-8", "replace").encode("utf-16")),
+        *(data.replace(old, other, 1) for old, other in ((digit, new), (b'"', b"'"), (b" ", b"\xc2\xa0"))),
+        *(data.replace(b"\n", b"\r\n"), *WHOLE),
+    ]
+    how = stream.randrange(len(ways))
+    path.write_bytes(ways[how])
+    return f"bytes: way {how} at {i}"
+
+
+def _place(stream: Random, path: Path) -> str:
+    """Put something else where the file was."""
+    aside = path.with_name(stream.choice(("x", "é", "\udcff", "a\nb", " ", "*", "-x")) + path.name)
+    links = {"dangling": "nothing", "loop": path, "link": aside, "device": "/dev/null"}
+    how = stream.choice(("gone", "renamed", "unreadable", "folder", "full folder", *links))
+    if how == "unreadable":
+        path.chmod(0)
+        return how
+    path.rename(aside)
+    if "folder" in how:
+        path.mkdir()
+    if how == "full folder":
+        aside.rename(path / path.name)
+    elif how not in ("renamed", "link"):
+        aside.unlink()
+    if how in links:
+        path.symlink_to(links[how])
+    return how
+
+
+FORMS = {".json": _json, ".jsonl": _jsonl, ".yaml": _yaml, ".csv": _csv, ".parquet": _parquet}
+
+
+def damage(stream: Random, path: Path) -> str:
+    """Break a file, and return how."""
+    ways = [FORMS.get(path.suffix, _bytes)] * 7 + [_lines, _bytes, _bytes, _place]
     try:
-        if draw < 0.72 and form is not None:
-            return form(stream, path)
-        if draw < 0.82:
-            return _lines(stream, path)
-        if draw < 0.94:
-            return _bytes(stream, path)
-        if draw < 0.97 and others:
-            other = stream.choice(list(others))
-            path.write_bytes(other.read_bytes())
-            return f"another file: {other.name}"
-        return _place(stream, path)
-    except (OSError, ValueError, TypeError, KeyError, LookupError, RecursionError, yaml.YAMLError) as error:
-        if draw >= 0.72:
-            raise
+        return stream.choice(ways)(stream, path)
+    except (ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError) as error:
         return f"{_bytes(stream, path)} (as {type(error).__name__} came of the form)"  # it was broken before

@@ -10,8 +10,8 @@ import shutil
 import numpy as np
 import pytest
 
+from lmms_patch.app.commands.gate import gate
 from lmms_patch.compare import result
-from lmms_patch.gate.judge import gate
 from lmms_patch.runs import run as runs
 from tests.gate.running import DROP, VALID, copied, refused
 from tests.making import lean
@@ -81,6 +81,9 @@ MADE = ("results", "toy_rci2", "patch,none", "made")
         (changed(*CONFIG, "dataset_path", to="/home/me/toy"), "dataset (local files and org/toy)"),
         (changed(*CONFIG, "dataset_kwargs", to={"revision": "v2"}), "revision (v2 and none)"),
         (changed(*CONFIG, "test_split", to="train"), "split (train and test)"),
+        (changed("config", "limit", to=10), "limit (10 and all)"),
+        (changed("config", "gen_kwargs", to="temperature=1"), "generation"),
+        (changed(*MADE, "prompts", to="other"), "prompts"),
         (changed(*MADE, "image_sizes", to="0"), "image sizes"),
         (changed(*MADE, "images", to="0"), "images"),
     ],
@@ -336,9 +339,9 @@ def test_a_log_that_is_doubled_as_a_whole_is_refused_also_where_the_run_counted_
         results.write_text(results.read_text().replace(was, now))
     refused(
         asked(run, {**DROP}, baseline=run.with_name("run before"), ignore=["number of docs"]),
-        "doc 0 has 2 lines, but the task has 1 filter;",
+        "doc 0 is there 2 times, not 1",
     )
-    refused(asked(folder, VALID), "doc 0 has 2 lines, but the task has 1 filter;")
+    refused(asked(folder, VALID), "doc 0 is there 2 times, not 1")
 
 
 def test_a_line_for_each_filter_of_a_task(asked, run):
@@ -350,7 +353,7 @@ def test_a_line_for_each_filter_of_a_task(asked, run):
         key.replace(",none", ",strict"): value for key, value in data["results"]["toy_rci2"].items()
     }
     results.write_text(json.dumps(data))
-    refused(asked(run, VALID), "400 lines, but the run scored 800")
+    refused(asked(run, VALID), "doc 0 is there 1 times, not 2")
     log.write_bytes(b"".join(line * 2 for line in log.read_bytes().splitlines(keepends=True)))
     assert asked(run, VALID).calls == ["pass", "pass"]
 

@@ -26,12 +26,12 @@ def without_last_line(data):
     ("damage", "said"),
     [
         (cut, "cut or not JSON"),
-        (without_last_line, "399 lines, but the run scored 400"),
-        (lambda data: b"", "0 lines"),
+        (without_last_line, "399 docs, but the run scored 400"),
+        (lambda data: b"", "0 docs, but the run scored 400"),
         (lambda data: random.Random(0).randbytes(5000).replace(b"\n", b"") + b"\n" * 400, "cut or not JSON"),
-        (lambda data: data + data, "800 lines"),
+        (lambda data: data + data, "doc 0 is there 2 times, not 1"),
         (lambda data: without_last_line(data) + data.splitlines(keepends=True)[0], "doc 0 is there 2 times"),
-        (lambda data: data.replace(b'"schema": 2', b'"schema": 9'), "schema 9"),
+        (lambda data: data.replace(b'"schema": 1', b'"schema": 9'), "schema 9"),
         (lambda data: data.replace(b'"base": "toy"', b'"base": "other"'), "other"),
         (lambda data: data.replace(b'"acc": 1.0', b'"acc": NaN'), "must be a finite number"),
         (lambda data: data.replace(b'"patch"', b'"pitch"'), "no 'patch' object"),
@@ -43,7 +43,7 @@ def test_a_damaged_log_is_refused(asked, run, tmp_path, side, damage, said):
     log.write_bytes(damage(log.read_bytes()))
     ended = asked(run, DROP, baseline=tmp_path / "old")
     assert ended.status == 2
-    assert said in ended.err or "lines, but the run scored" in ended.err
+    assert said in ended.err
     if side == "run":
         assert asked(run, {"metric": "fip", "min": 0.1}).status == 2  # also where no rule needs the log
 
@@ -57,7 +57,7 @@ def test_a_damaged_log_is_refused(asked, run, tmp_path, side, damage, said):
         lambda data: random.Random(0).randbytes(3000),
         lambda data: b"[]",
         lambda data: b"[" * 100_000,
-        lambda data: data.replace(b'"schema": 2', b'"schema": 3'),
+        lambda data: data.replace(b'"schema": 1', b'"schema": 3'),
         lambda data: data.replace(b'"kind": "rci"', b'"kind": ["rci"]'),
         lambda data: data.replace(b'"fip": {', b'"fop": {'),
         lambda data: data.replace(b'"floors"', b'"floor_"'),

@@ -337,31 +337,6 @@ def test_without_one_verdict_nothing_passes(asked, tmp_path):
     assert [one["value"]["value"] for one in found.json["verdicts"]] == [0.0, 1.0]
 
 
-def test_a_file_of_an_earlier_version_is_bounded_by_its_counts(asked, tmp_path):
-    def older(data):
-        about = data["results"]["toy_magic_nobox"]["magic,none"]["magic"]
-        about.pop("bounds")
-        about["counts"] = {key: count for key, count in about["counts"].items() if not key.startswith("without_gold")}
-
-    out = write_magic(tmp_path / "run", {"none": half_judged()}, judge="j", change=older).parent
-    found = asked(out, {"metric": "acc_full", "min": 0.8}, {"metric": "acc_full", "min": 0.3})
-    assert found.calls == ["fail", "pass"]
-    assert [one["value"]["value"] for one in found.json["verdicts"]] == [0.5, 0.5]
-
-
-def test_bounds_that_the_log_does_not_give_are_refused(asked, tmp_path):
-    def better(data):
-        low = data["results"]["toy_magic_nobox"]["magic,none"]["magic"]["bounds"]["acc_full"]["low"]
-        low |= {"value": 0.9, "low": 0.85, "high": 0.95}
-
-    def gone(data):
-        data["results"]["toy_magic_nobox"]["magic,none"]["magic"]["bounds"] = {}
-
-    for name, change in (("better", better), ("gone", gone)):
-        out = write_magic(tmp_path / name, {"none": half_judged()}, judge="j", change=change).parent
-        refused(asked(out, {"metric": "acc_full", "min": 0.1}), "bounds.acc_")
-
-
 def test_docs_without_a_gold_answer_are_not_unjudged(asked, tmp_path):
     """A third of the docs has no full gold answer: they are no part of acc_full, and no verdict is missing."""
     none = {"short": {}, "full": {"error": "no gold answer to compare with"}}

@@ -61,9 +61,8 @@ rules:
         False,
         False,
     )
-    assert (one.valid_gate, one.looks, one.checked, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (
+    assert (one.valid_gate, one.looks, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (
         True,
-        False,
         False,
         0.05,
         0.1,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.gate import rules
-from lmms_patch.stats import forms, paired
+from lmms_patch.stats import paired
 from tests.gate.running import gate, rules_file
 from tests.making import lean
 from tests.places import ROOT
@@ -105,25 +105,6 @@ def test_a_drop_of_the_detectable_size_beyond_the_margin_is_caught_in_four_of_fi
         for run in range(runs)
     ]
     assert caught.count("fail") == pytest.approx(0.8 * runs, abs=3 * math.sqrt(runs * 0.8 * 0.2))
-
-
-def test_clusters_that_turn_as_a_whole_raise_no_more_false_alarms_than_the_level_says():
-    """60 images with 8 questions.
-
-    In about 12 of them some answers turn, all to right or all to wrong, as likely as not: 2.5 % of 400 is 10.
-
-    McNemar's test over docs takes 8 questions on one image for 8 proofs; the bootstrap interval alone raises 4.1 %.
-    """
-    groups, size, alarms, labels = 60, 8, 0, np.repeat(np.arange(60), 8)
-    for i in range(400):
-        stream = np.random.default_rng([4, i])
-        turned = (stream.random(groups) < 0.2) * np.where(stream.random(groups) < 0.5, 1, -1)
-        change = (turned[:, None] * (np.arange(size) < stream.integers(1, size + 1, groups)[:, None])).ravel()
-        before = np.where(change < 0, 1, np.where(change > 0, 0, labels % 2))
-        sides = tuple(np.column_stack([side, np.ones_like(side)]).astype(float) for side in (before, before + change))
-        score = {"score": paired.Number(("full",))}
-        alarms += paired.differences(forms.MEAN, {"full": sides}, score, labels, draws=500)["score"].estimate.high < 0
-    assert alarms <= 10 + 2 * math.sqrt(10)
 
 
 def test_a_guesser_never_passes_a_valid_gate(tmp_path, capsys):

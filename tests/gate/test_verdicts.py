@@ -309,27 +309,6 @@ def test_the_index_without_luck_is_unpaired(asked, tmp_path):
     assert [one["basis"] for one in ended.json["verdicts"]] == ["unpaired", "paired"]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"limit": 10}, "limit (all and 10)"),
-        ({"gen_kwargs": "temperature=1"}, "generation"),
-        ({"docs": "other"}, "docs"),
-        ({"prompts": "other"}, "prompts"),
-    ],
-)
-def test_a_baseline_of_other_settings_is_refused_unless_the_rules_ignore_it(asked, tmp_path, change, said):
-    made = {key: change.pop(key) for key in ("docs", "prompts") if key in change}
-    scores = lean.scored(400, 0.8, 0.6, 0)
-    lean.write(tmp_path / "old", [lean.task(*scores)])
-    lean.write(tmp_path / "new", [lean.task(*scores, **made)], **change)
-    refused(asked(tmp_path / "new", DROP, baseline=tmp_path / "old"), "was made otherwise", said)
-    if "docs" not in made:
-        ended = asked(tmp_path / "new", DROP, baseline=tmp_path / "old", ignore=[said.partition(" (")[0]])
-        assert ended.status == 0
-        assert "ignored, as the rules say" in ended.out
-
-
 def test_a_baseline_of_other_docs_is_refused_also_where_the_rules_ignore_it(asked, tmp_path):
     for name, n in (("old", 400), ("new", 300)):
         lean.write(tmp_path / name, [lean.task(*lean.scored(n, 0.8, 0.6, 0), docs="d")])

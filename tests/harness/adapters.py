@@ -97,15 +97,9 @@ def threaded(docs, show, doc_id, task, split):
 
 
 PATTERNS = [
-    per_request,
-    first_of_all,
-    first_function,
-    zip_of_all,
-    own_function_first_docs,
-    docs_before_images,
-    last_one_first,
-    threaded,
-]
+    per_request, first_of_all, first_function, zip_of_all, own_function_first_docs, docs_before_images,
+    last_one_first, threaded,
+]  # fmt: skip
 
 
 class Adapter(lmms):

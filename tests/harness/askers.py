@@ -159,7 +159,7 @@ def asker_of(tasks, cli):
     from lmms_patch.harness.asking.in_portions import InPortions
     from lmms_patch.harness.asking.seam import Asker
 
-    return Asker(tasks, set(), InPortions(tasks, None, None, cli, lambda: None), cli)
+    return Asker(tasks, set(), InPortions(tasks, None, None, cli), cli)
 
 
 def without_kept(found):

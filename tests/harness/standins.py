@@ -398,17 +398,9 @@ def mmmu(task: str = "mmmu_val", split: str = "validation") -> StandIn:
     """Several images in a doc, open questions, items without a score; an answer that names no option is a guess."""
     rows = []
     subjects = [
-        "Accounting",
+        "Accounting", "Art", "Accounting", "Physics", "Art", "History", "Physics", "Accounting", "Energy_and_Power",
         "Art",
-        "Accounting",
-        "Physics",
-        "Art",
-        "History",
-        "Physics",
-        "Accounting",
-        "Energy_and_Power",
-        "Art",
-    ]
+    ]  # fmt: skip
     for i, subject in enumerate(subjects):
         count, is_open = 1 + i % 3, i % 4 == 3
         shown = " and ".join(f"<image {k}>" for k in range(1, count + 1))
@@ -427,16 +419,9 @@ def mmmu(task: str = "mmmu_val", split: str = "validation") -> StandIn:
             }
         )
     texts = (
-        "id",
-        "question",
-        "options",
-        "explanation",
-        "img_type",
-        "answer",
-        "topic_difficulty",
-        "question_type",
+        "id", "question", "options", "explanation", "img_type", "answer", "topic_difficulty", "question_type",
         "subfield",
-    )
+    )  # fmt: skip
     columns = {**dict.fromkeys(texts, TEXT), **{f"image_{k}": datasets.Image() for k in range(1, 8)}}
     menu = ("A", "C.", "(B) 8.5", "so (A) $24 million")
     rubbish = ("no idea", "I would rather not say what follows here", "?")

@@ -51,17 +51,9 @@ class Asked:
 def lmms_eval(folder, url):
     arguments = f"model_version=scripted,base_url={url},api_key=k,max_retries=1,retry_backoff_s=0,num_concurrent=4"
     command = [
-        "lmms-eval",
-        "--model",
-        "openai",
-        "--model_args",
-        arguments,
-        "--tasks",
-        TASK,
-        "--include_path",
-        folder,
+        "lmms-eval", "--model", "openai", "--model_args", arguments, "--tasks", TASK, "--include_path", folder,
         "--log_samples",
-    ]
+    ]  # fmt: skip
     environment = {**os.environ, "NO_PROXY": "127.0.0.1", "PYTHONUNBUFFERED": "1"}
     status, *printed = warm.run(
         [*map(str, command), "--output_path", str(folder / "out"), "--use_cache", str(folder / "cache")], environment

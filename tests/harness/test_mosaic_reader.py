@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from fractions import Fraction
 from types import SimpleNamespace
 
-import av
-import numpy as np
 import pytest
 import yaml
-from PIL import Image
-from sklearn.datasets import load_digits
-
-from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.models.mosaic_reader import MosaicReader, MosaicReaderChat, Reader, frames_of
+
+from lmms_patch.errors import OptionError
 from lmms_patch.resources import folder
 from tests.harness.command import lmms_eval, samples
 from tests.places import ROOT
@@ -99,141 +94,7 @@ def test_without_a_clip_only_the_text_is_left(found):
     }
 
 
-# --- the reader on pictures made here -------------------------------------------------------------
-
-
-def paper(*shown, box=None):
-    """A light frame of 100 x 140 px with scans at places, each 20 px high, and a frame of a colour around one place."""
-    frame, digits = np.full((100, 140, 3), 205, np.uint8), load_digits()
-    if box:
-        colour, (x, y) = box
-        frame[y - 20 : y + 20, x - 20 : x + 20] = {"red": (230, 20, 30), "blue": (30, 50, 230)}[colour]
-        frame[y - 17 : y + 17, x - 17 : x + 17] = 205
-    for digit, x, y in shown:
-        scan = digits.images[np.flatnonzero(digits.target == digit)[3]]
-        ink = np.asarray(Image.fromarray((scan * 15).astype(np.uint8)).resize((20, 20), Image.Resampling.BICUBIC)) / 240
-        part = frame[y - 10 : y + 10, x - 10 : x + 10]
-        part[:] = (part * (1 - ink[..., None]) + 35 * ink[..., None]).astype(np.uint8)
-    return frame
-
-
-@pytest.mark.parametrize("digit", range(10))
-def test_a_digit_is_read_at_its_place(reader, digit):
-    (sighting,) = reader.see(paper((digit, 70, 40)))
-    assert sighting.value == digit
-    assert abs(sighting.x - 70) < 4
-    assert abs(sighting.y - 40) < 2
-    assert sighting.box == ""
-
-
-def test_a_clip_is_remembered_by_places(reader):
-    """A 3 at frames 1 and 2, a 7 at frames 2 and 4: it is one 7 however often it vanishes, and another one elsewhere."""
-    frames = [
-        paper(),
-        paper((3, 20, 20)),
-        paper((3, 20, 20), (7, 100, 60)),
-        paper(),
-        paper((7, 100, 60)),
-        paper((7, 20, 70)),
-    ]
-    assert [(place.value, place.first) for place in reader.places(frames)] == [(3, 1), (7, 2), (7, 5)]
-    assert reader.answer(COUNT, frames) == "3"
-    assert reader.answer(COUNT, frames[:3]) == "2"
-    assert reader.answer(ORDER.format(3, 7), frames) == "yes"
-    assert reader.answer(ORDER.format(7, 3), frames) == "no"
-    assert reader.answer(ORDER.format(7, 3), frames[::-1]) == "yes"
-
-
-def test_a_box_tells_digits_apart(reader):
-    frames = [paper((5, 30, 30), (2, 100, 60), box=("red", (100, 60)))]
-    assert reader.answer(RED, frames) == "2"
-    assert reader.answer(BLUE, frames) == "unknown"
-    assert reader.answer(COUNT, frames) == "2"
-
-
-def test_plain_shapes_and_dirt_are_no_digits(reader):
-    frame = paper()
-    y, x = np.mgrid[:100, :140]
-    frame[10:28, 10:28] = 30
-    frame[(x - 60) ** 2 + (y - 40) ** 2 < 90] = 30
-    frame[70:76, 20:42] = 30
-    frame[60:65, 100:105] = 30
-    assert reader.see(frame) == []
-
-
-def test_what_is_painted_grey_is_no_digit_and_hides_none(reader):
-    """As a blank and an occluded view are: the whole frame, and one of four cells."""
-    frame = paper((3, 30, 30), (7, 110, 30))
-    frame[50:, 70:] = 128
-    assert [sighting.value for sighting in reader.see(frame)] == [3, 7]
-    frame[:] = 128
-    assert reader.see(frame) == []
-
-
-def test_it_says_so_where_it_sees_nothing(reader):
-    for frames in ([], [paper()]):
-        asked = [
-            reader.answer(question, frames)
-            for question in (RED, BLUE, COUNT, ORDER.format(1, 2), "Which colour is the sky?")
-        ]
-        assert asked == ["unknown", "unknown", "0", "no", "unknown"]
-    assert reader.answer("Which digit is written as the word four?", []) == "4"
-    assert reader.answer("Which digit is written as the word fjord?", []) == "unknown"
-
-
-def test_seeing_one_of_two_digits_says_nothing_of_their_order(reader):
-    assert [reader.answer(ORDER.format(*pair), [paper((3, 20, 20))]) for pair in ((3, 7), (7, 3))] == ["no", "no"]
-
-
 # --- what it is handed ----------------------------------------------------------------------------
-
-
-def video(path, frames, codec="libx264rgb", **options):
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=Fraction(4), options={"qp": "0", **options})
-        stream.height, stream.width = frames[0].shape[:2]
-        stream.pix_fmt = "rgb24" if codec.endswith("rgb") else "yuv420p"
-        for pixels in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
-        container.mux(stream.encode())
-    return str(path)
-
-
-@pytest.mark.parametrize("ending", ["mp4", "mkv"])
-def test_frames_are_taken_uniformly_and_exactly(tmp_path, ending):
-    """By hand: 4 of 10 frames are 0, 3, 6, 9.
-
-    An odd size is no trouble; Matroska does not say how many frames there are.
-    """
-    rng = np.random.default_rng(0)
-    frames = rng.integers(0, 256, (10, 33, 47, 3), dtype=np.uint8)
-    path = video(tmp_path / f"noise.{ending}", frames)
-    for most, numbers in ((4, [0, 3, 6, 9]), (1, [0]), (10, range(10)), (99, range(10))):
-        assert np.array_equal(frames_of(path, most), frames[list(numbers)])
-
-
-def test_a_clip_its_frames_and_a_picture_are_read_alike(tmp_path):
-    frames = [paper((4, 30, 30))] * 3 + [paper((9, 80, 50))] * 3
-    path, images = video(tmp_path / "clip.mp4", frames), [Image.fromarray(frame) for frame in frames]
-    images[0].save(tmp_path / "first.png")
-    model = MosaicReader()
-    for media, seen in (
-        ([path], "2"),
-        (images, "2"),
-        ([str(tmp_path / "first.png")], "1"),
-        (images[:1], "1"),
-        ([], "0"),
-        (frames[2:4], "2"),
-    ):
-        assert model._reader.answer(COUNT, model._frames(media)) == seen
-    with pytest.raises(CannotWrapError, match="paths of videos and images, and images, not a float"):
-        model._frames([0.5])
-
-
-def test_fewer_frames_are_taken_of_clips_and_of_lists_of_images():
-    model = MosaicReader(max_num_frames=3, batch_size=1, device="cpu")
-    images = [Image.fromarray(np.full((8, 8, 3), number, np.uint8)) for number in range(9)]
-    assert [int(frame[0, 0, 0]) for frame in model._frames(images)] == [0, 4, 8]
 
 
 @pytest.mark.parametrize(

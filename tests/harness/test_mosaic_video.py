@@ -7,9 +7,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from lmms_patch.harness.models.mosaic_reader import frames_of
 from sklearn.datasets import load_digits
 
-from lmms_patch.harness.models.mosaic_reader import frames_of
 from lmms_patch.resources import folder
 from tests.places import ROOT
 
@@ -46,7 +46,14 @@ def test_it_is_small_and_nothing_lies_there_unused():
         f"clips/{row['video']}" for rows in ROWS.values() for row in rows
     }
     tasks = ["mosaic_video", *(f"mosaic_video_{family}" for family in FAMILIES)]
-    others = {"README.md", "_default_template_yaml", "utils.py", "scans.npz", *(f"{name}.yaml" for name in tasks)}
+    others = {
+        "README.md",
+        "_default_template_yaml",
+        "mosaic_reader.py",
+        "utils.py",
+        "scans.npz",
+        *(f"{name}.yaml" for name in tasks),
+    }
     assert {name for name in files if not name.startswith(("clips/", "data/"))} == others
 
 

@@ -131,7 +131,7 @@ def test_a_family_that_the_text_answers_is_refused_everywhere(planted, today, tm
     assert "No image is needed for mosaic_text (acc 1.000 with its images, 1.000 with wrong images" in " ".join(
         printed.split()
     )
-    assert main(["leaderboard", str(planted), "--output", str(tmp_path / "board"), "--quiet"]) == 0
+    assert main(["leaderboard", str(planted), "--output", str(tmp_path / "board")]) == 0
     board = json.loads(next((tmp_path / "board").rglob("*.json")).read_text())
     rows = [
         row for row in _objects(board) if row.get("benchmark") == "mosaic_text" or row.get("task") == "mosaic_text_rci"
@@ -198,19 +198,9 @@ def apart(value):
 def test_each_doc_is_answered_scored_and_recorded_as_in_the_stored_run(planted, live):
     """Which wrong image a doc is asked on, its stratum, and which of its answers are others' too depend on the docs of the run; nothing else does."""
     own = (
-        "image_sizes",
-        "images",
-        "views",
-        "best",
-        "excluded",
-        "fields",
-        "answer",
-        "doc_id",
-        "grids",
-        "kind",
-        "base",
+        "image_sizes", "images", "views", "best", "excluded", "fields", "answer", "doc_id", "grids", "kind", "base",
         "task",
-    )
+    )  # fmt: skip
     for family in FAMILIES:
         old, new = (samples(run, f"mosaic_{family}_rci") for run in (planted, live))
         assert set(new) == set(range(DOCS))

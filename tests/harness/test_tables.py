@@ -20,7 +20,6 @@ from loguru import logger
 
 from lmms_patch import files
 from lmms_patch.app import schemas
-from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError
 from lmms_patch.harness import plugin, written
 from lmms_patch.harness.asking import portions
@@ -270,8 +269,6 @@ def test_each_filter_pipeline_has_its_own_columns_and_object(tmp_path):
     assert [(result.filter, result.place, result.docs) for result in both] == [("b", 0, 60), ("a", 1, 60)]
     values = filed(tmp_path / "out")["results"]["toy_rci2"]
     assert values["gap2_stderr,a"] == values["gap2_stderr,b"] == both[0].measures["gap2"].se > 0
-    for result in both:
-        assert audit.check(result).whole == ""
 
 
 def copied(out, folder):
@@ -280,24 +277,6 @@ def copied(out, folder):
         if path.is_file():
             (folder / path.name).write_bytes(path.read_bytes())
     return results_files(folder)[0]
-
-
-def test_a_run_of_an_earlier_version_with_its_objects_inside_says_the_same(finished, tmp_path):
-    results = copied(finished[0], tmp_path)
-    whole, data, objects = read(results).results, filed(tmp_path), json.loads(objects_file(results).read_text())
-    for task, columns in objects["results"].items():
-        data["results"][task] = {**columns, **data["results"][task]}
-    del data["lmms_patch"]
-    results.write_text(json.dumps(data))
-    objects_file(results).unlink()
-    again = read(results).results
-    assert [one.task for one in again] == ["toy_blank", "toy_rci", "two_rci"]
-    for one, other in zip(again, whole, strict=True):
-        assert one.details == other.details != {}
-        assert one.metrics == other.metrics
-        assert one.measures == other.measures
-        assert one.is_same(other)
-        audit.check(one)
 
 
 def test_the_file_of_objects_is_as_its_schema_says(finished):
@@ -317,20 +296,6 @@ def test_a_results_file_alone_says_what_is_missing(finished, tmp_path):
     )
 
 
-def test_an_object_that_was_changed_is_told_by_the_audit(finished, tmp_path):
-    results = copied(finished[0], tmp_path)
-    audit.check(read(results).results[0])
-    beside = objects_file(results)
-    changed = beside.read_bytes().replace(b'"lmms_patch": "', b'"lmms_patch":  "')  # the same numbers in other bytes
-    assert changed != beside.read_bytes()
-    beside.write_bytes(changed)
-    with pytest.raises(
-        RecordError,
-        match=r"_patch\.json: its SHA-256 is [0-9a-f]{16}\.\.\., but .* says [0-9a-f]{16}\.\.\.; the file was changed",
-    ):
-        audit.check(read(results).results[0])
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -338,7 +303,7 @@ def test_an_object_that_was_changed_is_told_by_the_audit(finished, tmp_path):
         ("[]", "not a whole file of lmms-patch"),
         ('{"schema": 1}', "not a whole file of lmms-patch"),
         ('{"schema": 1, "results": {"toy_rci": 3}}', "not a whole file of lmms-patch"),
-        ('{"schema": 2, "results": {}}', "of schema 2; this version of lmms-patch reads schema 1"),
+        ('{"schema": 2, "results": {}}', "of schema 2; written by another version of lmms-patch"),
     ],
 )
 def test_a_damaged_file_of_objects_is_one_line(finished, tmp_path, content, said):
@@ -356,7 +321,6 @@ def test_objects_stay_in_the_results_where_they_cannot_be_written_beside(tasks, 
     result = saved(tasks, tmp_path, "toy_rci2", limit=3)["toy_rci2"]
     assert "patch.json" not in names_in(tmp_path)
     assert filed(tmp_path)["results"]["toy_rci2"]["patch,none"] == result.details != {}
-    audit.check(result)
 
 
 def test_no_results_file_lacks_its_objects_wherever_the_run_is_killed(finished, tmp_path, monkeypatch):

@@ -115,15 +115,6 @@ class Outcome:
         metric = self.analysis["metric"]
         return {one["answer"]: (set(one["roles"]), one["scores"][metric]) for one in self.records[doc]["baselines"]}
 
-    def donors(self) -> dict[int, list[int]]:
-        """The donors of each doc, by the records of those who lend."""
-        out: dict[int, list[tuple[int, int]]] = {record["doc_id"]: [] for record in self.records}
-        for record in self.records:
-            lent = record.get("lent", {"to": [], "p": []})
-            for to, p in zip(lent["to"], lent["p"], strict=True):
-                out[to].append((p, record["doc_id"]))
-        return {doc: [donor for _, donor in sorted(found)] for doc, found in out.items()}
-
 
 def run_told(
     standin: StandIn | None,

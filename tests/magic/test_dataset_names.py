@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from lmms_patch.magic.dataset import DatasetError, image_names, read
+from lmms_patch.magic.dataset import DatasetError, read
 from tests.magic.faults import check
-from tests.making.magic_rows import as_parquet, png, put, row
+from tests.making.magic_rows import put, row
 
 
 def picture(folder: Path) -> None:
@@ -39,20 +39,3 @@ def test_ids_that_differ_by_white_space_alone(tmp_path: Path) -> None:
 def test_a_path_that_is_too_long() -> None:
     with pytest.raises(DatasetError, match="cannot be read: File name too long"):
         read("a" * 300 + ".jsonl")
-
-
-def test_names_of_images_are_those_of_every_row(tmp_path: Path) -> None:
-    rows = [
-        row(1),  # group a, images/a.png
-        row(2, group=None, image="b\\\\c.jpg", answer=""),  # of no use for runs
-        row(3, group="g", image=None),
-        row(4, group=None, image={"bytes": None, "path": "d/e.f.png"}),
-        row(5, group=" ", image=7),
-    ]
-    names = {"a", "c", "g", "e.f"}
-    assert image_names(put(tmp_path, *rows, "not JSON")) == (names, 2, 6)
-    rows = [
-        row(1, group=None, image={"bytes": png((9, 9)), "path": "im0.jpg"}),
-        row(2, group=None, image={"bytes": png((9, 9)), "path": None}),
-    ]
-    assert image_names(as_parquet(tmp_path, rows)) == ({"im0"}, 1, 2)

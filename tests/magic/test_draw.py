@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.magic import draw as drawing_module
 from lmms_patch.magic.draw import (
     RED,
     WHITE,
@@ -428,22 +427,6 @@ def test_a_number_makes_room_for_another_that_has_one_place_only() -> None:
     boxes = [(10, 5, 30, 10), (15, 25, 45, 70)]
     assert _plate_size("R1", 11) == (16, 12)
     assert touched(boxes, (70, 80)) == [{boxes[0]}, {boxes[1]}]
-
-
-@examples(60)
-@given(st.one_of(scenes(), crowded()))
-def test_drawings_whose_numbers_touched_nothing_stay_as_they_were(scene: tuple[tuple[int, int], list[Rect]]) -> None:
-    """Without the last stage, numbers are placed as in version 2 of the pixels."""
-    size, boxes = scene
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing_module, "_cleared", lambda scene, plates, sizes: plates)
-        before = layout(size, boxes, range(1, len(boxes) + 1))
-    for own, plate in enumerate(before.plates):
-        if (grown(mask(plate.rect, size)) & other_rings(boxes, own, size)).any() or (
-            mask(plate.rect, size) & other_plates(before, own, size)
-        ).any():
-            return
-    assert layout(size, boxes, range(1, len(boxes) + 1)) == before
 
 
 def test_labels_and_lines_grow_with_the_image() -> None:

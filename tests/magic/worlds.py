@@ -73,7 +73,7 @@ class World:
         Image.fromarray(values).save(self.maps / f"{name}.png")
 
     def build(self, out: str = "out", tell: Callable[[Progress], None] | None = None, **changes: Any) -> Built:
-        options = {"saliency": self.maps, "contact": 4, **changes}
+        options = {"saliency": self.maps, **changes}
         if options.get("weak"):
             options["saliency"] = None
         return build(

@@ -5,8 +5,9 @@ import json
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.present.board.board import board
-from lmms_patch.present.board.store import Store, find, update
 from lmms_patch.present.ranking import by_of
+from lmms_patch.runs.run import find
+from lmms_patch.stats.index import disagreement
 
 
 def est(value, low=None, high=None, n=100, reason=""):
@@ -30,17 +31,16 @@ LUCK = {
     "kappa_best": None,
     "classes": [],
     "saturated_docs": 0,
-    "without_donor": 0,
 }
 
 
-def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None, null="measured",
+def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None,
                looks=None, why="", marginal=False, **options):  # fmt: skip
     """A task of an index; ``grids``: n -> (index, low, high), or None for a null one.
 
     ``fip_all`` with the excluded docs.
 
-    ``adj``: (value, low, high) of the luck-corrected index, at every grid; of which ``null``. ``looks``: whether the
+    ``adj``: (value, low, high) of the luck-corrected index, at every grid. ``looks``: whether the
     answers depend on the image.
     """
     grids = {3: (-0.1, -0.2, -0.05)} if grids is None else grids
@@ -53,8 +53,8 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         ends = (None, None) if low is None else (fip * (1 - high), fip * (1 - low))
         analysed[str(n)] = {
             "n": n, "excluded": excluded, "fip": fip, "mpp": est(mpp, *ends, n=docs - excluded),
-            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {**LUCK, "null": null, "estimate": est(*adj, n=docs - excluded)}, "luck_ceiling": None,
-            "band": None if value is None else "balanced", "span": None, "shares": None, "warnings": [], "reason": reason,
+            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {**LUCK, "estimate": est(*adj, n=docs - excluded)}, "luck_ceiling": None,
+            "band": None if value is None else "balanced", "span": None, "mark": disagreement(value, adj[0]) if adj and adj[0] is not None and value is not None else "", "shares": None, "warnings": [], "reason": reason,
         }  # fmt: skip
         named |= {f"acc_mpp{n}": mpp}
         flat |= {f"{kind}{n}": value}
@@ -77,7 +77,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         "higher_is_better": {metric: True},
         "analysis": analysis,
     }
-    described = {"schema": 2, "pixels": 1, **spec.described(), "metric": metric}
+    described = {"schema": 1, "pixels": 1, **spec.described(), "metric": metric}
     described["options"] = {**described["options"], **options}
     return spec.name, {metric: fip, **named, **flat, "patch": patch}, described
 
@@ -147,7 +147,7 @@ def write(folder, *documents):
 def board_of(folder, *documents, by="pcri", ignore=()):
     """The board of some runs, without its files."""
     write(folder, *documents)
-    return board(update(Store(), find([folder]), folder / "board").store, by_of(by), ignore)
+    return board(find([folder]), by_of(by), ignore)
 
 
 def shown(group):

@@ -10,12 +10,9 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
 from tests.making.files import described, lines_of, write_files
 from tests.making.recordings import METRIC, FakeNative, mean, table
-from tests.making.runs import unversioned
 
 
-def record(
-    doc_id, full, relevant, adversarial, *, items=None, answer=None, baselines=(), lent=(), excluded=None, cluster=None
-):
+def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, baselines=(), excluded=None, cluster=None):
     """One doc's ``patch`` object, with scores of its full image and of its boxes; None: no score, no error."""
     spec = parse("toy_regions")
     boxes = [
@@ -45,9 +42,7 @@ def record(
     )
     fields = {} if cluster is None else {"cluster": cluster}
     base = tuple(Baseline(a, tuple(r), {METRIC: s}, {METRIC: s}) for a, r, s in baselines)
-    return SampleRecord(
-        spec.name, spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base, tuple(lent)
-    ).to_json()
+    return SampleRecord(spec.name, spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base).to_json()
 
 
 class Native(FakeNative):
@@ -88,5 +83,5 @@ def write_boxes(folder, n=200):
     flat = columns(analysis, KINDS["regions"])
     about = {"records": n, **flat, "made": {}, "settings": {"level": 0.95}, "higher_is_better": {METRIC: True}}
     values = {METRIC: analysis.fip.value, f"{METRIC}_mpp_relevant": 0.75, f"{METRIC}_mpp_adversarial": 0.75, **flat}
-    values["patch"] = unversioned({**about, "analysis": outcome.to_json(analysis)})
+    values["patch"] = {**about, "analysis": outcome.to_json(analysis)}
     return write_files(folder, {spec.name: (values, described(spec, METRIC), lines_of(records))}, model_name="m")

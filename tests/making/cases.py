@@ -17,7 +17,7 @@ def ends(value, low=None, high=None, n=400, reason="", level=0.95):
 def indexed(
     base,
     *grids,
-    null="measured",
+    luck=True,
     gate=None,
     size=None,
     model="m",
@@ -33,8 +33,7 @@ def indexed(
     Args:
         base: the benchmark.
         grids: of each its n, and the index that people should go by (value, low, high, n docs).
-        null: on what the corrected index rests; None: there is none, and ``grids`` are of the index that is not
-        luck-corrected.
+        luck: whether luck was measured; else ``grids`` are of the index that is not luck-corrected.
         gate: what differs from a gate that lets the index be read.
         raw: the index that is not luck-corrected, where it differs from the luck-corrected one.
         wrong: how many docs were also asked on a wrong image.
@@ -49,9 +48,9 @@ def indexed(
         measures[name] = reading.raw(published, mark, marginal, bool(asked))
         measures[f"mpp{n}"] = ends(scores.get("mpp", 0.4))
         stored[n] = {"n": n, "mark": mark, "reason": of.reason}
-        if null is not None:
-            measures[f"{name}_adj"] = reading.corrected(of, null, marginal, sampled=bool(asked))
-            stored[n]["adj"] = {"null": null, "asked": wrong, "estimate": {"value": of.value, "low": of.low}}
+        if luck:
+            measures[f"{name}_adj"] = reading.corrected(of, marginal, sampled=bool(asked))
+            stored[n]["adj"] = {"asked": wrong, "estimate": {"value": of.value, "low": of.low}}
     gate = {"valid": True, "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})}
     made = analysis({"grids": stored, "gate": gate, "asked": asked})
     return Case(f"{model}/{base}_{kind}", model, base, f"{base}_{kind}", KINDS[kind], "acc", measures, made, size)

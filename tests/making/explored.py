@@ -2,6 +2,7 @@
 
 import json
 import re
+import webbrowser
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ def _template(spec, kind, wrong, category):
 
     full, cell = float(kind in ("one cell", "whole image", "text")), float(kind in ("one cell", "text"))
     own = views(lambda view: full if view.cell is None else cell if view.cell == 5 else 0.0)
-    patch = {"schema": 2, "task": spec.name, "base": spec.base, "kind": spec.kind.name, "grids": list(spec.grids), "doc_id": 7777777, "image_sizes": [[300, 200]],
+    patch = {"schema": 1, "task": spec.name, "base": spec.base, "kind": spec.kind.name, "grids": list(spec.grids), "doc_id": 7777777, "image_sizes": [[300, 200]],
              "views": own, "best": {str(n): 5 for n in spec.grids}, "excluded": {}, "fields": {"category": category},
              "answer": {"format": "mc", "label": "mc4", "options": 4, "gold": "B"}, "stratum": "all"}  # fmt: skip
     answers = ["B" if view["scores"]["acc"] else "C" for view in own]
@@ -84,7 +85,7 @@ def write_many(
         data["configs"][spec.name] = described(spec)
         with open(folder / f"{DATE}_samples_{spec.name}.jsonl", "w", encoding="utf-8") as log:
             for doc, score in scores.items():
-                record = {"schema": 2, "task": spec.name, "base": base, "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "best": {}, "excluded": {},
+                record = {"schema": 1, "task": spec.name, "base": base, "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "best": {}, "excluded": {},
                           "views": [{"kind": "blind", "scores": {"acc": score}, "items": {"acc": score}}]}  # fmt: skip
                 log.write(
                     json.dumps({"doc_id": doc, "filtered_resps": ["by heart" if score else "no idea"], "patch": record})
@@ -128,9 +129,8 @@ def serve_grown(folder, docs):
     result = find([write_many(folder / "small", 600)])[0].results[0]
     small = read(result, explorer.columns_of(result))
     explorer.samples.table = lambda result, columns: grown(small, docs)
-    serve(
-        explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(False, None), 0, browser=False
-    )
+    webbrowser.open = lambda address: True
+    serve(explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(None))
 
 
 def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
@@ -154,7 +154,7 @@ def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
                 views[-1] |= {"n": view.n, "cell": view.cell, "row": view.row, "col": view.col, "boxes": [[0, 0, 9, 9]]}
             if other is None:
                 views[-1] |= {"scores": {}, "items": {}, "failed": "no other doc's image fits"}
-        record = {"schema": 2, "task": spec.name, "base": base, "kind": "swap", "grids": [2], "doc_id": doc, "image_sizes": [[100 * (doc + 1), 100]],
+        record = {"schema": 1, "task": spec.name, "base": base, "kind": "swap", "grids": [2], "doc_id": doc, "image_sizes": [[100 * (doc + 1), 100]],
                   "views": views, "best": {"2": 1}, "excluded": {}}  # fmt: skip
         if other is not None:
             record["wrong_image"] = {"from": other, "image_sizes": [[100 * (other + 1), 100]]}

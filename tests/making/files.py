@@ -2,15 +2,12 @@
 
 import json
 
-from lmms_patch.runs.digests import of_file, of_lines
-from lmms_patch.runs.results import objects_file, objects_text
-
 DATE = "2026-01-01T00-00-00.000000"
 
 
 def described(spec, metric="acc"):
     """What the config of a wrapped task says of it."""
-    return {"lmms_patch": {"schema": 2, "pixels": 1, **spec.described(), "metric": metric}}
+    return {"lmms_patch": {"schema": 1, "pixels": 1, **spec.described(), "metric": metric}}
 
 
 def lines_of(records, **more):
@@ -45,32 +42,5 @@ def write_files(folder, tasks, *, date=DATE, change=None, **about):
     if change:
         change(data)
     path = folder / f"{date}_results.json"
-    path.write_text(json.dumps(data))
-    return path
-
-
-def sealed(path, answers=True):
-    """Write the digests of a run into its results file, as a run does, or who edits it can: they take no key.
-
-    Args:
-        path: the results file; its tasks have one filter pipeline each.
-        answers: also those of the logs' answers, of tasks that have one.
-
-    Returns:
-        The path.
-    """
-    data, beside = json.loads(path.read_text()), objects_file(path)
-    objects = json.loads(beside.read_text())["results"] if beside.is_file() else data["results"]
-    for task, values in objects.items():
-        log = path.with_name(path.name.replace("_results.json", f"_samples_{task}.jsonl"))
-        for found in values.values():
-            if answers and isinstance(found, dict) and "made" in found and log.is_file():
-                found["made"]["answers"] = of_lines(map(json.loads, log.read_text().splitlines()))
-    about = {}
-    if beside.is_file():
-        content, sha256 = objects_text(objects)
-        beside.write_bytes(content)
-        about = {"file": beside.name, "sha256": sha256}
-    data["lmms_patch"] = {**about, "digest": of_file({**data, "lmms_patch": about})}
     path.write_text(json.dumps(data))
     return path

@@ -165,7 +165,7 @@ def task(
     results = {"acc,none": fip.value, "patch,none": {**numbers, **about}}
     if index:
         results["acc_mpp2,none"] = plain["mpp"]["value"]
-    described = {"schema": 2, "pixels": 1, **spec.described(), "metric": "acc"}
+    described = {"schema": 1, "pixels": 1, **spec.described(), "metric": "acc"}
     described["options"] = {**described["options"], **({"cluster": "image"} if clusters is not None else {})}
     records = _records(spec, every, best_of_all, clusters_of_all)
     for i in out:
@@ -195,7 +195,7 @@ def _records(spec, full, best, clusters):
                 for k, c in enumerate(cells)
             ]
         record = {
-            "schema": 2,
+            "schema": 1,
             "task": spec.name,
             "base": spec.base,
             "kind": spec.kind.name,

@@ -2,15 +2,17 @@
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
-from lmms_patch.ask.views import views_of
-from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView
+from lmms_patch.ask.views import swapped, views_of
+from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.tables import Table
 from tests.making.runs import as_records
 
 METRIC = "acc"
 
 
-def record(doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=None, baselines=(), lent=(), **fields):
+def record(
+    doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=None, baselines=(), wrong_image=None, **fields
+):
     """One doc's ``patch`` object.
 
     Args:
@@ -22,7 +24,7 @@ def record(doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=N
         excluded: grids that the doc is not used for.
         answer: (format, options, gold).
         baselines: (answer, roles, scalar), or (answer, roles, scalar, item).
-        lent: (to, p, scalar of the full image, {n: scalar of the best cell}).
+        wrong_image: as (full, cells), of another doc's image; None: not asked on one.
         fields: cluster, category.
     """
     spec = WrapSpec("toy", KINDS[kind], tuple(sorted(cells)))
@@ -44,10 +46,14 @@ def record(doc_id, full, cells, *, kind="rci", items=None, excluded=(), answer=N
         Baseline(one[0], tuple(one[1]), {METRIC: one[3] if len(one) > 3 else one[2]}, {METRIC: one[2]})
         for one in baselines
     )
-    loans = tuple(Lent(*loan) for loan in lent)
+    lost = None
+    if wrong_image is not None:
+        scalars = [wrong_image[0]] + [score for n in spec.grids for score in wrong_image[1][n]]
+        shown = tuple(_view(view, score, items) for view, score in zip(swapped(views_of(spec)), scalars, strict=True))
+        lost = WrongImage((doc_id + 1) % 10**6, ((90, 90),), shown, tuple(map(str, scalars)))
     reasons = dict.fromkeys(excluded, "too small")
     return SampleRecord(
-        spec.name, spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, loans
+        spec.name, spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, wrong_image=lost
     ).to_json()
 
 
@@ -93,13 +99,8 @@ class FakeNative:
 
     def __init__(self, records, aggregate=mean, *, form=None, no_calls="", silent=False, why=""):
         self.records, self.m, self.form, self.no_calls, self.silent, self.why = (
-            records,
-            aggregate,
-            form,
-            no_calls,
-            silent,
-            why,
-        )
+            records, aggregate, form, no_calls, silent, why,
+        )  # fmt: skip
         self.calls, self.failed = 0, 0
 
     def whole(self):

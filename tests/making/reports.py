@@ -57,7 +57,7 @@ def entry(
     kind="rci",
     seed=0,
     weights=None,
-    adjusted=None,
+    luck=False,
     **more,
 ):
     measures = {
@@ -73,13 +73,14 @@ def entry(
         measures[f"{kind}{n}"] = (
             estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
         )
-        measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
+        if luck:
+            measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
         measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
         by_grid[n] = {
             "n": n,
             "fip": fip,
             "shares": shares(n, seed=seed, weights=weights, kind=kind),
-            "adj": adjusted and {"null": adjusted},
+            "adj": {"estimate": {"value": index + 0.1}} if luck else None,
         }
     name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
     whole = Part(200, measures, gate, analysis({"grids": by_grid}))
@@ -121,17 +122,10 @@ def necessity(one_cell, whole_image, unsolved, text=None, n=3, docs=200, checked
 
 
 NAMES = (
-    "GQA",
-    "MMBench-EN",
-    "chartqa",
-    "a benchmark with a name of more than sixty characters, as task files may well have",
-    "中文视觉问答基准测试集合二零二六年版本",
-    "اختبار الأسئلة المرئية",
-    "POPE",
-    "MME-RealWorld",
-    "hallusion_bench_image",
-    "DocVQA",
-)
+    "GQA", "MMBench-EN", "chartqa",
+    "a benchmark with a name of more than sixty characters, as task files may well have", "中文视觉问答基准测试集合二零二六年版本",
+    "اختبار الأسئلة المرئية", "POPE", "MME-RealWorld", "hallusion_bench_image", "DocVQA",
+)  # fmt: skip
 MODELS = (
     "Qwen/Qwen2.5-VL-7B-Instruct",
     "OpenGVLab/InternVL3-8B",
@@ -160,7 +154,7 @@ def situations(benchmarks=5, models=1):
                 "blind": estimate(0.28, 0.05) if b % 2 else None,
                 "tst": estimate(0.35, 0.04) if b % 3 else None,
                 "type_": ("mcq", "yesno", "vqa")[b % 3],
-                "adjusted": "assumed" if kind == 2 else "measured",
+                "luck": kind != 2,
             }
             half, fip = float(stream.uniform(0.03, 0.12)), 0.3 + 0.03 * b % 0.6
             made = entry(name, MODELS[m], indices=indices, half=half, gate=gate, seed=10 * b + m, fip=fip, **more)
@@ -180,7 +174,8 @@ def _situation(made, kind, indices):
         measures[f"rci{n}"] = reading.raw(
             measures[f"rci{n}"], "the other side of 0" if kind == 3 else "", kind == 1, kind == 6
         )
-        measures[f"rci{n}_adj"] = reading.corrected(adj, made.whole.grid(n).adj.null, kind == 1, sampled=kind == 6)
+        if made.whole.grid(n).adj is not None:
+            measures[f"rci{n}_adj"] = reading.corrected(adj, kind == 1, sampled=kind == 6)
     return made
 
 

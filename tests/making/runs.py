@@ -16,16 +16,15 @@ from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
 from lmms_patch.runs.logs import Line
-from lmms_patch.runs.numbers import NUMBERS, Grid
 from lmms_patch.runs.record import Clip, Record
-from lmms_patch.runs.scored import Baseline, Lent, SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.typed import convert
 from lmms_patch.stats.forms import MEAN
 from tests.making.files import DATE, described, lines_of, write_files
 
 LETTERS = "ABCD"
 NEEDED = {
-    "schema": 2,
+    "schema": 1,
     "task": "toy",
     "base": "toy",
     "kind": "rci",
@@ -186,7 +185,7 @@ def quick(records, whole, drawn, p=0.25):
     for one in records:
         none, kept = (
             dict.fromkeys(map(str, one["grids"]), 0.0),
-            {key: one[key] for key in one if key not in ("lent", "wrong_image")},
+            {key: one[key] for key in one if key != "wrong_image"},
         )
         how = {"metric": "acc", "block": 1, "p": [p, p], "full": 0.0, "before": none, "after": none}
         if one["doc_id"] in whole:
@@ -245,19 +244,9 @@ def misled_by_cells(stream, gold):
 
 
 BENCHMARKS = (
-    "gqa",
-    "mmstar",
-    "ai2d_lite",
-    "realworldqa",
-    "vstar_bench",
-    "blink",
-    "scienceqa_img",
-    "mmmu_val",
-    "mathvista",
-    "pope",
-    "hallusion",
-    "muirbench",
-)
+    "gqa", "mmstar", "ai2d_lite", "realworldqa", "vstar_bench", "blink", "scienceqa_img", "mmmu_val", "mathvista",
+    "pope", "hallusion", "muirbench",
+)  # fmt: skip
 
 
 def suite(folder, models=1, tasks=7, docs=100):
@@ -303,75 +292,6 @@ def knows(full, cell, lucky=False):
     return say
 
 
-VERSIONED = (
-    *(
-        "made.numbers",
-        "made.log",
-        "made.answers",
-        "made.all_docs",
-        "settings.asking",
-        "analysis.asked",
-        "analysis.necessity",
-    ),
-    *(f"analysis.{sets}.*.{key}" for sets in ("grids", "regions.sets") for key in (*Grid.LATE, "adj.tests")),
-    *("tst_details.by_grouping.*.withheld", "tst_details.by_grouping.*.copies", "magic.bounds", "magic.by_words"),
-)
-"""What no file had before the numbers had a version."""
-
-
-def unversioned(details):
-    """What a task's numbers were before they had a version: without all keys that came later.
-
-    In place; returns them.
-    """
-    for path in VERSIONED:
-        _drop(details, path.split("."))
-    return details
-
-
-def _drop(value, path):
-    """Take the values at a path out of an object; ``*`` is any key or place."""
-    step, *rest = path
-    if not rest:
-        if isinstance(value, dict):
-            value.pop(step, None)
-        return
-    inside = (
-        [value.get(step)]
-        if isinstance(value, dict) and step != "*"
-        else value.values()
-        if isinstance(value, dict)
-        else value
-    )
-    for one in inside if isinstance(value, (dict, list)) else ():
-        _drop(one, rest)
-
-
-def as_before(path):
-    """A run as earlier versions wrote it: nothing was asked on a wrong image, nobody knew of marks, and no answer was set beside the candidates."""
-    data = json.loads(path.read_text())
-    for values in data["results"].values():
-        analysis = unversioned(values["patch,none"])["analysis"]
-        for key in ("looks", "marginal", "se"):
-            analysis["gate"].pop(key, None)
-        analysis["warnings"] = [line for line in analysis["warnings"] if not line.startswith("not checked")]
-        for grid in analysis["grids"].values():
-            grid.pop("mark", None)
-            grid["warnings"] = ["text priors not removed from the adjusted index: run the blind task too"]
-            for key in ("null", "asked"):
-                (grid["adj"] or {}).pop(key, None)
-    path.write_text(json.dumps(data))
-    for log in path.parent.glob("*_samples_*.jsonl"):
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        for line in lines:
-            for key in ("candidates", "gold_at"):
-                line["patch"]["answer"].pop(key, None)
-            for view in [*line["patch"]["views"], *line["patch"].get("wrong_image", {}).get("views", ())]:
-                view.pop("names", None)
-        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 def _record(spec, i, golds, answers, made, categories, per_cluster):
     said, wrong = answers[i][0], answers[i][1]
     views = _scored(views_of(spec), said, golds[i])
@@ -380,15 +300,6 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
     base = tuple(
         Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])})
         for a, roles in made.baselines[i].items()
-    )
-    lent = tuple(
-        Lent(
-            loan.to,
-            loan.p,
-            float(said[0] == golds[loan.to]),
-            {n: float(golds[loan.to] in [said[place] for place in own]) for n, own in places.items()},
-        )
-        for loan in made.loans.get(i, ())
     )
     answer = made.answers[i]
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
@@ -411,7 +322,6 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         about,
         made.strata[i],
         base,
-        lent,
         wrong_image=lost,
         images=f"{i:016x}",
         clips=(Clip(32, 8.0),) if spec.kind.needs_video else (),
@@ -574,7 +484,7 @@ def write_magic(
         }  # fmt: skip
         flat = {key: one.value for key, one in numbers.items()}
         details_of = {
-            "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "numbers": NUMBERS, "docs": docs, "prompts": "p"},
+            "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs, "prompts": "p"},
             "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
         }  # fmt: skip
         told = {

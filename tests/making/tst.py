@@ -29,7 +29,7 @@ def record(i, source, random, majority, category):
     }
     view = {"kind": "blind", "scores": {"acc": source[0]}, "items": {"acc": source[0]}}
     about = {
-        "schema": 2,
+        "schema": 1,
         "task": "toy_tst5",
         "base": "toy",
         "kind": "tst",

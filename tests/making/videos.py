@@ -1,4 +1,4 @@
-"""Videos whose frames carry their number, and whose sound changes its pitch each second."""
+"""Videos whose frames carry their number."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ import numpy as np
 
 GRID = 4
 """A frame is 4 x 4 squares, black or white: 12 bits of the number, lowest first, then 4 bits that check them."""
-LOWEST, STEP = 400, 200
-"""Pitch of the sound in its first second (Hz), and how much it rises each second."""
-RATE = 44100
 
 _FORMAT = {
     "libx264": "yuv420p",
@@ -64,17 +61,6 @@ def numbers_of(frames: Any) -> list[int]:
     return [number_of(frame) for frame in frames]
 
 
-def tone(seconds: float, channels: int = 1) -> np.ndarray:
-    """Return a sound as float32 (channels, samples): second s has the pitch LOWEST + STEP s (Hz)."""
-    at = np.arange(round(seconds * RATE)) / RATE
-    return np.tile((0.5 * np.sin(2 * np.pi * (LOWEST + STEP * np.floor(at)) * at)).astype(np.float32), (channels, 1))
-
-
-def pitch(sound: np.ndarray, rate: int = RATE) -> float:
-    """Return the strongest frequency of a sound (samples,), in Hz."""
-    return float(np.abs(np.fft.rfft(sound * np.hanning(len(sound)))).argmax() * rate / len(sound))
-
-
 def make(
     path: Path,
     frames: int | Sequence[np.ndarray] = 60,
@@ -82,8 +68,6 @@ def make(
     rate: Fraction | int = 10,
     codec: str = "libx264",
     ticks: Sequence[int] | None = None,
-    sound: str = "",
-    channels: int = 1,
     container: dict[str, str] | None = None,
     **options: str,
 ) -> Path:
@@ -96,8 +80,6 @@ def make(
         rate: frames per second.
         codec: name of the encoder.
         ticks: when each frame is shown, in thousandths of a second; by default as the rate says.
-        sound: name of the encoder of a sound (``tone``) as long as the video; none by default.
-        channels: of the sound.
         container: options of the container.
         options: more options of the encoder, such as ``g="12"``.
     """
@@ -108,25 +90,9 @@ def make(
         video.pix_fmt = _FORMAT.get(codec, "rgb24") if codec != "gif" else "rgb8"
         base = Fraction(1, 1000) if ticks is not None else 1 / Fraction(rate)
         video.codec_context.time_base = base
-        heard = (
-            out.add_stream(
-                sound, rate=RATE if sound != "libopus" else 48000, layout="mono" if channels == 1 else "stereo"
-            )
-            if sound
-            else None
-        )
         for i, picture in enumerate(pictures):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             frame.pts, frame.time_base = (ticks[i] if ticks is not None else i), base
             out.mux(video.encode(frame))
         out.mux(video.encode())
-        if heard is not None:
-            samples = av.AudioFrame.from_ndarray(
-                tone(len(pictures) / Fraction(rate), channels),
-                format="fltp",
-                layout="mono" if channels == 1 else "stereo",
-            )
-            samples.sample_rate, samples.pts, samples.time_base = RATE, 0, Fraction(1, RATE)
-            out.mux(heard.encode(samples))
-            out.mux(heard.encode())
     return path

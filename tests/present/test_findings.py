@@ -109,7 +109,7 @@ SITUATIONS = {
         ],
     ),
     "wrong images say nothing of an index that is not luck-corrected": (
-        [indexed("a", (3, 0.15, -0.05, 0.35), null=None, wrong=300)],
+        [indexed("a", (3, 0.15, -0.05, 0.35), luck=False, wrong=300)],
         [
             "Undecided: a (RCI +0.15, 95 % interval [-0.05, +0.35], luck not measured, about 720 docs would settle it, this run has 400)."
         ],
@@ -123,13 +123,6 @@ SITUATIONS = {
     "no interval": (
         [indexed("a", (3, 0.05, None, None, 3, "3 clusters are too few"))],
         ["Undecided: a (luck-corrected RCI +0.05, no interval: 3 clusters are too few)."],
-    ),
-    "an interval without width, of an earlier version": (
-        [indexed("a", (3, 1.0, 1.0, 1.0), null=None)],
-        [
-            "Undecided: a (RCI +1.00, luck not measured, an interval without width, of an earlier version, is not shown; lmms-patch analyze "
-            "makes it anew)."
-        ],
     ),
     "raw and corrected disagree, measured": (
         [
@@ -145,20 +138,8 @@ SITUATIONS = {
             "The luck-corrected index says something else in a (RCI -0.09, luck-corrected RCI +0.50).",
         ],
     ),
-    "raw and corrected disagree, assumed": (
-        [
-            indexed(
-                "a",
-                (3, 0.5, 0.42, 0.58),
-                null="assumed",
-                raw=(-0.09, -0.15, -0.03),
-                mark="not luck-corrected -0.090 (balanced), luck-corrected 0.500 (strong global)",
-            )
-        ],
-        ["Undecided: a (the two indices disagree: RCI -0.09, luck-corrected RCI +0.50, luck not measured)."],
-    ),
     "a low index that luck may explain": (
-        [indexed("a", (3, -0.2, -0.3, -0.1), null=None), indexed("b", (3, 0.4, 0.35, 0.45), null=None)],
+        [indexed("a", (3, -0.2, -0.3, -0.1), luck=False), indexed("b", (3, 0.4, 0.35, 0.45), luck=False)],
         [
             f"The whole image is needed for b (RCI +0.40, 95 % interval [+0.35, +0.45], luck not measured). {OF_TWO}",
             f"Undecided: a (RCI -0.20 [-0.30, -0.10], luck not measured, and luck alone may make it so low). {OF_TWO}",
@@ -481,7 +462,7 @@ def test_a_written_run_says_what_its_table_says(tmp_path):
     write_run(tmp_path, {"toy_rci2": mc_run()})
     (result,) = find([Path(tmp_path)])[0].results
     (one,) = findings([case(result)])
-    index = result.measures["rci2_adj"]
+    index = result.measures["rci2"]
     assert one.cases == (result.label,)
     assert f"{index.value:+.2f}" in one.text
 

@@ -117,7 +117,7 @@ def test_names():
 
 # --- means ---
 
-MISLEADS = reading.corrected(estimate(1.2, 1.05, 1.5), reading.MEASURED, False)
+MISLEADS = reading.corrected(estimate(1.2, 1.05, 1.5), False)
 
 
 def test_an_index_that_is_shown_as_1_counts_as_1_and_stays_as_unsure():

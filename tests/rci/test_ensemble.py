@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.terminal import ensemble
@@ -46,7 +46,7 @@ def write(folder, worlds, task="toy_rci2"):
 def found(worlds, tmp_path_factory):
     """The ensemble of the three models."""
     folders = write(tmp_path_factory.mktemp("models"), worlds)
-    [one] = api.analyze(folders, ensemble=True).ensembles
+    [one] = commands.analyze(folders, ensemble=True).ensembles
     return one
 
 
@@ -111,7 +111,7 @@ def test_planted_worlds(tmp_path):
 
     def of(say, place):
         worlds = {f"m{k}": world_run(say, n=size(150, 400), answers=k) for k in range(3)}
-        [one] = api.analyze(write(tmp_path / place, worlds), ensemble=True).ensembles
+        [one] = commands.analyze(write(tmp_path / place, worlds), ensemble=True).ensembles
         return one
 
     guessed, known = of(guesses, "guesses"), of(one_cell_knows, "known")
@@ -126,7 +126,7 @@ def test_planted_worlds(tmp_path):
 def test_a_model_whose_gate_fails_is_named_and_left_out(tmp_path, capsys):
     worlds = {"org/a": world_run(knows(0.9, 0.8), n=200), "org/blind": world_run(never_looks, n=200, answers=1)}
     folders = write(tmp_path, worlds)
-    [one] = api.analyze(folders, ensemble=True).ensembles
+    [one] = commands.analyze(folders, ensemble=True).ensembles
     assert one.raw.of["org/blind"].value is None
     assert one.raw.mean.value == pytest.approx(one.raw.of["org/a"].value)
     assert (one.raw.mean.low, one.raw.mean.high) == (one.raw.of["org/a"].low, one.raw.of["org/a"].high)
@@ -144,17 +144,17 @@ def test_the_interval_of_the_corrected_index_is_no_narrower_than_its_models_on_a
 def test_cells_that_mislead_count_as_1_with_no_interval_above_it(tmp_path):
     """A model on whose cells a wrong picture does better: by the definition no share of the score is above the whole."""
     worlds = {f"m{k}": world_run(misled_by_cells, n=300, grid=3, answers=k) for k in range(2)}
-    [one] = api.analyze(write(tmp_path, worlds, "toy_rci3"), ensemble=True).ensembles
+    [one] = commands.analyze(write(tmp_path, worlds, "toy_rci3"), ensemble=True).ensembles
     for found in one.adj.of.values():
         assert (found.value, found.low, found.high, found.reason) == (1.0, 1.0, 1.0, "cells mislead")
     assert one.adj.mean.value == 1.0
-    [[alone], _] = api.analyze(write(tmp_path / "alone", worlds, "toy_rci3")).runs
+    [[alone], _] = commands.analyze(write(tmp_path / "alone", worlds, "toy_rci3")).runs
     assert alone.analysis.grids[3].adj.estimate.low > 1
 
 
 def test_other_indices_are_those_of_each_model_alone(found, worlds, tmp_path):
     for name, world in worlds.items():
-        [[alone]] = api.analyze(write(tmp_path / name, {name: world})).runs
+        [[alone]] = commands.analyze(write(tmp_path / name, {name: world})).runs
         own = alone.analysis.grids[2].adj.estimate
         assert own.low < own.value < own.high <= 1
         assert (found.adj.of[name].value, found.adj.of[name].low) == pytest.approx((own.value, own.low))
@@ -182,18 +182,18 @@ def test_docs_of_one_cell_are_of_right_and_wrong_answers_alone(worlds):
 def test_what_is_refused(worlds, tmp_path):
     folders = write(tmp_path, worlds)
     with pytest.raises(OptionError, match="at least two models"):
-        api.analyze(folders[:1], ensemble=True)
-    with pytest.raises(OptionError, match="--category NAME"):
-        api.analyze(folders, by_category=True, ensemble=True)
+        commands.analyze(folders[:1], ensemble=True)
+    with pytest.raises(OptionError, match="not split by category"):
+        commands.analyze(folders, by_category=True, ensemble=True)
     twin = write_run(tmp_path / "twin", {"toy_rci2": mc_run(n=120, answers=5)}, model_name="org/a").parent
     with pytest.raises(RecordError, match="two of these runs are of the model org/a"):
-        api.analyze([*folders, twin], ensemble=True)
+        commands.analyze([*folders, twin], ensemble=True)
     few = write_run(tmp_path / "few", {"toy_rci2": mc_run(n=60)}, model_name="org/few").parent
     with pytest.raises(RecordError, match="differ in docs"):
-        api.analyze([folders[0], few], ensemble=True)
+        commands.analyze([folders[0], few], ensemble=True)
     other = write_run(tmp_path / "other", {"toy_rci3": mc_run(n=120, grid=3)}, model_name="org/other").parent
     with pytest.raises(RecordError, match="no task is in all 2 runs; nearest: toy_rci3"):
-        api.analyze([folders[0], other], ensemble=True)
+        commands.analyze([folders[0], other], ensemble=True)
 
 
 def test_the_file_has_every_doc(worlds, tmp_path, capsys):

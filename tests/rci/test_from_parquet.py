@@ -6,11 +6,10 @@ import math
 
 import pytest
 
-from lmms_patch.app import api
-from lmms_patch.rci.recompute import Changes
+from lmms_patch import commands
+from lmms_patch.errors import RecordError
 from lmms_patch.runs import packed, samples
 from lmms_patch.runs.run import Result, find
-from tests.making.files import sealed
 from tests.making.finished import finish
 from tests.making.recordings import guesses, record
 from tests.making.runs import guesses_on_cells, mc_run, misled_by_cells, never_looks, world_run, write_run
@@ -37,7 +36,6 @@ def asked_in_part(folder):
     for name in ("analysis", "made"):  # so that its numbers are not held against the log's
         del data["results"]["toy_rci2"]["patch,none"][name]
     path.write_text(json.dumps(data))
-    sealed(path)
 
 
 def failed_and_raised(folder):
@@ -67,10 +65,6 @@ def worlds(folder):
     )
 
 
-def lent(folder):
-    write_run(folder, {"toy_rci2": mc_run(120, per_cluster=3)})
-
-
 def stored(name):
     def put(folder):
         unpack(folder)
@@ -81,15 +75,14 @@ def stored(name):
 
 
 def every_number(folder):
-    changed = Changes(draws=200, cluster="none")
     try:
-        other = api.analyze(folder, changed, by_category=True)
-    except api.RecordError:  # the run names no category
-        other = api.analyze(folder, changed)
-    return json.dumps([api.analyze(folder).to_json(), other.to_json()])
+        other = commands.analyze(folder, draws=200, by_category=True)
+    except RecordError:  # the run names no category
+        other = commands.analyze(folder, draws=200)
+    return json.dumps([commands.analyze(folder).to_json(), other.to_json()])
 
 
-MAKERS = [worlds, lent, asked_in_part, failed_and_raised, *(stored(name) for name in ("world_a", "regions_a"))]
+MAKERS = [worlds, asked_in_part, failed_and_raised, *(stored(name) for name in ("grids", "boxes"))]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)

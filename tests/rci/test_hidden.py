@@ -8,13 +8,11 @@ import json
 import numpy as np
 import pytest
 
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.app.commands.show import text
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.views import HiddenView, View
-from lmms_patch.compare import audit
 from lmms_patch.compare.tasks import compare
-from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import recompute
 from lmms_patch.rci.analysis import analyse
@@ -175,24 +173,16 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_the_numbers_of_a_finished_run_are_measures_and_are_audited(runs, tmp_path):
+def test_the_numbers_of_a_finished_run_are_measures(runs):
     (path,) = (runs / "a").glob("*_results.json")
     (result,) = read(path).results
     names = ["hidden_relevant", "hidden_adversarial", "drop_relevant", "drop_adversarial", "drop_extra"]
     assert [name for name in result.measures if name in names] == names
     assert result.measures["drop_relevant"].value == pytest.approx(0.5)
-    audit.check(result)
-    whole = json.loads(path.read_text())
-    whole["results"]["sheet_hidden"]["patch,none"]["analysis"]["hidden"]["extra"]["value"] += 0.01
-    (tmp_path / path.name).write_text(json.dumps(whole))
-    (log,) = (runs / "a").glob("*_samples_*.jsonl")
-    (tmp_path / log.name).write_text(log.read_text())
-    with pytest.raises(RecordError, match="extra"):
-        audit.check(read(tmp_path / path.name).results[0])
 
 
 def test_what_is_printed_first_and_in_the_tables(runs):
-    said = text(api.show(runs / "a"))
+    said = text(commands.show(runs / "a"))
     assert "Hiding the relevant boxes costs more than hiding the adversarial ones in sheet (+0." in said
     rows = [line.split() for line in said.splitlines() if line.startswith("sheet_hidden ")]
     assert [row[1] for row in rows] == ["relevant", "adversarial", "60"]
@@ -200,7 +190,7 @@ def test_what_is_printed_first_and_in_the_tables(runs):
         "\n  ", " "
     )
     assert "hiding the adversarial boxes costs" not in said.lower().replace("than hiding the adversarial", "")
-    (second,) = api.show(runs / "b").findings
+    (second,) = commands.show(runs / "b").findings
     assert second.text.startswith(
         "Hiding the relevant boxes is not shown to cost more than hiding the adversarial ones in sheet ("
     )
@@ -222,12 +212,12 @@ def test_two_models_are_compared_on_the_same_docs(runs):
 
 
 def test_reports_and_boards_show_it(runs, tmp_path):
-    found = api.report([runs / "a", runs / "b"], tmp_path / "report")
+    found = commands.report([runs / "a", runs / "b"], tmp_path / "report")
     assert not found.warnings
     assert (tmp_path / "report" / "figures" / "boxes-hidden.svg").is_file()
     page = (tmp_path / "report" / "index.html").read_text()
     assert "Drop of the relevant boxes less that of the adversarial ones" in page
-    api.leaderboard([runs / "a", runs / "b"], tmp_path / "board")
+    commands.leaderboard([runs / "a", runs / "b"], tmp_path / "board")
     shown = (tmp_path / "board" / "leaderboard.md").read_text()
     assert "The docs' own boxes hidden" in shown or "Extra drop" in shown
 

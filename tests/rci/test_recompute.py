@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.app import cli
+from lmms_patch.ask.spec import parse
 from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
@@ -32,20 +33,18 @@ def test_the_same_settings_give_the_same_numbers(run_folder):
         name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)
     }
     assert again.metrics["gate"] == 1
-    assert again.metrics["rci2_adj_low"] is not None
     assert json.loads(json.dumps(again.to_json()["analysis"])) == run.result.details["analysis"]
 
 
 def test_other_settings(run_folder):
-    """A 90 % interval lies within the 95 % one; another seed moves the ends, not the value.
+    """A 90 % interval lies within the 95 % one; another number of draws moves the ends, not the value.
 
     A floor of 0.79 + 2 SE is above FIP.
     """
-    usual, narrow, other = numbers(run_folder), numbers(run_folder, level=0.9), numbers(run_folder, seed=5)
+    usual, narrow, other = numbers(run_folder), numbers(run_folder, level=0.9), numbers(run_folder, draws=300)
     assert usual["rci2_low"] < narrow["rci2_low"] < narrow["rci2_high"] < usual["rci2_high"]
     assert usual["rci2"] == narrow["rci2"] == other["rci2"]
     assert other["rci2_low"] != usual["rci2_low"]
-    assert numbers(run_folder, draws=300)["rci2_low"] != usual["rci2_low"]
     failed = numbers(run_folder, chance=0.84)
     assert (failed["chance"], failed["gate"], failed["rci2"], failed["gap2"], failed["rci2_adj"]) == (
         0.84,
@@ -63,21 +62,6 @@ def test_majority_as_chance(run_folder):
     assert numbers(run_folder, chance="majority")["chance"] == max(map(golds.count, golds)) / len(golds)
 
 
-def test_a_category_by_itself(run_folder):
-    """By hand: FIP and MPP over the docs of category b alone."""
-    part = [r for r in load(run_folder)[0].records if r.fields["category"] == "b"]
-    full = np.mean([r.views[0].scores["acc"] for r in part])
-    best = np.mean([max(v.scores["acc"] for v in r.views[1:]) for r in part])
-    found = numbers(run_folder, category="b")
-    assert found["n_docs"] == len(part) == 150
-    assert found["rci2"] == pytest.approx(1 - best / full)
-    every = recompute(load(run_folder)[0], by_category=True).categories
-    assert set(every) == {"a", "b"}
-    assert every["b"].grids[2].index.value == pytest.approx(1 - best / full)
-    with pytest.raises(RecordError, match=r"no doc of category 'z'; allowed: a, b"):
-        numbers(run_folder, category="z")
-
-
 def test_clusters(tmp_path):
     """Docs of a cluster are copies of one: 60 clusters of 5 are 60 observations, so the interval is √5 times as wide."""
     spec, records, made = mc_run(n=60)
@@ -89,27 +73,14 @@ def test_clusters(tmp_path):
                     **r,
                     "doc_id": 5 * r["doc_id"] + k,
                     "fields": {**r["fields"], "cluster": r["doc_id"]},
-                    "lent": {"to": [], "p": [], "full": [], "best": {"2": []}},
                 }
             )
     write_run(tmp_path, {"toy_rci2": (spec, copies, made)})
-    wide, narrow = numbers(tmp_path), numbers(tmp_path, cluster="none")
+    loose = [{**r, "fields": {"category": "a"}} for r in copies]
+    write_run(tmp_path / "loose", {"toy_rci2": (parse("toy_rci2"), loose, made)})
+    wide, narrow = numbers(next(tmp_path.glob("*_results.json"))), numbers(tmp_path / "loose")
     ratio = (wide["gap2_high"] - wide["gap2_low"]) / (narrow["gap2_high"] - narrow["gap2_low"])
     assert ratio == pytest.approx(5**0.5, rel=0.15)
-    assert numbers(tmp_path, cluster="image") == wide
-    with pytest.raises(
-        RecordError, match=r"no cluster field 'scene' in the log; allowed: cluster, image, category, kind, none"
-    ):
-        numbers(tmp_path, cluster="scene")
-
-
-def test_a_cluster_field_that_some_docs_lack_is_refused(tmp_path):
-    spec, records, made = mc_run(n=20)
-    records[7] = {**records[7], "fields": {"category": "a"}}
-    write_run(tmp_path, {"toy_rci2": (spec, records, made)})
-    with pytest.raises(RecordError, match="no cluster field 'image' in the log"):
-        numbers(tmp_path, cluster="image")
-    assert numbers(tmp_path, cluster="none")["rci2"] is not None
 
 
 def test_a_metric_that_is_not_there(run_folder):
@@ -122,14 +93,13 @@ def test_an_aggregation_without_a_form_keeps_the_numbers_of_the_run(tmp_path):
     write_run(tmp_path, {"toy_rci2": mc_run(n=60)}, aggregate=lambda items: float(np.mean(items)) ** 2)
     (run,) = load(tmp_path)
     assert run.result.details["analysis"]["form"] is None
-    again = recompute(run, Changes(seed=9))
+    again = recompute(run, Changes(draws=300))
     assert again.analysis is None
     assert dict(again.metrics) == {
         name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)
     }
     assert again.metrics["rci2_low"] is not None
     assert "can only be computed in the run" in again.note
-    assert recompute(run, Changes(category="a")).metrics == {}
 
 
 def test_the_pooled_index_of_a_group_is_not_a_mean_of_ratios(tmp_path):
@@ -231,46 +201,29 @@ def test_the_command_prints_and_writes(run_folder, tmp_path, capsys):
     assert "SD between runs" in capsys.readouterr().out
 
 
-def broken(folder, how):
-    path = write_run(folder, {"toy_rci2": mc_run(n=40)})
-    log = next(folder.glob("*.jsonl"))
-    lines = log.read_text().splitlines()
-    if how == "truncated":
-        log.write_text("\n".join(lines[:20]) + "\n" + lines[20][:50])
-    if how == "short":
-        log.write_text("\n".join(lines[:20]) + "\n")
-    if how == "schema":
-        log.write_text(log.read_text().replace('"schema": 2', '"schema": 99'))
-    if how == "no patch":
-        log.write_text('{"doc_id": 0}\n')
-    if how == "nan":
-        log.write_text(log.read_text().replace('"scores": {"acc": 1.0}', '"scores": {"acc": NaN}'))
-    if how == "no log":
-        log.unlink()
-    if how == "no index":
-        path.write_text(path.read_text().replace('"kind": "rci"', '"kind": "blank"'))
-    if how == "results":
-        path.write_text(path.read_text()[:100])
-    if how == "empty":
-        path.unlink()
+def cut(log, results):
+    log.write_text(log.read_text()[:-50])
+
+
+def no_log(log, results):
+    log.unlink()
+
+
+def no_index(log, results):
+    results.write_text(results.read_text().replace('"kind": "rci"', '"kind": "blank"'))
 
 
 @pytest.mark.parametrize(
-    ("how", "says"),
+    ("damage", "says"),
     [
-        ("truncated", "line 21: cut or not JSON"),
-        ("short", "20 docs, but the run scored 40"),
-        ("schema", "schema 99"),
-        ("no patch", "no 'patch' object"),
-        ("nan", "must be a finite number"),
-        ("no log", "run with --log_samples"),
-        ("no index", "no task with an index in this run"),
-        ("results", "not a whole results file"),
-        ("empty", "no *_results.json here"),
+        (cut, "line 40: cut or not JSON"),
+        (no_log, "run with --log_samples"),
+        (no_index, "no task with an index in this run"),
     ],
 )
-def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, capsys, how, says):
-    broken(tmp_path / "run", how)
+def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, capsys, damage, says):
+    results = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=40)})
+    damage(next(results.parent.glob("*.jsonl")), results)
     out = tmp_path / "out.json"
     assert analyze(tmp_path / "run", "--json", out) == 2
     error = capsys.readouterr().err
@@ -280,9 +233,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, capsys, how, say
     assert not list(tmp_path.glob("*.part"))
 
 
-@pytest.mark.parametrize(
-    ("flag", "value"), [("--draws", "10"), ("--level", "95"), ("--chance", "high"), ("--seed", "-1")]
-)
+@pytest.mark.parametrize(("flag", "value"), [("--draws", "10"), ("--level", "95"), ("--chance", "high")])
 def test_bad_options_say_what_is_allowed(run_folder, capsys, flag, value):
     assert analyze(run_folder, flag, value) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -335,9 +286,6 @@ def test_a_category_of_which_few_docs_were_asked_has_no_numbers(quick_run):
     found = recompute(quick_run, by_category=True)
     assert set(found.categories) == {"enough", "rest"}
     assert found.note == "toy_rci2: no numbers of categories of which fewer than 20 docs were asked: few, few drawn"
-    for name in ("few", "few drawn"):
-        with pytest.raises(RecordError, match=f"of category '{name}' only 19 docs were asked; allowed: 20 or more"):
-            recompute(quick_run, Changes(category=name))
 
 
 def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
@@ -350,13 +298,10 @@ def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
     best = sum(max(v.scores["acc"] for v in r.views[1:]) / r.asked.p[1] for r in part if r.is_asked) / len(part)
     assert 0 < full < 1, "else it is moved to the end of the scale"
     assert 0 < best < 1
-    for analysis in (
-        recompute(quick_run, by_category=True).categories["enough"],
-        recompute(quick_run, Changes(category="enough")).analysis,
-    ):
-        assert (analysis.n_docs, analysis.asked.docs) == (len(part), 20)
-        assert analysis.fip.value == pytest.approx(full)
-        assert analysis.grids[2].mpp.value == pytest.approx(best)
+    analysis = recompute(quick_run, by_category=True).categories["enough"]
+    assert (analysis.n_docs, analysis.asked.docs) == (len(part), 20)
+    assert analysis.fip.value == pytest.approx(full)
+    assert analysis.grids[2].mpp.value == pytest.approx(best)
 
 
 def test_a_whole_run_has_numbers_of_small_categories_too(tmp_path):

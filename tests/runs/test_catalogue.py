@@ -84,11 +84,7 @@ def test_columns_are_those_that_the_run_wrote(results):
         if result.analysis is None:
             continue
         for name, value in catalogue.columns(result.analysis, result.kind).items():
-            if name in result.metrics and name not in (
-                "n_failed",
-                "n_null",
-                "fip0",
-            ):  # earlier versions did not write what these are made of
+            if name in result.metrics:
                 assert result.metrics[name] == (None if value is None else pytest.approx(value)), (result.label, name)
                 compared += 1
     assert compared > 500

@@ -69,7 +69,7 @@ def test_an_adapter_that_counts_nothing(tmp_path):
     ("about", "why"),
     [
         ({"config": {"use_cache": "cache"}}, "it used a response cache (--use_cache), whose answers took no time"),
-        ({"n-samples": {"a_rci2": {}, "gqa": {}}}, "gqa has no sample log"),
+        ({"n-samples": {**ABOUT["n-samples"], "gqa": {}}}, "gqa has no sample log"),
         (
             {"throughput": {"total_gen_tokens": 300}},
             "its process made 300 tokens, its logs have 600: a part is from a journal, or from other processes",

@@ -16,7 +16,7 @@ from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
-from lmms_patch.runs import failures, luck_rows
+from lmms_patch.runs import failures
 from lmms_patch.runs.run import find, newest
 from lmms_patch.runs.tables import Table
 from tests.making.files import described, lines_of, write_files
@@ -99,10 +99,6 @@ def test_calls_and_docs_are_counted(made):
         f"2 of them of the first view; most often: {TEXT}); run again with the same --use_cache: only the"
         in found.sentence
     )
-    by_kit = dataclasses.replace(found, text="Failed to obtain answer via API.")
-    assert by_kit.sentence.endswith(
-        "run VLMEvalKit again with --reuse, which asks only the failed calls, and import its files anew"
-    )
     images = dataclasses.replace(found, text=f"{failures._NO_IMAGE[0]}: gone", first=0)
     assert f"0 of them of the first view; most often: {images.text}); put the image right and " in images.sentence
     assert (images.native("acc"), found.native("acc")[:52]) == (
@@ -154,7 +150,7 @@ def test_the_files_give_the_numbers_by_hand(made, run):
 
 def test_other_settings_and_categories(made, run):
     (task,) = load(run)
-    found = recompute(task, Changes(seed=4), by_category=True)
+    found = recompute(task, Changes(draws=300), by_category=True)
     assert found.metrics["rci2"] == task.result.metrics["rci2"]
     assert sum(one.failed.docs for one in found.categories.values() if one.failed) == 4
     parts = {name: [i for i, r in enumerate(made[1]) if r["fields"]["category"] == name] for name in "ab"}
@@ -171,15 +167,6 @@ def test_too_many_failures_leave_no_index(made, tmp_path):
     assert grid.reason.startswith(f"20 of {N} calls for the full image failed (10%, more than 5%)")
     assert again.metrics["gate"] == 1
     assert grid.mpp.value == pytest.approx(by_hand(made, set(range(20)))[1])
-
-
-def test_donors_lend_no_failed_answers(made):
-    """A doc whose call failed lends nothing that it has not; luck comes from the others."""
-    records = disturbed(made[1], FEW)
-    table, whole = Table(as_records(records), "acc"), Table(as_records(made[1]), "acc")
-    donors = {table.records[d].doc_id for row in luck_rows._donated(table, 2)[0] for d in row if d >= 0}
-    assert donors <= {r.doc_id for r in table.records}
-    assert {3, 10} <= {whole.records[d].doc_id for row in luck_rows._donated(whole, 2)[0] for d in row if d >= 0}
 
 
 # --- readers --------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def test_text_only_numbers(tmp_path):
         "s": None,
     }
     options = {"options": {}, "metric": "acc", "grids": [], "folds": 5}
-    config = {"lmms_patch": {"schema": 2, "base": "toy", "kind": "tst", **options}}
+    config = {"lmms_patch": {"schema": 1, "base": "toy", "kind": "tst", **options}}
     values = {"acc,none": 0.5, "patch,none": {"records": 9, "tst": 0.5, "tst_s": 0.45, "tst_details": details}}
     path = tmp_path / "1_results.json"
     path.write_text(json.dumps({"configs": {"toy_tst5": config}, "results": {"toy_tst5": values}}))

@@ -7,17 +7,14 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
-from lmms_patch.runs import digests
-from lmms_patch.runs.record import hashed, hashed_text, record_of
-from tests.app.commands.test_schema import tst_record
+from lmms_patch.runs.record import record_of
 from tests.ask.test_boxes import planted
 from tests.fuzz.damage import json_text, tree_changed
 from tests.making.logged import read_samples
 from tests.making.runs import guesses_on_cells, mc_run, world_run
+from tests.making.tst import tst_record
 from tests.sizes import size
 
 
@@ -103,8 +100,6 @@ def put(*keys):
             put("baselines", 0, "roles", ["judge"]),
             'patch.baselines[0].roles[0] must be one of "constant", "gold", "option", "other", "stratum", not',
         ),
-        (put("lent", "p", [100]), "patch.lent.p[0] must be a whole number <= 99, not 100"),
-        (put("lent", "full", []), "patch.lent must have as many numbers in each of its lists"),
         (put("image_sizes", [[9]]), "patch.image_sizes[0] must be a list of length >= 2, not of 1"),
         (lambda patch: patch.pop("best"), "patch.best is missing"),
         (lambda patch: patch["views"][1].pop("row"), "patch.views[1].row is missing"),
@@ -113,7 +108,6 @@ def put(*keys):
 )
 def test_the_place_is_named(change, said):
     patch = copy.deepcopy(RECORDS[0])
-    assert patch["lent"]["to"]
     change(patch)
     if not said:
         record_of(patch)
@@ -131,12 +125,12 @@ def test_of_several_faults_no_key_is_named_that_is_right():
     """
     patch = copy.deepcopy(RECORDS[0])
     patch["views"][0]["scores"] = {"right": 1.0, "wrong": "x", "null": None}
-    patch["lent"] = 5
+    patch["stratum"] = 5
     with pytest.raises(
         RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"
     ):
         record_of(patch)
-    del patch["lent"]
+    del patch["stratum"]
     with pytest.raises(
         RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"
     ):
@@ -146,74 +140,3 @@ def test_of_several_faults_no_key_is_named_that_is_right():
         RecordError, match=r"^patch\.views\[0\]\.scores\.wrong must be a finite number or null, not 'x'$"
     ):
         record_of(patch)
-
-
-# --- digests --------------------------------------------------------------------------------------
-
-NUMBERS = st.one_of(
-    st.integers(),
-    st.floats(),
-    st.floats(1e-6, 1e-3),
-    st.floats(1e14, 1e18),
-    st.sampled_from([0.0, -0.0, 1e-5, 1e16, 5e-324, 2**64]),
-)
-TEXTS = st.one_of(
-    st.text(),
-    st.text("0123456789abcdef", min_size=16, max_size=16),
-    st.sampled_from(["1e5", "a,1e5,", "\x7f", "</p>", "\ud83d", "é"]),
-)
-TREES = st.recursive(
-    st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
-    max_leaves=12,
-)
-
-
-@given(st.dictionaries(TEXTS, TREES, max_size=5), st.booleans(), st.booleans())
-def test_the_digest_of_a_text_is_that_of_what_it_says(patch, spaced, plain):
-    text = json.dumps(patch, ensure_ascii=plain, indent=1 if spaced else None)
-    assert hashed_text(text.encode("utf-8", "surrogatepass")) == hashed(json.loads(text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0.00001",
-        "0.000010",
-        "1.50",
-        "1E2",
-        "1e+02",
-        "10000000000000000.0",
-        "100000000000000000000.0",
-        "1e-7",
-        "-0",
-        "NaN",
-    ],
-)
-def test_a_number_has_one_digest_however_a_file_writes_it(text):
-    assert hashed_text(f'{{"a": [{text}]}}'.encode()) == hashed({"a": [json.loads(text)]})
-
-
-@pytest.mark.parametrize("patch", RECORDS, ids=range(len(RECORDS)))
-def test_the_digest_of_a_record_is_the_same(patch):
-    assert hashed_text(json.dumps(patch).encode()) == hashed(patch)
-
-
-def test_the_answers_of_each_pipeline_have_a_digest_of_their_own():
-    """The harness lists a doc once for each filter pipeline; a digest is that of the lines which the pipeline's log will have."""
-    samples = [
-        {"doc_id": doc, "arguments": [f"prompt {doc}"], "target": doc, "filtered_resps": [name]}
-        for doc in range(3)
-        for name in ("strict", "loose")
-    ]
-    logs = [
-        [
-            {**one, "input": one["arguments"][0], "target": str(one["target"])}
-            for one in samples
-            if one["filtered_resps"] == [name]
-        ]
-        for name in ("strict", "loose")
-    ]
-    found = digests.of_samples(samples, str)
-    assert found == [digests.of_lines(lines) for lines in logs]
-    assert found[0] != found[1]

@@ -36,7 +36,7 @@ def test_the_object_of_the_schema():
         "excluded",
         "fields",
     }
-    assert patch["schema"] == 2
+    assert patch["schema"] == 1
     assert patch["image_sizes"] == [[5, 7]]
     assert patch["best"] == {"2": 2}
     assert patch["views"][0] == {"kind": "full", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
@@ -95,14 +95,14 @@ def test_reading_back(tmp_path):
     [
         ('{"doc_id": 1, "pat', "cut or not JSON"),
         ('{"doc_id": 1}', "no 'patch'"),
-        ('{"patch": {"schema": 1}}', "schema 1"),
-        ('{"patch": {"schema": 2, "views": []}}', "patch.views must be a list of length >= 1, not of 0"),
+        ('{"patch": {"schema": 9}}', "schema 9"),
+        ('{"patch": {"schema": 1, "views": []}}', "patch.views must be a list of length >= 1, not of 0"),
         (
-            '{"patch": {"schema": 2, "doc_id": 1, "views": [{"scores": {"acc": NaN}}], "best": {}, "excluded": {}}}',
+            '{"patch": {"schema": 1, "doc_id": 1, "views": [{"scores": {"acc": NaN}}], "best": {}, "excluded": {}}}',
             "patch.views[0].scores.acc must be a finite number",
         ),
         (
-            '{"patch": {"schema": 2, "doc_id": 1, "views": [{"scores": {"acc": "1"}}], "best": {}, "excluded": {}}}',
+            '{"patch": {"schema": 1, "doc_id": 1, "views": [{"scores": {"acc": "1"}}], "best": {}, "excluded": {}}}',
             "must be a finite number or null, not '1'",
         ),
         ('{"patch": 3}', "no 'patch'"),
@@ -118,7 +118,7 @@ def test_wrong_logs_are_one_clear_line(tmp_path, line, says):
 
 
 def results(**changes):
-    described = {"schema": 2, **parse("gqa_rci2").described(), "metric": "acc"}
+    described = {"schema": 1, **parse("gqa_rci2").described(), "metric": "acc"}
     values = {
         "alias": "gqa",
         "acc,none": 0.5,
@@ -209,7 +209,7 @@ def test_a_doc_that_is_there_twice_is_refused(tmp_path):
     path = tmp_path / "log.jsonl"
     lines = [json.dumps({"patch": {**record().to_json(), "doc_id": i}}) + "\n" for i in (0, 1, 1)]
     path.write_text("".join(lines))
-    with pytest.raises(RecordError, match="doc 1 is there 2 times, others 1 times"):
+    with pytest.raises(RecordError, match="doc 1 is there 2 times, not 1"):
         list(read_samples(path))
 
 

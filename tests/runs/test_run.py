@@ -115,7 +115,13 @@ def made(key, value):
     ("edit", "told"),
     [
         (lambda data: data["config"].update(limit=20), "limit (all and 20)"),
-        (lambda data: data["config"].update(offset=5), "limit (all and all from 5)"),
+        (
+            lambda data: (
+                data["config"].update(offset=5),
+                data["n-samples"]["toy_rci2"].update(original=45, effective=45),
+            ),
+            "limit (all and all from 5)",
+        ),
         (lambda data: data["config"].update(gen_kwargs="temperature=1"), "generation"),
         (lambda data: data.update({"n-shot": {"toy_rci2": 5}}), "few-shot (0 and 5)"),
         (lambda data: data.update({"versions": {"toy_rci2": 2.0}}), "benchmark version (1.0 and 2.0)"),
@@ -205,8 +211,6 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
     assert set(found) == {
         "lmms_patch",
         "lmms_eval",
-        "numbers",
-        "log",
         "all_docs",
         "docs",
         "prompts",

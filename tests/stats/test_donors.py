@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_patch.stats.donors import DONORS, LEAST_DOCS, draw, draw_clusters, strata
+from lmms_patch.stats.donors import LEAST_DOCS, draw, draw_clusters, strata
 from tests.sizes import size
 
 # --- strata --------------------------------------------------------------------------------------------
@@ -115,16 +115,16 @@ def test_docs_without_a_known_image_may_lend_to_each_other():
 
 
 def test_one_cluster_has_no_donors():
-    assert (draw(one_kind(30), ["a"] * 30) == -1).all()
+    assert (draw(one_kind(30), ["a"] * 30, donors=10) == -1).all()
 
 
 def test_the_seed_decides_and_a_generator_is_taken_too():
     found, units = one_kind(100), list(range(100))
-    one, same, other = (draw(found, units, seed=seed) for seed in (1, 1, 2))
-    assert one.shape == (100, DONORS) == (100, 10)
+    one, same, other = (draw(found, units, donors=10, seed=seed) for seed in (1, 1, 2))
+    assert one.shape == (100, 10)
     assert (one == same).all()
     assert (one != other).any()
-    assert (draw(found, units, seed=np.random.default_rng(1)) == one).all()
+    assert (draw(found, units, donors=10, seed=np.random.default_rng(1)) == one).all()
 
 
 @pytest.mark.parametrize(("n", "p"), [(6, 2), (30, 3)])
@@ -162,7 +162,7 @@ def test_pairs_lend_to_pairs():
 
 def test_pairs_lend_in_either_order():
     """By position, a pair that is asked for yes, then no, would have its own golds from any other such pair: half of 2,000 loans are turned."""
-    drawn = draw_clusters(one_kind(400), [i // 2 for i in range(400)])
+    drawn = draw_clusters(one_kind(400), [i // 2 for i in range(400)], donors=10)
     turned = np.mean(drawn[::2] > drawn[1::2])
     assert turned == pytest.approx(0.5, abs=4 * 0.5 / 2000**0.5)
 
@@ -214,6 +214,6 @@ def test_clusters_without_donors():
 
 def test_clusters_are_drawn_by_the_seed():
     units = [i // 2 for i in range(60)]
-    one, same, other = (draw_clusters(one_kind(60), units, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (draw_clusters(one_kind(60), units, donors=10, seed=seed) for seed in (1, 1, 2))
     assert (one == same).all()
     assert (one != other).any()

@@ -588,47 +588,13 @@ def test_a_share_of_another_scale_moves_with_its_scale(hits, n):
     assert (other.low + 0.25, other.high + 0.25) == pytest.approx((one.low, one.high), abs=1e-9)
 
 
-def test_an_interval_of_an_earlier_version():
-    """They have no ``effective``: without width a share gets the exact interval of as many docs as it has clusters, another number none."""
-    old = {
-        "value": 1.0,
-        "se": 0.0,
-        "low": 1.0,
-        "high": 1.0,
-        "n": 80,
-        "clusters": 40,
-        "draws": 1000,
-        "level": 0.95,
-        "reason": "",
-    }
-    found = of_file(old, (0.0, 1.0))
-    assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / 40)), 1.0)
-    index = of_file(old)
-    assert (index.value, index.low, index.high) == (1.0, None, None)
-    assert index.reason == "no draw differs, so nothing says how sure this is"
-    near = of_file(
-        {**old, "value": 99.0, "se": 1.0, "low": 97.0, "high": 100.0, "n": 100, "clusters": 100}, (0.0, 100.0)
-    )
-    assert (near.low, near.high) == (
-        pytest.approx(94.55, abs=0.01),
-        pytest.approx(100.0),
-    )  # Clopper & Pearson: 99 of 100
-    far = {**old, "value": 0.5, "se": 0.05, "low": 0.4, "high": 0.6, "clusters": 100}
-    assert (of_file(far, (0.0, 1.0)).low, of_file(far, (0.0, 1.0)).high) == (0.4, 0.6)
-    beyond = {**old, "value": 0.925, "se": 0.05, "low": 0.82, "high": 1.003}
-    assert of_file(beyond, (0.0, 1.0)).high == 1.0
-    assert (
-        of_file({"value": None, "low": None, "high": None, "n": 0, "clusters": 0, "draws": 0, "se": None}).value is None
-    )
-
-
 def test_a_new_interval_is_read_as_it_is():
     for made in (
         intervals.mean(np.ones(60)),
         intervals.mean(right(3, 400)),
         intervals.mean(np.ones(60), np.arange(60) // 2),
     ):
-        assert of_file({key: getattr(made, key) for key in made.__dataclass_fields__}, (0.0, 1.0)) == made
+        assert of_file({key: getattr(made, key) for key in made.__dataclass_fields__}) == made
 
 
 def test_trimmed_to_a_scale():

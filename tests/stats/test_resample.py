@@ -14,7 +14,6 @@ from lmms_patch.stats.resample import (
     cluster_numbers,
     generator,
     totals,
-    unit_weights,
     weighted_sums,
 )
 
@@ -175,40 +174,6 @@ def test_seeds_decide():
 
 
 # --- weights of units ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("units", "draws", "block"), [(7, 10, None), (7, 10, 21), (7, 10, 1), (1, 3, None)])
-def test_weights_are_whole_samples_in_blocks(monkeypatch, units, draws, block):
-    """A bootstrap sample of U units takes U of them. Blocks of 21 numbers hold three rows of 7."""
-    if block is not None:
-        monkeypatch.setattr(resample, "_BLOCK", block)
-    blocks = list(unit_weights(units, draws, 3))
-    rows = np.concatenate(blocks)
-    assert rows.shape == (draws, units)
-    assert rows.dtype == np.float32
-    assert (rows == np.round(rows)).all()
-    assert (rows >= 0).all()
-    assert (rows.sum(axis=1) == units).all()
-    if block is not None:
-        assert {len(b) for b in blocks} <= {max(1, block // units), draws % max(1, block // units)}
-        assert np.concatenate(list(unit_weights(units, draws, 3, columns=5))).tolist() == rows.tolist()
-
-
-def test_weights_are_multinomial():
-    """Of a multinomial with U trials and U equal cells: mean 1, variance 1 - 1/U, covariance -1/U (Efron & Tibshirani 1993, ch. 20)."""
-    rows = np.concatenate(list(unit_weights(5, 20_000, 9)))
-    assert rows.mean(axis=0) == pytest.approx(np.ones(5), abs=0.03)
-    assert np.cov(rows.T) == pytest.approx(np.eye(5) - 0.2, abs=0.04)
-    close_to(shares(rows[:, 0]), shares([pick.count(0) for pick in itertools.product(range(5), repeat=5)]), 20_000)
-
-
-def test_weights_and_sums_are_one_bootstrap():
-    stream = np.random.default_rng(5)
-    values = with_ones(stream.random(100))
-    sums = np.concatenate(list(unit_weights(100, 4000, 1))) @ values
-    ours = estimate(values, mean, draws=4000, seed=2)
-    assert mean(sums).std(ddof=1) == pytest.approx(ours.se, rel=0.08)
-    assert np.quantile(mean(sums), [0.025, 0.975]).tolist() == pytest.approx([ours.low, ours.high], abs=0.2 * ours.se)
 
 
 def test_labels_of_clusters_of_any_kind():

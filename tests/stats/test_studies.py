@@ -69,16 +69,6 @@ def test_the_measured_null_finds_what_was_planted(world):
     assert found.none < 0.2
 
 
-def test_the_assumed_null_does_not():
-    """Text priors, and docs that differ in how varied their answers are: the numbers that the measured null replaced."""
-    worlds = {world.name: world for world in null.KEPT if world.truth == 0.5}
-    for name in (
-        "the text answers 0.6 of docs, else abstains",
-        "docs that know guess elsewhere, others abstain, n = 2",
-    ):
-        assert null.study(worlds[name], "old", size(5, 8), 7).covered < 0.5
-
-
 def test_yes_or_no_with_nine_guesses_has_no_index():
     (world, *_) = (world for world in null.LITTLE if world.name.startswith("guesses anew, yes/no"))
     assert null.study(world, "new", size(5, 20), 7).none == 1

@@ -1,22 +1,26 @@
-"""Write the stored numbers anew, and print what differs from those that were there: ``python -m tests.stored``."""
+"""Replay the scenes of ``tests.golden``, and store their runs: results files, the files of objects beside them, and logs."""
 
-import json
+import io
 import lzma
-import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
-from lmms_patch.app.cli import main
-from lmms_patch.present.report.figures import canvas
-from tests.making.reports import undrawn
-from tests.stored import NUMBERS, differences, numbers, stored, unpack
+from tests import golden
+from tests.golden.scenes import SCENES
+from tests.stored import RUNS
 
-canvas.write = undrawn  # no number is made of a drawing
-with tempfile.TemporaryDirectory() as folder:
-    out = Path(folder) / "out"
-    out.mkdir()
-    made = numbers(unpack(Path(folder)), out, main)
-changes = list(differences(stored(), made)) if NUMBERS.exists() else ["there were none"]
-print("\n".join(changes) or "no number differs")
-if changes and "--write" in sys.argv:
-    NUMBERS.write_bytes(lzma.compress(json.dumps(made).encode()))
+TIME = 1_700_000_000
+"""When all files of the archive were written, so that packing them twice makes the same archive."""
+
+with tempfile.TemporaryDirectory() as place:
+    answers = golden.stored()
+    outs = {name: golden.replay(name, Path(place), answers) for name in SCENES}
+    with lzma.open(RUNS, "wb", preset=9 | lzma.PRESET_EXTREME) as out, tarfile.open(fileobj=out, mode="w") as archive:
+        for name, folder in outs.items():
+            for path in sorted(folder.rglob("*.json*")):
+                data = path.read_text(encoding="utf-8").replace(place, "out").encode()
+                member = tarfile.TarInfo(f"runs/{name}/{path.name}")
+                member.size, member.mtime = len(data), TIME
+                archive.addfile(member, io.BytesIO(data))
+print(RUNS.stat().st_size, "bytes")

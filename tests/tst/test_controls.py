@@ -10,7 +10,7 @@ from scipy import stats
 
 from lmms_patch.app.options import PruneArguments
 from lmms_patch.app.pruning import settings_of
-from lmms_patch.tst.controls import group_keys, judge, matched_random, overlap
+from lmms_patch.tst.controls import group_keys, judge, matched_random
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.selection import PruneError
@@ -212,17 +212,6 @@ def test_an_interrupted_judgement_goes_on(tmp_path):
         judge(items(), np.arange(100), counting, world, controls=0)
 
 
-def test_overlap_by_hand():
-    """10 items, removed 0-3, the other list has 0, 1, 8: two in both, five in either."""
-    other = np.zeros(10, bool)
-    other[[0, 1, 8]] = True
-    found = overlap(["a"] * 10, np.arange(4), other, draws=4000)
-    assert (found.both, found.removed, found.other, found.share, found.jaccard) == (2, 4, 3, 0.5, 0.4)
-    assert found.expected == pytest.approx(0.3, abs=0.02)  # 4 of 10 drawn: 4 x 3 / 10 = 1.2 of 4
-    # P(at least 2 of the 3 among 4 of 10) = (C(3,2) C(7,2) + C(3,3) C(7,1)) / C(10,4) = (63 + 7) / 210
-    assert found.p == pytest.approx(70 / 210, abs=0.03)
-
-
 def test_shuffled_golds_are_the_items_own_options():
     number = [Item(i, "q", "q", "number", golds=(str(i),), category="n", key=f"n{i}") for i in range(50)]
     shuffled = shuffle_golds([*items(2000), *number], 5)
@@ -238,11 +227,8 @@ def test_groups_are_format_and_category():
     assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]
 
 
-@pytest.mark.parametrize(
-    "embed", [None, lambda texts: np.array([[len(text), text.count("1")] for text in texts], np.float32)]
-)
 @pytest.mark.parametrize("selects", ["boosting", "forest", "linear"])
-def test_the_judge_is_of_another_class_on_other_features(selects, embed):
+def test_the_judge_is_of_another_class_on_other_features(selects):
     asked = PruneArguments(task="toy", model=selects)
     world = [
         replace(item, question=f"What is {i % 7}?", prompt=f"What is {i % 7}?") for i, item in enumerate(items(40))
@@ -254,7 +240,7 @@ def test_the_judge_is_of_another_class_on_other_features(selects, embed):
             for table in RfDiagnostic(settings).prepare(world, rewards_of(world)).features(train, 0, groups)
             for name in table.names
         }
-        for settings in (settings_of(selects, embed), settings_of(asked.judge_model))
+        for settings in (settings_of(selects), settings_of(asked.judge_model))
     ]
     assert (selects == "linear") != (asked.judge_model == "linear")
     assert names[0]

@@ -104,13 +104,6 @@ def test_an_unknown_category_is_one_clear_line():
         Selector([choice(0)], PruneSettings(allocation={"x": 0.5}))
 
 
-@pytest.mark.parametrize(("floor", "left"), [(8, 8), (0.9, 9), (0, 5)])
-def test_floors_hold(floor, left):
-    items = [choice(i) for i in range(10)]
-    chosen = Selector(items, PruneSettings(budget=5, floor=floor)).choose(dict.fromkeys(range(10), 0.5), [], 5, 1)
-    assert 10 - len(chosen) == left
-
-
 def test_balanced_takes_from_the_most_frequent_gold_first():
     """Golds 6 x A, 3 x B, 1 x C.
 
@@ -239,24 +232,17 @@ def test_the_order_of_the_items_changes_nothing(order, strategy, allocation):
 @given(
     st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=1, max_size=40),
     st.integers(1, 30),
-    st.integers(0, 10),
     st.sampled_from(["top", "weighted", "balanced"]),
     st.sampled_from(["global", "category", "format"]),
 )
 @examples(60)
-def test_budgets_floors_and_unscored(scores, budget, floor, strategy, allocation):
+def test_budgets_and_unscored(scores, budget, strategy, allocation):
     items = [choice(i, gold="ABCD"[i % 4], category="xyz"[i % 3]) for i in range(len(scores))]
     values = np.array([np.nan if s is None else s for s in scores])
-    found = prune(
-        items, PruneSettings(budget=budget, floor=floor, strategy=strategy, allocation=allocation), None, given=values
-    )
+    found = prune(items, PruneSettings(budget=budget, strategy=strategy, allocation=allocation), None, given=values)
     assert len(found.removed) <= budget
     assert np.isfinite(values[found.removed]).all()
     assert sorted([*found.kept, *found.removed]) == list(range(len(items)))
-    for category in "xyz":
-        size = sum(item.category == category for item in items)
-        kept = sum(items[i].category == category for i in found.kept)
-        assert kept >= min(size, floor)
 
 
 def test_a_group_without_scores_leaves_its_room_to_the_others():
@@ -293,35 +279,6 @@ def test_wrong_inputs_are_one_clear_line():
 # --- interrupted --------------------------------------------------------------------------------
 
 
-def test_an_interrupted_pruning_goes_on(tmp_path):
-    items = [choice(i) for i in range(120)]
-    planted = [f"k{i:03}" for i in range(60)]
-    chosen = PruneSettings(budget=40, batch=10)
-    whole = prune(items, chosen, world(items, planted, noise=0.1))
-    calls = []
-
-    def dies(places, seeds):
-        calls.append(len(places))
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return world(items, planted, noise=0.1)(places, seeds)
-
-    state = tmp_path / "history.json"
-    with pytest.raises(KeyboardInterrupt):
-        prune(items, chosen, dies, state=state)
-    assert len(json.loads(state.read_text())["rounds"]) == 2
-    again = []
-
-    def goes_on(places, seeds):
-        again.append(len(places))
-        return world(items, planted, noise=0.1)(places, seeds)
-
-    resumed = prune(items, chosen, goes_on, state=state)
-    assert again[0] == 100  # the first two rounds are not diagnosed again
-    assert pruned_keys(items, resumed) == pruned_keys(items, whole)
-    assert resumed.rounds == whole.rounds
-
-
 def test_a_state_of_other_settings_is_refused(tmp_path):
     items = [choice(i) for i in range(20)]
     scores = np.linspace(0, 1, 20)
@@ -354,7 +311,7 @@ def test_a_state_of_other_settings_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"budget": 0}, {"budget": -1}, {"budget": 1.5}, {"budget": float("nan")}, {"batch": 0}, {"floor": -2}, {"by": "x"}, {"strategy": "x"},
+        {"budget": 0}, {"budget": -1}, {"budget": 1.5}, {"budget": float("nan")}, {"batch": 0}, {"by": "x"}, {"strategy": "x"},
         {"allocation": "x"}, {"allocation": {"a": 2.5}}, {"fold_seeds": 0},
     ],
 )  # fmt: skip

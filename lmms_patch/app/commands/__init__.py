@@ -1,1 +1,1 @@
-"""The commands of ``lmms-patch``, one file each: options in, ``lmms_patch.app.api`` called, text out."""
+"""The commands of ``lmms-patch``, one file each: a typed function that returns data, and ``display``, which prints that data."""

@@ -1,19 +1,25 @@
-"""What commands share: ``--quiet``, lines and bars of progress on stderr, and examples for their help."""
+"""What commands share: options, lines and bars of progress on stderr, and examples for their help.
+
+A command is a typed function that returns data and prints nothing. The command line shows its progress on stderr
+(``telling``), and hands the data to ``display`` of the command's module.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from lmms_patch.app.options import INCLUDE_PATH
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
@@ -21,16 +27,69 @@ if TYPE_CHECKING:
 
     from lmms_patch.runs.results import Taken
 
+    Place: TypeAlias = str | Path
+    Places: TypeAlias = str | Path | Sequence[str | Path]
+# typer knows no unions: it reads a path, and a list of paths
+else:
+    Place, Places = Path, list[Path]
+
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines; the result is still printed.")]
-IncludePath = Annotated[str | None, INCLUDE_PATH]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Print all that lmms-eval prints, in place of a line of progress.")
+IncludePath = Annotated[
+    Place | None, typer.Option("--include-path", metavar="DIR", help="A folder with more task files.")
 ]
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything as JSON.")]
 Wide = Annotated[bool, typer.Option("--wide", help="All columns, however long the lines.")]
 Cells = Annotated[bool, typer.Option("--cells", help="Also where in the image the score comes from.")]
+
+
+_telling: ContextVar[bool] = ContextVar("telling", default=False)
+"""Whether progress is shown: only where the command line runs the command."""
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[None]:
+    """Show progress on stderr while a command runs."""
+    before = _telling.set(True)
+    try:
+        yield
+    finally:
+        _telling.reset(before)
+
+
+def is_telling() -> bool:
+    """Return whether progress is shown."""
+    return _telling.get()
+
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Environment variables by which a user chooses the number of threads."""
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit NumPy's matrix products to a thread, unless the user has chosen a number of threads.
+
+    Why: our matrices are small, and on a busy machine threads that wait for each other cost four times the work.
+    """
+    if any(os.environ.get(name) for name in THREADS):
+        yield
+        return
+    # threadpoolctl sees only libraries that are loaded
+    import numpy  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def paths(given: Places) -> list[Path]:
+    """Return one path, or several, as a list of paths.
+
+    A text becomes a list of one, since ``list("out")`` would give its characters.
+    """
+    return [Path(one) for one in ([given] if isinstance(given, (str, os.PathLike)) else given)]
 
 
 def examples(*lines: str) -> Callable[[F], F]:
@@ -109,34 +168,32 @@ def folded(paragraphs: Iterable[str], most: int | None) -> str:
     return "\n".join(fold(one, most, "- ") for one in paragraphs)
 
 
-def tell(line: str, quiet: bool = False) -> None:
+def tell(line: str) -> None:
     """Print a line of progress on stderr."""
-    if not quiet:
+    if is_telling():
         print(printed(line, sys.stderr.encoding or "utf-8"), file=sys.stderr, flush=True)
 
 
-def told(taken: Iterable[Taken], quiet: bool = False) -> None:
+def told(taken: Iterable[Taken]) -> None:
     """Say on stderr which run was taken from each folder with several runs."""
     for one in taken:
         if one.said:
-            tell(one.said, quiet)
+            tell(one.said)
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
-    """Return ``tell`` as a function of the line alone."""
-    return lambda line: tell(line, quiet)
+def _bars() -> bool:
+    """Return whether bars are shown: where stderr is a file, a bar would fill it with control characters."""
+    return is_telling() and sys.stderr.isatty()
 
 
-def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[T]:
-    """Yield the items, with a bar on stderr while they are worked on.
+def progress(items: Collection[T], label: str) -> Iterator[T]:
+    """Yield the items, with a bar on stderr while they are worked on, unless there is one alone.
 
     Args:
         items: what is worked on.
         label: stands before the bar.
-        quiet: no bar. There is none either where stderr is not a terminal, or one item is all there is.
     """
-    # Where stderr is a file, a bar would fill it with control characters.
-    if quiet or len(items) < 2 or not sys.stderr.isatty():
+    if len(items) < 2 or not _bars():
         yield from items
         return
     from rich.console import Console
@@ -146,18 +203,15 @@ def progress(items: Collection[T], label: str, quiet: bool = False) -> Iterator[
 
 
 @contextlib.contextmanager
-def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+def watching() -> Iterator[Callable[[str, int, int], None]]:
     """Show the progress of an lmms-eval run on a line of stderr.
 
     Where stderr is not a terminal, write a line at each tenth, and once a minute: a log that stands still looks dead.
 
-    Args:
-        quiet: show nothing.
-
     Yields:
         A function to call with what is being done, how much of it is done, and how much there is.
     """
-    if quiet or not sys.stderr.isatty():
+    if not _bars():
         said, begun = ("", 0, 0), 0.0
 
         def at_tenths(what: str, done: int, of: int) -> None:
@@ -173,7 +227,7 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
                     if done and now > begun + 60
                     else ""
                 )
-                tell(f"{what}: {done:,} of {of:,}{left}" if of else what, quiet)
+                tell(f"{what}: {done:,} of {of:,}{left}" if of else what)
 
         yield at_tenths
         return
@@ -200,17 +254,16 @@ def watching(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextlib.contextmanager
-def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a bar of progress on stderr.
+def counting(label: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show a bar of progress on stderr, where that is a terminal.
 
     Args:
         label: stands before the bar.
-        quiet: no bar; there is none either where stderr is not a terminal.
 
     Yields:
         A function to call with how much is done, and of how much (None: not known).
     """
-    if quiet or not sys.stderr.isatty():
+    if not _bars():
         yield lambda done, total: None
         return
     from rich.console import Console
@@ -223,19 +276,16 @@ def counting(label: str, quiet: bool = False) -> Iterator[Callable[[int, int | N
 
 
 @contextlib.contextmanager
-def looking(label: str, quiet: bool = False) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]:
+def looking(label: str) -> Iterator[Callable[[Collection[T], str], Iterator[T]]]:
     """Show a line on stderr while reading, then a bar while items are looked at.
-
-    Nothing where stderr is not a terminal.
 
     Args:
         label: says what is read.
-        quiet: show nothing.
 
     Yields:
         A function that passes items on, and shows how many are done, until the last is.
     """
-    with counting(label, quiet) as tell_count:
+    with counting(label) as tell_count:
 
         def watch(items: Collection[T], _: str) -> Iterator[T]:
             for done, item in enumerate(items):
@@ -244,3 +294,18 @@ def looking(label: str, quiet: bool = False) -> Iterator[Callable[[Collection[T]
             tell_count(len(items), len(items))
 
         yield watch
+
+
+def written(everything: Callable[[], Any], json_file: Path | None) -> list[str]:
+    """Write the JSON file that was asked for, and return the line to print; no line where none was.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    if json_file is None:
+        return []
+    from lmms_patch.files import write
+    from lmms_patch.text import harmless
+
+    write(json_file, json.dumps(harmless(everything()), indent=2, allow_nan=False, ensure_ascii=False) + "\n")
+    return [f"written: {json_file}"]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Quiet, Wide, examples, folded, progress, say, width
-from lmms_patch.app.commands.outputs import JsonFile, SheetFile
+from lmms_patch.app.commands.common import JsonFile, Place, Wide, examples, folded, progress, say, width, written
 
 if TYPE_CHECKING:
     from lmms_patch.compare.formats import Comparison
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
 @examples(
     "# two models on the same tasks, each in a folder of its own",
     "lmms-patch compare out/model_a out/model_b",
-    "# only tasks of GQA, everything into files",
-    "lmms-patch compare out/model_a out/model_b --task 'gqa*' --json compare.json --sheet compare.md",
+    "# only tasks of GQA, everything into a file",
+    "lmms-patch compare out/model_a out/model_b --task 'gqa*' --json compare.json",
     "# two runs of one folder: give their files",
     "lmms-patch compare out/m/20260101_120000_results.json out/m/20260201_120000_results.json",
 )
-def command(
+def compare(
     first: Annotated[
-        Path,
+        Place,
         typer.Argument(
             metavar="A", help="The --output_path of a run, a folder of runs of one model, or one *_results.json."
         ),
     ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="The other; differences are B less A.")],
+    second: Annotated[Place, typer.Argument(metavar="B", help="The other; differences are B less A.")],
     task: Annotated[
         str | None,
         typer.Option("--task", metavar="GLOB", help="Only tasks, or base tasks, of this name; * and ? are wildcards."),
@@ -44,37 +43,20 @@ def command(
             help="Bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.",
         ),
     ] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
-    json_file: JsonFile = None,
-    sheet_file: SheetFile = None,
-    wide: Wide = False,
-    quiet: Quiet = False,
-) -> None:
+) -> Comparison:
     """Compare two models, or two versions, on the same docs: which is better, and is that more than noise?"""
-    from lmms_patch.app import api
-    from lmms_patch.app.commands.outputs import check_names, write
+    from lmms_patch.compare import tasks
+
+    return tasks.compare(first, second, task=task, level=level, draws=draws, watch=progress)
+
+
+def display(compared: Comparison, first: Path, second: Path, json_file: JsonFile = None, wide: Wide = False) -> None:
+    """Print the comparison, and what each side shows by itself."""
     from lmms_patch.present.terminal import compare
 
-    check_names(json_file, sheet_file)
-    compared = api.compare(
-        first,
-        second,
-        task=task,
-        level=level,
-        draws=draws,
-        seed=seed,
-        watch=lambda pairs, label: progress(pairs, label, quiet),
-    )
-    written = write(compared.to_json, json_file, lambda: compare.sheet(compared), sheet_file)
-    say(
-        "\n".join(
-            [
-                compare.text(compared, wide=wide, most=width(wide)),
-                *_shows(compared, (first, second), width(wide)),
-                *written,
-            ]
-        )
-    )
+    lines = written(compared.to_json, json_file)
+    shows = [] if compared.same_run else _shows(compared, (first, second), width(wide))
+    say("\n".join([compare.text(compared, wide=wide, most=width(wide)), *shows, *lines]))
 
 
 def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> list[str]:
@@ -93,4 +75,4 @@ def _shows(compared: Comparison, places: Sequence[Path], most: int | None) -> li
             f"\n{name} by itself:",
             folded((one.text for one in findings([case(result, side.model) for result in results])), most),
         ]
-    return [] if compared.same_run else out
+    return out

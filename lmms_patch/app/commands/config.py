@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lmms_patch.app import api
-from lmms_patch.app.commands.common import examples
-from lmms_patch.errors import OptionError
+from lmms_patch.app.commands.common import Place, examples
+from lmms_patch.errors import OptionError, UnknownNameError, nearest
 
 SCHEMAS = "schemas"
 
@@ -20,12 +19,12 @@ SCHEMAS = "schemas"
     "lmms-patch config",
     "# the papers' benchmarks on lmms-eval's lite sets, as a file for lmms-eval --config",
     "lmms-patch config rci_suite_lite --output rci_suite_lite.yaml",
-    "# the rules of a gate, to start your own from",
-    "lmms-patch config model-regression",
+    "# a task file with every option, to be changed",
+    "lmms-patch config tasks/my_rci3",
     "# the JSON schema of the object in each line of a sample log; 'config schemas' lists the others",
     "lmms-patch config schemas/patch > patch.schema.json",
 )
-def command(
+def config(
     name: Annotated[
         str | None,
         typer.Argument(
@@ -34,48 +33,17 @@ def command(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")
+        Place | None, typer.Option("--output", metavar="FILE", help="Copy it to this new file instead of printing it.")
     ] = None,
-) -> None:
-    """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, profiles of benchmarks, JSON schemas."""
+) -> str:
+    """Print the shipped files: run configs for lmms-eval --config, rules for gate --config, task files, profiles of benchmarks, JSON schemas."""
     if output is None:
-        # not by ``say``: the text often goes into a file, and must stay as it is
-        print(listing() if name is None else schemas() if name == SCHEMAS else api.config(name), end="")
-    elif name is None:
+        return _listing() if name is None else _schemas() if name == SCHEMAS else _text(name)
+    if name is None:
         raise OptionError(
             "--output: name the file to copy, such as 'lmms-patch config rci_suite_lite --output rci_suite_lite.yaml'"
         )
-    else:
-        copy(name, output)
-        print(f"written: {output}")
-
-
-def listing() -> str:
-    """Return a line per file with name and first line, and a line for the schemas."""
-    first = {name: text.splitlines()[0].removeprefix("#").strip() for name, text in api.config().items()}
-    return _lines(
-        {**first, SCHEMAS: f"JSON schemas of the files that lmms-patch reads and writes; 'config {SCHEMAS}' lists them"}
-    )
-
-
-def schemas() -> str:
-    """Return a line per schema with name and description."""
-    return _lines({f"{SCHEMAS}/{name}": one["description"] for name, one in api.schema().items()})
-
-
-def _lines(told: Mapping[str, str]) -> str:
-    width = max(map(len, told))
-    return "".join(f"{name:<{width}}  {text}\n" for name, text in told.items())
-
-
-def copy(name: str, output: Path) -> None:
-    """Write a shipped file to a new file.
-
-    Raises:
-        OptionError: the file is there already, or cannot be written.
-        UnknownNameError: there is none of this name.
-    """
-    text = api.config(name)
+    text = _text(name)
     try:
         with open(output, "x", encoding="utf-8") as file:
             file.write(text)
@@ -85,3 +53,63 @@ def copy(name: str, output: Path) -> None:
         raise OptionError(
             f"--output {output}: cannot be written: {error.strerror}; give a file in a folder that exists"
         ) from None
+    return text
+
+
+def display(text: str, output: Path | None) -> None:
+    """Print the text as it is, since it often goes into a file; or where it was copied to."""
+    print(text if output is None else f"written: {output}\n", end="")
+
+
+def _files() -> dict[str, Path]:
+    """Return the shipped files by name, such as ``runs/rci_suite_lite``."""
+    from lmms_patch import resources
+
+    root = resources.folder("configs")
+    return {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.glob("*/*.yaml"))}
+
+
+def _text(name: str) -> str:
+    """Return the text of a shipped file or schema.
+
+    Raises:
+        UnknownNameError: there is none of this name, or several.
+    """
+    if name.startswith(f"{SCHEMAS}/"):
+        from lmms_patch.app import schemas
+
+        return json.dumps(schemas.load(name.partition("/")[2]), indent=2, ensure_ascii=False) + "\n"
+    files, asked = _files(), name.removesuffix(".yaml").removeprefix("configs/")
+    matching = [one for one in files if asked in (one, one.partition("/")[2])]
+    if len(matching) > 1:
+        raise UnknownNameError(
+            f"{name!r} is the name of {len(matching)} shipped files; write one of {', '.join(matching)}"
+        )
+    if not matching:
+        close = nearest(asked, [*files, *(one.partition("/")[2] for one in files)])
+        hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch config' for what there is"
+        raise UnknownNameError(f"no shipped file {name!r}; {hint}")
+    return files[matching[0]].read_text(encoding="utf-8")
+
+
+def _listing() -> str:
+    """Return a line per file with name and first line, and a line for the schemas."""
+    first = {
+        name: path.read_text(encoding="utf-8").splitlines()[0].removeprefix("#").strip()
+        for name, path in _files().items()
+    }
+    return _lines(
+        {**first, SCHEMAS: f"JSON schemas of the files that lmms-patch reads and writes; 'config {SCHEMAS}' lists them"}
+    )
+
+
+def _schemas() -> str:
+    """Return a line per schema with name and description."""
+    from lmms_patch.app import schemas
+
+    return _lines({f"{SCHEMAS}/{name}": schemas.load(name)["description"] for name in schemas.names()})
+
+
+def _lines(told: dict[str, str]) -> str:
+    width = max(map(len, told))
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in told.items())

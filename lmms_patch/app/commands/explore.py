@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import IncludePath, Quiet, examples, say, tell, teller, told
+from lmms_patch.app.commands.common import IncludePath, Place, Places, examples, paths, say, tell, told
 from lmms_patch.errors import OptionError, require
+
+if TYPE_CHECKING:
+    from lmms_patch.present.explore.explorer import Explorer
+    from lmms_patch.present.explore.pictures import Pictures
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The docs of one or two runs, with their images.
+
+    Attributes:
+        explorer: the docs.
+        pictures: the images, as far as their dataset can be reached.
+        written: how many docs were written into a folder; None: none were asked for.
+    """
+
+    explorer: Explorer
+    pictures: Pictures
+    written: int | None
 
 
 @examples(
@@ -19,49 +39,41 @@ from lmms_patch.errors import OptionError, require
     "# a folder to hand on, of up to 2,000 docs; opens without a server",
     "lmms-patch explore out --export docs-of-out",
 )
-def command(
+def explore(
     runs: Annotated[
-        list[Path],
+        Places,
         typer.Argument(
             metavar="RUN [RUN2]",
             help="The --output_path of a run (of several the newest), or one *_results.json; at most two.",
         ),
     ],
-    port: Annotated[
-        int,
-        typer.Option("--port", metavar="N", min=0, max=65535, help="Of the page's address; any free one if left out."),
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or only print its address.")
-    ] = True,
-    images: Annotated[
-        bool,
-        typer.Option("--images/--no-images", help="Take images through lmms-eval, where their dataset can be reached."),
-    ] = True,
     export: Annotated[
-        Path | None, typer.Option("--export", metavar="DIR", help="Write the page and all docs into a folder instead.")
+        Place | None, typer.Option("--export", metavar="DIR", help="Write the page and all docs into a folder instead.")
     ] = None,
     include_path: IncludePath = None,
-    quiet: Quiet = False,
-) -> None:
+) -> Explored:
     """Look at every doc of one or two finished runs: image, cells, answers, and what each doc needs."""
-    from lmms_patch.app.serving import pictures_of, serve
+    from lmms_patch.app.serving import pictures_of
     from lmms_patch.present.explore.explorer import open_runs
+    from lmms_patch.present.explore.static import write
 
-    if len(runs) > 2:
-        raise OptionError(f"explore shows one run, or two side by side, not {len(runs)}")
     # a page that is written opens from disk, and needs no server
     if export is None:
         require("explore")
-    explorer = open_runs(runs)
-    told(explorer.taken, quiet)
+    if len(given := paths(runs)) > 2:
+        raise OptionError(f"explore shows one run, or two side by side, not {len(given)}")
+    explorer, pictures = open_runs(given), pictures_of(include_path)
+    told(explorer.taken)
     for line in explorer.left_out:
-        tell(f"not shown: {line}", quiet)
-    pictures = pictures_of(images, include_path)
-    if export is not None:
-        from lmms_patch.present.explore.static import write
+        tell(f"not shown: {line}")
+    return Explored(explorer, pictures, None if export is None else write(explorer, pictures, Path(export), tell))
 
-        count = write(explorer, pictures, export, teller(quiet))
-        say(f"{count:,} docs; written: {export / 'index.html'}")
-        return
-    serve(explorer, pictures, port, browser)
+
+def display(explored: Explored, export: Path | None) -> None:
+    """Say where the page is, or serve it until Ctrl-C."""
+    if export is None:
+        from lmms_patch.app.serving import serve
+
+        serve(explored.explorer, explored.pictures)
+    else:
+        say(f"{explored.written:,} docs; written: {export / 'index.html'}")

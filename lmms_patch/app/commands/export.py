@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lmms_patch.app import api
-from lmms_patch.app.commands.common import examples, say, told
+from lmms_patch.app.commands.common import Place, examples, say, told
+
+if TYPE_CHECKING:
+    from lmms_patch.app.export import Published
 
 
 @examples(
@@ -19,8 +21,8 @@ from lmms_patch.app.commands.common import examples, say, told
     "# the numbers for a model's page on the Hub: eval_results.yaml",
     "lmms-patch export out --to eval-results",
 )
-def command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The --output_path of the run, or one *_results.json.")],
+def export(
+    run: Annotated[Place, typer.Argument(metavar="RUN", help="The --output_path of the run, or one *_results.json.")],
     task: Annotated[
         str | None, typer.Option("--task", metavar="TASK", help="One task of the run. Default: all.")
     ] = None,
@@ -32,7 +34,7 @@ def command(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
             "--output", "-o", metavar="FILE", help="Default: samples.*, every_eval_ever.json or eval_results.yaml here."
         ),
@@ -44,18 +46,28 @@ def command(
         Literal["first_party", "third_party", "collaborative", "other"],
         typer.Option("--relationship", help="Of that organization to the model (every-eval-ever)."),
     ] = "other",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there and no earlier export.")] = False,
-) -> None:
+) -> Published:
     """Write the docs of a run as a table (docs/tables.md), or its numbers for another site (docs/trackers.md)."""
-    taken = api.newest_wrapped(run)
-    told([taken])
-    if to is None or to in ("parquet", "csv", "jsonl"):
-        path, rows = api.export(taken.path, task, to=to, output=output, force=force)
-        say(f"written: {path}, {rows:,} rows")
-        return
-    done = api.publish(
-        taken.path, to, task, output=output, organization=organization, relationship=relationship, force=force
-    )
+    from lmms_patch.app import export as forms
+    from lmms_patch.app.tables import newest_wrapped
+    from lmms_patch.runs import run as runs
+    from lmms_patch.runs.samples import joined
+
+    told([taken := newest_wrapped(run)])
+    found, path = runs.read(taken.path), None if output is None else Path(output)
+    if to in ("every-eval-ever", "eval-results"):
+        return forms.publish(found, to, task, path, organization=organization, relationship=relationship)
+    form = forms.form_of(to, path)
+    path = path or Path(f"samples.{form}")
+    # Refused before the table is read, which takes long for a large log.
+    forms.check_output(path, found)
+    table = joined(found, task)
+    forms.write(table, path, form)
+    return forms.Published(path, f"{table.num_rows:,} rows")
+
+
+def display(done: Published) -> None:
+    """Say what was written, and what was left out."""
     if done.left_out:
         say(f"left out: {done.left_out}")
-    say(f"written: {done.path}, {done.numbers} numbers")
+    say(f"written: {done.path}, {done.what}")

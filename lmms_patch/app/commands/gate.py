@@ -6,18 +6,23 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from lmms_patch.app.commands.common import decorated, examples
+from lmms_patch.app.commands.common import Place, decorated, examples
 from lmms_patch.errors import PatchError
 from lmms_patch.text import printed
 
 if TYPE_CHECKING:
     from lmms_patch.gate.judge import Judgement
+
+    Config: TypeAlias = str | Path | Mapping[str, Any]
+# typer knows no unions
+else:
+    Config = str
 
 
 @examples(
@@ -28,15 +33,15 @@ if TYPE_CHECKING:
     "# is a benchmark fit to be released?",
     "lmms-patch gate out --config benchmark-release",
 )
-def command(
+def gate(
     out: Annotated[
-        Path,
+        Place,
         typer.Argument(
             metavar="OUT", help="The --output_path of runs (of each model and task the newest), or one *_results.json."
         ),
     ],
     config: Annotated[
-        str,
+        Config,
         typer.Option(
             "--config",
             "-c",
@@ -46,117 +51,64 @@ def command(
         ),
     ],
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")
+        Place | None, typer.Option("--baseline", "-b", metavar="DIR", help="Earlier runs, for max_drop and max_rise.")
     ] = None,
     json_file: Annotated[
-        Path | None,
+        Place | None,
         typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch config schemas/gate)."),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")
+        Place | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")
     ] = None,
-    summary: Annotated[
-        Path | None,
-        typer.Option(
-            "--summary",
-            metavar="FILE",
-            help="Append a Markdown summary; default: the file that GITHUB_STEP_SUMMARY names.",
-        ),
-    ] = None,
-    annotations: Annotated[
-        bool | None,
-        typer.Option(
-            "--annotations/--no-annotations", help="Print a GitHub annotation; default: where GITHUB_ACTIONS is true."
-        ),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Also list what passed, and say what the runs show.")] = False,
-) -> int:
+) -> Judgement:
     """Hold the numbers of finished runs to rules; the exit status says whether they hold.
 
     0: all pass. 1: a rule failed. 2: bad input. 3: something that blocks is inconclusive. docs/gate.md has every key of
     the rules.
     """
     from lmms_patch.gate import outputs
-    from lmms_patch.gate.judge import BAD_INPUT, Judgement, gate
+    from lmms_patch.gate.judge import Judgement, judge
+    from lmms_patch.gate.rules import parse, read
 
-    given = os.environ.get("GITHUB_STEP_SUMMARY")
-    summary_file = summary or (Path(given) if given else None)
-    told = os.environ.get("GITHUB_ACTIONS") == "true" if annotations is None else annotations
-    # Before the gate: a build must not read the verdicts of an earlier gate where this one is killed.
-    forget(json_file, junit)
-    mistake: BaseException | None = None
+    wanted = [None if path is None else Path(path) for path in (json_file, junit)]
     try:
-        judgement = gate(out, config, baseline=baseline)
+        rules = parse(config) if isinstance(config, Mapping) else read(config)
+        judged = judge(Path(out), rules, None if baseline is None else Path(baseline))
+    # whatever went wrong, the files must say that nothing was judged
     except BaseException as error:
-        # Whatever went wrong, the files must say that nothing was judged.
-        mistake = error
-        said = (
-            str(error)
-            if isinstance(error, PatchError)
-            else f"ended by {type(error).__name__} before anything was judged: {error}"
-        )
-        judgement = Judgement((), (), config, str(out), str(baseline or ""), " ".join(said.split()))
-    if mistake is None:
-        outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
-    else:
-        # A second error, from writing, must not hide the first.
+        said = str(error) if isinstance(error, PatchError) else f"ended by {type(error).__name__}: {error}"
+        nothing = Judgement((), (), str(config), str(out), str(baseline or ""), " ".join(said.split()))
+        # a second error, from writing, must not hide the first
         with contextlib.suppress(PatchError):
-            outputs.write(judgement, json_file=json_file, junit_file=junit, summary_file=summary_file)
-    _print(judgement, every, told, summary_file is not None)
-    if mistake is not None:
-        raise mistake
-    assert judgement.status != BAD_INPUT
-    return judgement.status
+            outputs.write(nothing, *wanted)
+        raise
+    outputs.write(judged, *wanted)
+    return judged
 
 
-def forget(*files: Path | None) -> None:
-    """Remove an earlier gate's verdicts, which would pass for this gate's if this gate were killed.
+def display(
+    judged: Judgement,
+    every: Annotated[bool, typer.Option("--all", help="Also list what passed, and say what the runs show.")] = False,
+) -> int:
+    """Print the verdict in the first line, then the counts and what did not pass, and return the exit status.
 
-    No other file is touched.
-    """
-    for path in files:
-        if path is None:
-            continue
-        with contextlib.suppress(OSError):
-            with open(path, "rb") as start:
-                head = start.read(200)
-            # Only files that a gate wrote are removed, by their first bytes.
-            if head.startswith(b'{\n  "schema": 1,\n  "status":') or b'<testsuites name="lmms-patch gate"' in head:
-                os.unlink(path)
-
-
-def misused(argv: Sequence[str]) -> None:
-    """Forget earlier verdicts where the command line cannot be read: nothing is judged then, and nothing written."""
-    for option in ("--json", "--junit"):
-        for place, word in enumerate(argv):
-            name, _, value = word.partition("=")
-            if name == option:
-                forget(Path(value or next(iter(argv[place + 1 :]), "")))
-
-
-def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> None:
-    """Print the verdict in the first line, then the counts and what did not pass; for GitHub an annotation at the end.
-
-    In GitHub Actions the job summary has the facts, and the log only the first of them: each stands once on a page. The
-    exit status is the
-    verdict: a reader that is gone, a full disk or a closed stdout does not change it.
+    For GitHub an annotation follows, and the job summary gets a line. The exit status is the verdict: a reader that is
+    gone, a full disk or a closed stdout does not change it.
     """
     from lmms_patch.gate import outputs
 
+    if given := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with contextlib.suppress(OSError), open(given, "a", encoding="utf-8", errors="replace") as file:
+            file.write(outputs.summary(judged))
     # stdout was closed before we started
     if sys.stdout is None:
-        return
+        return judged.status
     encoding = sys.stdout.encoding or "utf-8"
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    lines = []
-    if told and summarised:
-        lines = [outputs.headline(judgement), f"{judgement.counts}; the job summary has them all"]
-    elif not judgement.error:
-        lines = [outputs.text(judgement, every=every, width=width)]
     # coloured last, since ``printed`` takes control characters away
-    shown = [] if judgement.error else [_coloured(printed(line, encoding)) for line in lines]
-    if told and (annotation := outputs.annotation(judgement, "the job summary" if summarised else "the log")):
-        # A character that the encoding lacks must not end the gate.
+    shown = [_coloured(printed(outputs.text(judged, every=every, width=width), encoding))]
+    if os.environ.get("GITHUB_ACTIONS") == "true" and (annotation := outputs.annotation(judged)):
+        # a character that the encoding lacks must not end the gate
         shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))
     try:
         for line in shown:
@@ -166,6 +118,7 @@ def _print(judgement: Judgement, every: bool, told: bool, summarised: bool) -> N
         with contextlib.suppress(OSError, ValueError):
             # Python flushes stdout once more at its end, and would fail there with a status of its own
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return judged.status
 
 
 def _coloured(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Quiet, Wide, examples, say, tell, teller, width
+from lmms_patch.app.commands.common import Place, Places, Wide, examples, paths, say, tell, width
 
 if TYPE_CHECKING:
     from lmms_patch.present.board.board import Group
@@ -18,23 +18,18 @@ if TYPE_CHECKING:
 @examples(
     "# a board of all runs under two folders",
     "lmms-patch leaderboard runs/qwen runs/llava --output board",
-    "# later: add a run; what is known is not read again",
-    "lmms-patch leaderboard runs/new --output board",
     "# the same board, ranked by FIP",
-    "lmms-patch leaderboard --output board --by fip",
+    "lmms-patch leaderboard runs --output board --by fip",
     "# rank runs of two versions of lmms-eval together, and say so on the page",
     "lmms-patch leaderboard runs --output board --ignore 'lmms-eval version'",
 )
-def command(
+def leaderboard(
     folders: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="DIR",
-            help="Folders with runs, at any depth, or single *_results.json. None: write the board again from what it knows.",
-        ),
-    ] = None,
+        Places,
+        typer.Argument(metavar="DIR", help="Folders with runs, at any depth, or single *_results.json."),
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The board's folder; made if it is not there.")
+        Place, typer.Option("--output", "-o", metavar="FOLDER", help="The board's folder; made if it is not there.")
     ] = Path("leaderboard"),
     by: Annotated[
         str,
@@ -58,22 +53,17 @@ def command(
             help="Take overall means over these; repeatable. Default: what most models have.",
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget runs that are not in any DIR.")] = False,
-    title: Annotated[str, typer.Option("--title", help="Of the page.")] = "Leaderboard",
-    wide: Wide = False,
-    quiet: Quiet = False,
-) -> None:
-    """Make a board of many runs: ranked where they are comparable, apart where they are not.
+) -> Built:
+    """Make a board of many runs: ranked where they are comparable, apart where they are not."""
+    from lmms_patch.present.board import build
 
-    Adding a run recomputes nothing.
-    """
-    from lmms_patch.app import api
+    return build.leaderboard(paths(folders), Path(output), by=by, ignore=ignore or (), over=over or ())
 
-    built = api.leaderboard(
-        folders or [], output, by=by, ignore=ignore or [], over=over or [], fresh=fresh, title=title, tell=teller(quiet)
-    )
+
+def display(built: Built, wide: Wide = False) -> None:
+    """Print what was read and what stands apart on stderr, then the overall tables and where the board is."""
     for line in notes(built):
-        tell(line, quiet)
+        tell(line)
     say(text(built, width(wide)))
 
 
@@ -108,47 +98,18 @@ def text(built: Built, most: int | None = None) -> str:
             ranges = tables.range_words(line.place for line in one.lines[:LINES])
             notes = [fold(note, most, rest="") for note in (ranges, sheet.note) if note]
             blocks.append("\n".join([sheet.title, f"{shown.to_text(most)}{more}", *notes]))
-    page = built.folder / "index.html"
-    blocks.append(f"written: {page}" if built.written else f"nothing new: {page}")
+    blocks.append(f"written: {built.folder / 'index.html'}")
     return "\n\n".join(blocks)
 
 
 def notes(built: Built) -> list[str]:
-    """Tell what was read, and which tables stand apart and why."""
-    update = built.update
-    gone = f", {update.gone} whose files have gone" if update.gone else ""
-    out = [
-        f"runs {built.board.runs}, models {len(built.board.models)}; results files: {update.read} read, {update.known} known{gone}"
-    ]
-    if update.mended:
-        out.append(f"the board had been edited (runs: {update.mended}); their numbers were read again from their files")
-    out += refused(built)
+    """Tell how many runs were read, and which tables stand apart and why."""
+    out = [f"runs {len(built.board.runs)}, models {len(built.board.models)}"]
     apart = [group for group in built.board.groups if group.number > 1]
     out += [_apart(group) for group in apart[:10]]
     if len(apart) > 10:
         out.append(f"... and {len(apart) - 10} more tables that stand apart; the page has them all")
     return out
-
-
-def refused(built: Built) -> list[str]:
-    """List the results without a rank, because their numbers cannot all be true."""
-    from lmms_patch.text import clean
-
-    entries = {
-        (entry.model, entry.result.task, entry.result.nonsense): None
-        for group in built.board.groups
-        for entry in group.entries
-    }
-    lines = [
-        f"{clean(model)}: {clean(task)} is not ranked, it contradicts itself: {clean(why)}"
-        for model, task, why in entries
-        if why
-    ]
-    return (
-        lines
-        if len(lines) <= 10
-        else [*lines[:10], f"... and {len(lines) - 10} more results that contradict themselves; the page has them all"]
-    )
 
 
 def _apart(group: Group) -> str:

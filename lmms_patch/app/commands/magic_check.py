@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Quiet, counting, examples, say
+from lmms_patch.app.commands.common import JsonFile, counting, examples, say, written
 
 if TYPE_CHECKING:
     from lmms_patch.magic.dataset import Checked
     from lmms_patch.magic.rows import Fault
 
-CLEAN, FAULTY = 0, 1
 # warnings of one kind; a file without adversarial boxes has one on every line
 _SHOWN = 20
 
@@ -25,42 +23,36 @@ _SHOWN = 20
     "lmms-patch magic check tasks/magic/mosaic",
     "# your own, all faults also into a file",
     "lmms-patch magic check data/items.jsonl --json faults.json",
-    "# a dataset on the hub",
-    "lmms-patch magic check owner/name --split dev",
 )
-def command(
+def magic_check(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A .jsonl or .parquet file, a folder with one, or a name on the hub.")
+        str,
+        typer.Argument(metavar="DATA", help="A .jsonl or .parquet file, a folder with one, or a name on the hub."),
     ],
-    split: Annotated[str, typer.Option("--split", help="Of a dataset on the hub.")] = "test",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Also write everything as JSON.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every warning; else the first 20 of each kind.")] = False,
-    quiet: Quiet = False,
-) -> int:
+) -> Checked:
     """List every fault of a dataset, with its line; the exit status says whether there is an error.
 
     0: none (there may be warnings). 1: errors; runs leave those items out. 2: there is no such dataset, or it cannot be
     read. docs/magic.md has the form.
     """
-    from lmms_patch.app import api
-    from lmms_patch.app.commands.outputs import write
+    from lmms_patch.magic import dataset
 
-    with counting("check", quiet) as tell:
-        checked = api.magic.check(data, split=split, tell=lambda lines: tell(lines, None))
-    written = write(checked.to_json, json_file)
-    say("\n".join([text(checked, every), *written]))
-    return FAULTY if checked.level("error") else CLEAN
+    with counting("check") as tell:
+        return dataset.inspect(data, tell=lambda lines: tell(lines, None))
 
 
-def text(checked: Checked, every: bool = False) -> str:
-    """Tell errors and warnings, both counted by kind, and what is in the dataset.
+def display(
+    checked: Checked,
+    json_file: JsonFile = None,
+) -> int:
+    """Print the faults, and return 1 where there is an error."""
+    lines = written(checked.to_json, json_file)
+    say("\n".join([text(checked), *lines]))
+    return int(bool(checked.level("error")))
 
-    Args:
-        checked: the dataset.
-        every: whether all warnings are told, or the first of each kind.
-    """
+
+def text(checked: Checked) -> str:
+    """Tell errors and warnings, both counted by kind, and what is in the dataset."""
     from lmms_patch.present.sheets import table
 
     blocks = []
@@ -71,7 +63,7 @@ def text(checked: Checked, every: bool = False) -> str:
             "\n".join([f"errors ({what}):" if checked.total else "errors:", *(f"  {_at(one)}" for one in errors)])
         )
     if warnings:
-        blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings, every)]))
+        blocks.append("\n".join(["warnings (the items are used):", *_warned(warnings)]))
     if checked.faults:
         rows = [[level, kind, str(many), str(lines)] for level, kind, many, lines in checked.kinds()]
         blocks.append(table(["level", "what", "faults", "items"], rows).to_text())
@@ -84,18 +76,18 @@ def _at(fault: Fault) -> str:
     return str(fault).replace(": error: ", ": ", 1).replace(": warning: ", ": ", 1)
 
 
-def _warned(warnings: Sequence[Fault], every: bool) -> list[str]:
+def _warned(warnings: Sequence[Fault]) -> list[str]:
     """List the warnings in the order of their lines, the first of each kind."""
     seen: Counter[str] = Counter()
     lines = []
     for one in warnings:
         seen[one.kind] += 1
-        if every or seen[one.kind] <= _SHOWN:
+        if seen[one.kind] <= _SHOWN:
             lines.append(f"  {_at(one)}")
     more = [
-        f"  ... and {count - _SHOWN} more of: {kind} (--all shows them)"
+        f"  ... and {count - _SHOWN} more of: {kind} (--json FILE has all)"
         for kind, count in seen.items()
-        if count > _SHOWN and not every
+        if count > _SHOWN
     ]
     return [*lines, *more]
 

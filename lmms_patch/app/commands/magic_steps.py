@@ -2,72 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import Quiet, counting, examples, say
+from lmms_patch.app.commands.common import Place, counting, examples, say
+from lmms_patch.errors import OptionError, RecordError
 
 if TYPE_CHECKING:
-    from lmms_patch.app.api_magic import Steps
+    from lmms_patch.magic.score.labels import Row
+    from lmms_patch.magic.score.steps import Chain
+    from lmms_patch.magic.score.verdicts import JudgeVerdict
 
 # reasons that are named
 _NAMED = 5
 
 
+@dataclass(frozen=True)
+class Steps:
+    """Reasoning steps of a run, to be labelled or labelled by a judge.
+
+    Attributes:
+        task: the MAGIC task.
+        rows: one per step.
+        items: how many items are in them.
+        of: how many items with a step the run has.
+        without: items whose response has no step: they cannot be sampled.
+        otherwise: items that are split into another number of steps than when the run was scored (by another version).
+        judge: the judge; "": none.
+        unjudged: steps that the judge gave no verdict on.
+        errors: why, each reason once.
+    """
+
+    task: str
+    rows: tuple[Row, ...]
+    items: int
+    of: int
+    without: int
+    otherwise: int
+    judge: str = ""
+    unjudged: int = 0
+    errors: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """Return the rows as the content of a file."""
+        from lmms_patch.magic.score import labels
+
+        return labels.to_text(self.rows)
+
+
 @examples(
     "# 100 items for two people, each a file of their own",
-    "lmms-patch magic steps out --items 100 --annotator ann --output ann.csv",
-    "lmms-patch magic steps out --items 100 --annotator bob --output bob.csv",
+    "lmms-patch magic steps out --items 100 --annotator ann --output ann.jsonl",
+    "lmms-patch magic steps out --items 100 --annotator bob --output bob.jsonl",
     "# the same items labelled by a judge (address and key: OPENAI_API_URL, OPENAI_API_KEY)",
-    "lmms-patch magic steps out --items 100 --judge Qwen/Qwen2.5-72B-Instruct --output judge.csv",
+    "lmms-patch magic steps out --items 100 --judge Qwen/Qwen2.5-72B-Instruct --output judge.jsonl",
 )
-def command(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of the run, or its *_results.json.")],
-    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="File to write: .csv or .jsonl.")] = Path(
-        "steps.csv"
-    ),
+def magic_steps(
+    out: Annotated[Place, typer.Argument(metavar="OUT", help="The --output_path of the run, or its *_results.json.")],
+    output: Annotated[Place, typer.Option("--output", metavar="FILE", help="File to write.")] = Path("steps.jsonl"),
     task: Annotated[
         str | None, typer.Option("--task", metavar="NAME", help="The MAGIC task, where the run has several.")
     ] = None,
     items: Annotated[
         int | None, typer.Option("--items", metavar="N", help="At most so many items: a seeded sample.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
     annotator: Annotated[
         str, typer.Option("--annotator", metavar="NAME", help="Who is to label: written into each line.")
     ] = "",
     judge: Annotated[
         str, typer.Option("--judge", metavar="MODEL", help="Label them by a judge model (docs/magic-judge.md).")
     ] = "",
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file where it is there: it may hold labels.")
-    ] = False,
-    quiet: Quiet = False,
-) -> int:
-    """List the reasoning steps of a run, one line each, for people or a judge to label.
+) -> Steps:
+    """List the reasoning steps of a run, a line each, for people or a judge to label.
 
-    Write 1 (correct) or 0 in the column 'correct' of each line, then type 'lmms-patch magic stepsense FILE'.
+    Write 1 (correct) or 0 as 'correct' of each line, then type 'lmms-patch magic stepsense FILE'.
     0: written. 1: written, but the judge labelled no step. 2: nothing could be written.
     """
-    from lmms_patch.app import api
-    from lmms_patch.errors import OptionError
-    from lmms_patch.files import write_all
-    from lmms_patch.magic.score.labels import FORMS
+    from lmms_patch.files import write
 
-    form = output.suffix.lower()
-    if form not in FORMS:
-        raise OptionError(f"--output {output}: steps are written as {' or '.join(FORMS)}")
-    if output.exists() and not overwrite:
-        raise OptionError(f"{output} is there already, and may hold labels; give another --output, or --overwrite")
-    with counting("judge", quiet) as bar:
-        steps = api.magic.steps(
-            out, task=task, items=items, seed=seed, annotator=annotator, judge=judge, tell=lambda n, of: bar(n, of)
-        )
-    write_all({output: steps.to_text(form)})
+    # before a judge is asked, who may cost money
+    if Path(output).exists():
+        raise OptionError(f"{output} is there already, and may hold labels; remove it, or give another --output")
+    found = _steps(out, task, items, annotator, judge)
+    write(Path(output), found.to_text())
+    return found
+
+
+def display(steps: Steps, output: Path) -> int:
+    """Print what was written, and return 1 where a judge labelled no step."""
     say(text(steps, output))
     return int(bool(steps.judge) and steps.unjudged == len(steps.rows))
+
+
+def _steps(out: Place, task: str | None, items: int | None, annotator: str, judge: str) -> Steps:
+    """Return the steps of a run's responses, labelled where there is a judge."""
+    from lmms_patch.compare.variants import lines_of
+    from lmms_patch.magic.score import steps as stepping
+
+    if items is not None and items < 1:
+        raise OptionError(f"items is {items}; allowed: 1 or more")
+    if annotator and judge:
+        raise OptionError("annotator and judge exclude each other: a judge's labels bear its own name")
+    name, lines = lines_of(Path(out), task)
+    chains = [stepping.chain_of(line) for line in lines]
+    chosen = stepping.sample(chains, items)
+    if not chosen:
+        raise RecordError(f"{out}: no response of {name} has a reasoning step; there is nothing to label")
+    some = len(chosen), sum(bool(chain.steps) for chain in chains)
+    counts = (*some, len(chains) - some[1], sum(len(chain.steps) != chain.scored for chain in chosen))
+    if not judge:
+        return Steps(name, tuple(stepping.rows(chosen, annotator)), *counts)
+    with counting("judge") as tell:
+        verdicts = _judged(chosen, judge, tell)
+    labelled = {item: [one.value for one in said] for item, said in verdicts.items()}
+    missing = [one for said in verdicts.values() for one in said if one.value is None]
+    why = tuple(dict.fromkeys(one.error for one in missing))
+    return Steps(name, tuple(stepping.rows(chosen, judge, "judge", labelled)), *counts, judge, len(missing), why)
+
+
+def _judged(
+    chains: Sequence[Chain], model: str, tell: Callable[[int, int], None] | None
+) -> dict[str, Sequence[JudgeVerdict]]:
+    """Return the judge's verdict on each step, by item; verdicts in the cache are not asked again."""
+    import itertools
+    import os
+
+    from lmms_patch.harness.magic.judge import judge_from
+    from lmms_patch.magic.score.judge_settings import JudgeSettings
+    from lmms_patch.magic.score.verdicts import steps_inquiry
+
+    if missing := [chain.item for chain in chains if not chain.question]:
+        raise RecordError(f"the log has no question of item {missing[0]}; a judge needs it")
+    asked = [steps_inquiry(chain.question, chain.gold, chain.steps) for chain in chains]
+    judge = judge_from(JudgeSettings.from_env({**os.environ, "MAGIC_JUDGE": model}))
+    assert judge is not None
+    done = itertools.count(1)
+    said = judge.many(asked, progress=None if tell is None else lambda: tell(next(done), len(set(asked))))
+    return {chain.item: verdicts for chain, verdicts in zip(chains, said, strict=True)}
 
 
 def text(steps: Steps, output: Path) -> str:
@@ -87,15 +162,15 @@ def text(steps: Steps, output: Path) -> str:
         lines.append(f"labelled by {steps.judge}: {labelled} steps")
         if steps.unjudged:
             lines.append(
-                f"mind: {steps.unjudged} steps have no verdict ({_reasons(steps)}); the same command with --overwrite asks only for these"
+                f"mind: {steps.unjudged} steps have no verdict ({_reasons(steps)}); without this file the same command asks only for these"
             )
         if not labelled:
             return "\n".join([*lines, f"written: {output}", "there is nothing to score yet"])
         do = "score them"
     else:
         do = (
-            "write 1 (correct) or 0 into the column 'correct'"
-            + ("" if steps.rows[0].get("annotator") else ", your name into 'annotator'")
+            "write 1 (correct) or 0 as 'correct' of each line"
+            + ("" if steps.rows[0].annotator else ", your name as 'annotator'")
             + ", then"
         )
     return "\n".join([*lines, f"written: {output}", f"{do}: lmms-patch magic stepsense {output}"])

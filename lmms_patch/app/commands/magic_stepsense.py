@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import examples, say
-from lmms_patch.app.commands.outputs import JsonFile, SheetFile
+from lmms_patch.app.commands.common import JsonFile, Places, examples, paths, say, written
+
+if TYPE_CHECKING:
+    from lmms_patch.magic.score.stepsense import StepSenses
 
 
 @examples(
     "# two people, and how far they agree",
-    "lmms-patch magic stepsense ann.csv bob.csv",
-    "# a judge beside them, the table also as Markdown",
-    "lmms-patch magic stepsense ann.csv bob.csv judge.csv --sheet stepsense.md",
+    "lmms-patch magic stepsense ann.jsonl bob.jsonl",
+    "# a judge beside them, everything also into a file",
+    "lmms-patch magic stepsense ann.jsonl bob.jsonl judge.jsonl --json stepsense.json",
 )
-def command(
+def magic_stepsense(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="LABELS", help="Files of step labels, .csv or .jsonl, as 'magic steps' writes them."),
+        Places, typer.Argument(metavar="LABELS", help="Files of step labels, as 'magic steps' writes them.")
     ],
-    level: Annotated[float, typer.Option("--level", help="Coverage of the intervals, from 0.5 to below 1.")] = 0.95,
-    draws: Annotated[int, typer.Option("--draws", metavar="N", help="Bootstrap draws, 200 to 100,000.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
-    json_file: JsonFile = None,
-    sheet_file: SheetFile = None,
-) -> None:
+) -> StepSenses:
     """Compute the share of steps labelled correct (StepSense), and how far annotators agree (Cohen's kappa).
 
     People and judges apart.
     """
-    from lmms_patch.app import api
-    from lmms_patch.app.commands.outputs import check_names, write
+    from lmms_patch.magic.score.labels import SOURCES, read_labels
+    from lmms_patch.magic.score.stepsense import MOST_ANNOTATORS, StepSenses, across
+    from lmms_patch.magic.score.stepsense import stepsense as score
+
+    labelled = read_labels(paths(files))
+    groups = labelled.groups or None
+    scores = tuple(
+        score(labels, groups, unjudged=labelled.open.get(source, ()))
+        for source in SOURCES
+        if (labels := labelled.of(source))
+    )
+    between = across(labelled.of("human"), labelled.of("judge"), groups) if len(scores) > 1 else ()
+    many = max(len(one.annotators) for one in scores)
+    crowd = (
+        (f"{many} annotators: how far they agree is computed for at most {MOST_ANNOTATORS}",)
+        if many > MOST_ANNOTATORS
+        else ()
+    )
+    return StepSenses(scores, between, dict(labelled.unlabelled), bool(labelled.groups), crowd)
+
+
+def display(scores: StepSenses, json_file: JsonFile = None) -> None:
+    """Print the shares and the agreement."""
     from lmms_patch.present.terminal import stepsense
 
-    check_names(json_file, sheet_file)
-    scores = api.magic.stepsense(files, draws=draws, level=level, seed=seed)
-    written = write(scores.to_json, json_file, lambda: stepsense.sheet(scores), sheet_file)
-    say("\n".join([stepsense.text(scores), *written]))
+    lines = written(scores.to_json, json_file)
+    say("\n".join([stepsense.text(scores), *lines]))

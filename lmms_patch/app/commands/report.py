@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_patch.app.commands.common import IncludePath, Quiet, examples, say, tell, teller
+from lmms_patch.app.commands.common import IncludePath, Place, Places, examples, is_telling, paths, say, tell
+
+if TYPE_CHECKING:
+    from lmms_patch.present.report.data import Report
 
 
 @examples(
@@ -18,22 +22,22 @@ from lmms_patch.app.commands.common import IncludePath, Quiet, examples, say, te
     "# two models side by side, and a published table beside them",
     "lmms-patch report out/qwen out/internvl --from-csv rci_table2.csv",
 )
-def command(
+def report(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="OUT", help="The --output_path of runs, or *_results.json files.")
-    ] = None,
+        Places, typer.Argument(metavar="OUT", help="The --output_path of runs, or *_results.json files.")
+    ] = (),
     output: Annotated[
-        Path,
+        Place,
         typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier report there is replaced."),
     ] = Path("out/report"),
     from_csv: Annotated[
-        list[Path] | None,
+        Places,
         typer.Option(
             "--from-csv",
             metavar="FILE",
             help="A published table with the columns dataset, model, n and rci (or pcri); may be repeated.",
         ),
-    ] = None,
+    ] = (),
     with_images: Annotated[
         bool,
         typer.Option(
@@ -41,7 +45,7 @@ def command(
         ),
     ] = False,
     include_path: IncludePath = None,
-    count: Annotated[
+    examples: Annotated[
         int | None,
         typer.Option(
             "--examples",
@@ -51,31 +55,32 @@ def command(
             help="Docs to show by rule and result: 2, or none of over 100 results, if left out.",
         ),
     ] = None,
-    categories: Annotated[
-        bool | None,
-        typer.Option(
-            "--categories/--no-categories", help="Also each category by itself: of up to 100 results, if left out."
-        ),
-    ] = None,
-    title: Annotated[str, typer.Option("--title", help="Of the page; made from what is in it if left out.")] = "",
-    quiet: Quiet = False,
-) -> None:
+) -> Report:
     """Make a report of finished runs: a page to read, figures, and tables as CSV, JSON, Markdown and LaTeX."""
-    from lmms_patch.app import api
+    from lmms_patch.present.report.build import build
 
-    made = api.report(
-        folders or [],
-        output,
-        from_csv=from_csv or [],
-        title=title,
-        examples=count,
-        categories=categories,
-        with_images=with_images,
-        include_path=include_path,
-        tell=teller(quiet),
+    def images(base: str, ids: Sequence[int]) -> Mapping[int, Any]:
+        from lmms_patch.harness.images import first_images
+        from lmms_patch.harness.names.catalog import quietly
+
+        with quietly(bars=is_telling()):
+            return first_images(base, ids, include_path)
+
+    made = build(
+        paths(folders),
+        Path(output),
+        from_csv=paths(from_csv),
+        count=examples,
+        images=images if with_images else None,
+        tell=tell,
     )
     for line in made.warnings:
         tell(line)
+    return made
+
+
+def display(made: Report, output: Path) -> None:
+    """Print what the report holds, and where it is."""
     models = {one.model for one in made.entries}
     counted = f"{len(made.entries)} results of {len(models)} model{'s' * (len(models) != 1)}, " if made.entries else ""
     tables, shown = sum(len(sheets) for sheets in made.sheets.values()), len(made.examples) + len(made.regions)

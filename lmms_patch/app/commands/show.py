@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app import api
-from lmms_patch.app.commands.common import Cells, Wide, examples, folded, say, told, width
+from lmms_patch.app.commands.common import Cells, Place, Wide, examples, folded, say, told, width
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.run import Result
+    from lmms_patch.present.findings import Finding
+    from lmms_patch.runs.results import Taken
+    from lmms_patch.runs.run import Labelled, Result
+
+
+@dataclass(frozen=True)
+class Run:
+    """The wrapped tasks of a finished run, with the numbers of the run.
+
+    Attributes:
+        taken: its results file, and how many others the folder holds.
+        shown: tasks that show the image in some way, as the table has them.
+        tested: text-only cross-validations; ``tst`` has their numbers.
+        magic: MAGIC tasks; ``magic_show`` has more of them.
+        findings: what to know first, at most six sentences (``present.findings``).
+    """
+
+    taken: Taken
+    shown: list[Labelled]
+    tested: list[Result]
+    magic: list[Result] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        """The results file."""
+        return self.taken.path
+
+    def _repr_html_(self) -> str:
+        """Return the findings and a table of the tasks as HTML, for a notebook."""
+        from lmms_patch.runs import run
+        from lmms_patch.text import html_list
+
+        return html_list(one.text for one in self.findings) + run.read(self.path)._repr_html_()
 
 
 @examples(
@@ -23,8 +56,39 @@ if TYPE_CHECKING:
     "# also where in the image the score comes from, and what an uninformed answer scores",
     "lmms-patch show out --cells --chance",
 )
-def command(
-    folder: Annotated[Path, typer.Argument(metavar="OUT", help="The --output_path of the run, or one *_results.json.")],
+def show(
+    folder: Annotated[
+        Place, typer.Argument(metavar="OUT", help="The --output_path of the run, or one *_results.json.")
+    ],
+) -> Run:
+    """Say what a finished run found, and show its table."""
+    from lmms_patch.app.tables import newest_wrapped
+    from lmms_patch.errors import RecordError
+    from lmms_patch.present import findings
+    from lmms_patch.present.terminal import rci
+    from lmms_patch.runs import run as runs
+
+    taken = newest_wrapped(folder)
+    results = runs.read(taken.path).results
+    shown = rci.load(taken.path)
+    tested = [result for result in results if result.tst]
+    magic = [result for result in results if result.magic]
+    # Cross-validations and MAGIC tasks without scores are in none of these lists: say so, and show no empty table.
+    if not shown and not tested and not magic:
+        asked = ", ".join(result.task for result in results)
+        none = (
+            f"nothing of {asked} was scored"
+            if asked
+            else "no wrapped task in this run; ask for one, such as --tasks gqa_rci3"
+        )
+        raise RecordError(f"{taken.path}: {none}")
+    told([taken])
+    found = findings.findings([findings.case(result) for result in results])
+    return Run(taken, shown, tested, magic, found)
+
+
+def display(
+    run: Run,
     cells: Cells = False,
     causes: Annotated[
         bool,
@@ -37,26 +101,12 @@ def command(
     ] = False,
     wide: Wide = False,
 ) -> None:
-    """Say what a finished run found, and show its table."""
-    run = api.show(folder)
-    told([run.taken])
+    """Print a run's findings and tables."""
     say(text(run, cells=cells, causes=causes, chance=chance, most=width(wide)))
-    if run.magic:
-        say(f"\nwhat other boxes cost or give, with intervals: lmms-patch magic show {folder}")
 
 
-def text(
-    run: api.Run, *, cells: bool = False, causes: bool = False, chance: bool = False, most: int | None = None
-) -> str:
-    """Lay out a run's findings and tables, a table for each kind of task.
-
-    Args:
-        run: the run.
-        cells: also where in the image the score comes from.
-        causes: also why text-only cross-validations find answers.
-        chance: also every chance floor.
-        most: characters in a line; None: any.
-    """
+def text(run: Run, *, cells: bool = False, causes: bool = False, chance: bool = False, most: int | None = None) -> str:
+    """Lay out a run's findings and tables, a table for each kind of task, in lines of at most ``most`` characters."""
     from lmms_patch.present.terminal import rci
 
     parts = [folded((one.text for one in run.findings), most)]
@@ -73,7 +123,9 @@ def text(
         from lmms_patch.present.terminal import magic
 
         parts += [magic.table(run.magic, most), folded(magic.minds(run.magic), most)]
-    return "\n\n".join(filter(None, [*parts, folded(run.unchecked, most)]))
+    if run.magic:
+        parts.append(f"what other boxes cost or give, with intervals: lmms-patch magic show {run.path}")
+    return "\n\n".join(filter(None, parts))
 
 
 def stress_blocks(tested: Sequence[Result], causes: bool, most: int | None) -> list[str]:

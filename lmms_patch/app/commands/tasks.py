@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch import files
-from lmms_patch.app import api
-from lmms_patch.app.commands.common import IncludePath, Quiet, Verbose, examples, looking, say
+from lmms_patch.app.commands.common import IncludePath, Place, examples, looking, say
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import parse
-from lmms_patch.ask.views import views_of
-from lmms_patch.errors import OptionError
+from lmms_patch.ask.views import asked_per_doc, views_of
+from lmms_patch.errors import OptionError, RecordError
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
     from lmms_patch.runs.costs import Cost
 
+RUNS = Path("out")
+"""The folder of runs that times and tokens are taken from, where none is named and this one is there."""
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
 _NOT_WITH_ALL = ("PATTERN", "--as", "--include-path", "--run")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The names that can be wrapped, with their verdicts and costs.
+
+    Attributes:
+        entries: the names that were asked for, each with its verdict.
+        kind: the suffix that they are priced for, such as ``rci3``.
+        asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own
+        boxes decide.
+        cost: what a finished run took, by which prices are told; None: there is none.
+    """
+
+    entries: list[Entry]
+    kind: str
+    asked: int | None
+    cost: Cost | None = None
 
 
 @examples(
@@ -37,10 +57,10 @@ _NOT_WITH_ALL = ("PATTERN", "--as", "--include-path", "--run")
     "lmms-patch tasks videomme --as trci4",
     "# how long that takes, by what a finished run took",
     "lmms-patch tasks mosaic --run out/demo",
-    "# every task of the installed lmms-eval, counted; the list with the reasons",
-    "lmms-patch tasks --all --write coverage.md",
+    "# every task of the installed lmms-eval, counted",
+    "lmms-patch tasks --all",
 )
-def command(
+def tasks(
     pattern: Annotated[
         str | None,
         typer.Argument(
@@ -58,7 +78,7 @@ def command(
     ] = None,
     include_path: IncludePath = None,
     run: Annotated[
-        Path | None,
+        Place | None,
         typer.Option(
             "--run",
             metavar="OUT",
@@ -68,26 +88,59 @@ def command(
     every: Annotated[
         bool, typer.Option("--all", help="Count which of all tasks of the installed lmms-eval wrap, under _rci3.")
     ] = False,
-    write: Annotated[
-        Path | None, typer.Option("--write", metavar="FILE", help="With --all: write the whole list as Markdown.")
-    ] = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> None:
+) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs."""
+    from lmms_patch.harness.names import catalog
+
+    given = [name for name, one in zip(_NOT_WITH_ALL, (pattern, kind, include_path, run), strict=True) if one]
+    if every and given:
+        raise OptionError(f"--all takes no {given[0]}: it counts the tasks of lmms-eval itself")
+    with looking("reading the tasks of lmms-eval") as watch, catalog.quietly():
+        manager = catalog.task_manager(include_path)
+        if every:
+            return Catalogue(catalog.coverage(manager, watch), "rci3", None)
+        # A task of the harness may itself end like a wrapped name: then it is the base, not a wrapped name.
+        wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
+        if wrapped is not None:
+            pattern, kind = wrapped.base, wrapped.suffix
+        kind = kind or "rci3"
+        asked = asked_per_doc(catalog.spec_of_suffix(kind))
+        entries = catalog.entries(manager, pattern, kind, watch)
+    return Catalogue(entries, kind, asked, _cost(run, {entry.name for entry in entries}))
+
+
+def display(catalogue: Catalogue, every: bool) -> None:
+    """Print a line per name, and the counts; of all tasks the counts alone."""
     if every:
-        if given := [name for name, one in zip(_NOT_WITH_ALL, (pattern, kind, include_path, run), strict=True) if one]:
-            raise OptionError(f"--all takes no {given[0]}: it counts the tasks of lmms-eval itself")
-        count(write, quiet, verbose)
-        return
-    if write is not None:
-        raise OptionError(f"--write is of the whole list; type 'lmms-patch tasks --all --write {write}'")
-    with looking("reading the tasks of lmms-eval", quiet or verbose) as watch:
-        catalogue = api.tasks(pattern, kind, include_path=include_path, run=run, quiet=not verbose, watch=watch)
-    say("\n".join(lines(catalogue)))
+        say(f"{len(catalogue.entries)} tasks. {tally(catalogue.entries)}.")
+    else:
+        say("\n".join(lines(catalogue)))
 
 
-def lines(catalogue: api.Catalogue) -> list[str]:
+def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
+    """Return the time and tokens of the newest run that asked one of the given benchmarks, else of the newest run.
+
+    Args:
+        path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
+        names: benchmarks.
+    """
+    from lmms_patch.runs import costs
+    from lmms_patch.runs import results as files
+    from lmms_patch.runs import run as runs
+
+    def fits(file: Path) -> bool:
+        return any(one.base in names for one in runs.read(file).results)
+
+    try:
+        return costs.cost(runs.read(files.newest(Path(path or RUNS), fits).path), names)
+    except RecordError:
+        # Nobody named a run: a fault in the default folder must not fail the listing.
+        if path is not None:
+            raise
+        return None
+
+
+def lines(catalogue: Catalogue) -> list[str]:
     """Return a line per name, and the counts."""
     out = []
     for e in catalogue.entries:
@@ -190,7 +243,7 @@ def _measured(cost: Cost | None) -> list[str]:
     ]
 
 
-def _in_time(catalogue: api.Catalogue) -> list[str]:
+def _in_time(catalogue: Catalogue) -> list[str]:
     """Return a line on the names with videos, which can be cut in time.
 
     None where they are priced so already.
@@ -208,28 +261,6 @@ def _in_time(catalogue: api.Catalogue) -> list[str]:
 
 def tally(entries: Iterable[Entry]) -> str:
     """Count the entries of each verdict, in words: ``Wraps: 3; does not wrap: 1``."""
-    from lmms_patch.harness.names.catalog import counts
-
-    told = "; ".join(f"{_VERDICTS[verdict]}: {n}" for verdict, n in counts(entries).items() if n)
+    counts = Counter(e.verdict for e in entries)
+    told = "; ".join(f"{said}: {counts[verdict]}" for verdict, said in _VERDICTS.items() if counts[verdict])
     return told[:1].upper() + told[1:]
-
-
-def count(write: Path | None, quiet: bool, verbose: bool) -> None:
-    """Count the wrappable tasks of the installed lmms-eval, and write their list where asked."""
-    with looking("reading all tasks of lmms-eval", quiet or verbose) as watch:
-        entries = api.coverage(quiet=not verbose, watch=watch)
-    say(f"{len(entries)} tasks. {tally(entries)}.")
-    if write:
-        write_page(write, entries)
-        say(f"written: {write}")
-
-
-def write_page(path: Path, entries: list[Entry]) -> None:
-    """Write the list as Markdown.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
-    from lmms_patch.harness.names.catalog import coverage_page
-
-    files.write(path, coverage_page(entries))

@@ -14,7 +14,7 @@ from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
 from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.video import watch
+from lmms_patch.harness.video import short
 from lmms_patch.harness.wrap.session import was_shown
 from lmms_patch.text import log
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from lmms_patch.harness.wrap.task import WrappedTask
 
+_LEAST_SIDE = 28
+"""The shortest side in pixels of an image that Qwen's models take, and with them most that have a limit."""
 Place = tuple[str, int, int]
 """What identifies a request in this process: task, doc id, number among the doc's requests. Copies of a request, as the host pads with, share it."""
 
@@ -35,18 +37,10 @@ class InPortions:
         cache: the host's response cache; None where there is none. It is asked portion by portion, and keeps each.
         kept: the journal; None where the run has none.
         cli: the host's command-line arguments.
-        look_again: finds readers of videos in modules that were imported since; called before each portion.
     """
 
-    def __init__(
-        self,
-        tasks: Mapping[str, WrappedTask],
-        cache: Any,
-        kept: journal.Journal | None,
-        cli: Any,
-        look_again: Callable[[], None],
-    ) -> None:
-        self._tasks, self._cache, self._journal, self._look_again = tasks, cache, kept, look_again
+    def __init__(self, tasks: Mapping[str, WrappedTask], cache: Any, kept: journal.Journal | None, cli: Any) -> None:
+        self._tasks, self._cache, self._journal = tasks, cache, kept
         self._batch = getattr(cli, "batch_size", None)
         self._model = keys.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
@@ -137,11 +131,15 @@ class InPortions:
             while at < total:
                 # where nothing keeps answers, portions would only cost time; each rank measures another speed
                 size = ranks.told(portions.size(total - at) if keeps else total)
-                # only then a reader of videos may have been imported since
+                # before each portion, since a reader may have been imported in the last
                 if any(task.table.shelf.shows_clips for task in self._tasks.values()):
-                    self._look_again()
+                    short.read_whole()
                 part, began = todo[at : at + size], time.monotonic()
-                got = dict(zip(part, self.at_once(whole, kind, [wanted[place] for place in part]), strict=True))
+                try:
+                    got = dict(zip(part, self.at_once(whole, kind, [wanted[place] for place in part]), strict=True))
+                except Exception:
+                    self._tell_of_small_cells([wanted[place] for place in part])
+                    raise
                 self._settle({place[0] for place in part})
                 took = time.monotonic() - began
                 portions.took(size, took)
@@ -180,13 +178,25 @@ class InPortions:
             if told := probe.differences(ask, some, max(counts.values())):
                 log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
 
+    def _tell_of_small_cells(self, requests: Sequence[Instance]) -> None:
+        """Say what to type where a call failed with cells among its images that are too small for many models."""
+        sides: dict[str, int] = {}
+        for request in requests:
+            side = self._tasks[request.task_name].table.shortest_side(request.doc_id, request.metadata["view"])
+            if side is not None:
+                sides[request.task_name] = min(side, sides.get(request.task_name, side))
+        for name, side in sides.items():
+            if max(side, self._tasks[name].spec.options.min_cell) < _LEAST_SIDE:
+                log().error(
+                    f"{name}: the model's adapter failed, and some of the cells shown have a side of {side} pixels: many models take none below "
+                    f"{_LEAST_SIDE}; to enlarge such cells write in a task file: min_cell: {_LEAST_SIDE} (docs/options.md)"
+                )
+
     def _settle(self, names: Set[str]) -> None:
-        """Compare what the model read of clips with what was shown, and remove the written clips, for a portion's tasks."""
+        """Remove the clips that were written for a portion's tasks."""
         for task in (self._tasks[name] for name in names & self._tasks.keys()):
             if task.table.shelf.shows_clips:
                 task.table.files.forget()
-            task.frames_read.tell(task.session)
-        watch.forget()
 
     def _kept(self, wanted: dict[Place, Instance]) -> dict[Place, Any]:
         """Return the answers kept by earlier runs of this command."""

@@ -23,7 +23,8 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.earlier import earlier_scores
 from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.names.effects import effects
+from lmms_patch.harness.names.effects import client_of
+from lmms_patch.harness.wrap.again import CallError
 from lmms_patch.harness.wrap.state import AskPlan
 from lmms_patch.harness.wrap.swap import stable_keys
 from lmms_patch.runs.record import Asked
@@ -75,8 +76,8 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
         return forms.FORMS[declared]
     if compat.has_stderr(function):
         return forms.MEAN
-    # an aggregation that writes or asks must not be tried
-    if effects(function):
+    # an aggregation that asks somebody must not be tried
+    if client_of(function):
         return None
     items = session.scores.items(docs[:_TRIED])
     checks: list[tuple[Picked, float | None]] = []
@@ -84,15 +85,9 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
         scores = np.array([math.nan if score is None else score for _, score in some], float)
         if some and np.isfinite(scores).all():
             try:
-                value = session.metrics.again[metric]([item for item, _ in some])
-            except Exception:
+                checks.append((Picked(scores), session.metrics.again(metric, [item for item, _ in some])))
+            except CallError:
                 return None
-            checks.append(
-                (
-                    Picked(scores),
-                    float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None,
-                )
-            )
     # values that are all equal would fit any form
     varied = len({value for _, value in checks}) > 1
     return next((form for form in MEANS if varied and forms.fits(form, checks)), None)

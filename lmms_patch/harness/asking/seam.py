@@ -22,7 +22,6 @@ from lmms_patch.harness.asking import journal
 from lmms_patch.harness.asking.in_portions import InPortions, Place, place_of, progress
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
-from lmms_patch.harness.video import watch
 from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.written import TOOK, add_errors
 from lmms_patch.text import log
@@ -60,8 +59,8 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in every.items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
-    with kept or contextlib.nullcontext(), watch.watching() as look_again, _one_line_if_stopped(kept):
-        in_portions = InPortions(tasks, cache, kept, cli, look_again)
+    with kept or contextlib.nullcontext(), _one_line_if_stopped(kept):
+        in_portions = InPortions(tasks, cache, kept, cli)
         given["response_cache"] = Asker(tasks, agentic, in_portions, cli)
         results = original(*call.args, **call.kwargs)
         if kept is not None:

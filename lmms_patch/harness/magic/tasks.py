@@ -29,8 +29,6 @@ from lmms_patch.magic.score.extract import own_steps, regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
 from lmms_patch.magic.score.verdicts import Inquiry, full_inquiry, heal_inquiry, short_inquiry
-from lmms_patch.runs.numbers import NUMBERS
-from lmms_patch.runs.record import hashed, log_digest
 from lmms_patch.stats.resample import DRAWS, LEVEL
 from lmms_patch.text import log
 
@@ -70,7 +68,7 @@ def bind(task: Any) -> None:
     JudgeSettings.from_env(os.environ)
     if judge_model() is not None:
         # a judge that was given up while another model was scored may be back
-        _judge().sender.resume()
+        _judge().resume()
     told, about = docs.settings(), dict(task.config.metadata["magic"])
     variant, data = str(about["variant"]), str(about.get("data") or "")
     judged = judge_model() is not None
@@ -213,13 +211,7 @@ def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, A
 def _judge() -> Any:
     """Return the judge of this process, with its cache and its count of failures."""
     # part of the key below: another server is another judge
-    server = tuple(
-        sorted(
-            (name, value)
-            for name, value in os.environ.items()
-            if name.startswith(("OPENAI_", "AZURE_", "AWS_", "LLM_JUDGE_"))
-        )
-    )
+    server = tuple(os.environ.get(name, "") for name in ("OPENAI_API_URL", "OPENAI_API_KEY"))
     with _one_judge:
         return _judge_of(JudgeSettings.from_env(os.environ), server)
 
@@ -229,7 +221,7 @@ _one_judge = threading.Lock()
 
 
 @functools.lru_cache(maxsize=4)
-def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> Any:
+def _judge_of(settings: JudgeSettings, server: tuple[str, ...]) -> Any:
     from lmms_patch.harness.magic.judge import judge_from
 
     return judge_from(settings)
@@ -239,7 +231,7 @@ def _judge_of(settings: JudgeSettings, server: tuple[tuple[str, str], ...]) -> A
 
 
 def mean(items: list[Any]) -> float | None:
-    """Return the mean of the items that count; None where no item counts."""
+    """Return the mean of the counting items; None where no item counts."""
     known = [float(one) for one in items if one is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -321,8 +313,6 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Se
             **{name: one.value for name, one in numbers.items()},
             "made": {
                 **compat.versions(),
-                "numbers": NUMBERS,
-                "log": log_digest(map(hashed, made)),
                 "docs": digest((name, doc) for name, doc, _ in asked),
                 "prompts": digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
             },

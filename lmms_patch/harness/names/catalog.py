@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,7 +16,6 @@ from lmms_patch import resources
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
-from lmms_patch.harness import compat
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.lookup import meant
 
@@ -37,7 +34,6 @@ class Entry:
         decides); ``no``.
         reason: why it does not wrap, or what it needs; "" where it simply wraps.
         docs: the number of docs; None where it is not known.
-        family: the folder that holds its task file.
         in_time: verdict and reason of ``_trci4``, which cuts clips in time.
         on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
         expected: of ``_quick``, how many calls it most often takes, the least and the most, without those on wrong
@@ -49,7 +45,6 @@ class Entry:
     verdict: str
     reason: str
     docs: int | None
-    family: str
     on_wrong_images: int | None = None
     expected: tuple[int, int] | None = None
     in_time: tuple[str, str] = ("no", "")
@@ -153,7 +148,6 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
         verdict,
         reason,
         docs,
-        _family(row["yaml_path"]),
         wrong,
         expected,
         _verdict(leaves, spec_of_suffix(_IN_TIME).of(name)),
@@ -181,11 +175,6 @@ def _null(facts: configs.Facts, spec: WrapSpec) -> int:
         return configs.options_over(facts.metadata, spec, facts.name).null if spec.kind.takes_null else 0
     except PatchError:
         return 0
-
-
-def _family(path: Any) -> str:
-    parts = str(path).replace("\\", "/").split("/tasks/")
-    return parts[-1].split("/")[0] if len(parts) > 1 else ""
 
 
 def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
@@ -256,13 +245,6 @@ def spec_of_suffix(kind: str) -> WrapSpec:
 
 _IN_TIME = "trci4"
 
-_TITLES = {
-    "wraps": "Wraps",
-    "judge": "Wraps with `allow_judge: true` (its scorer calls a judge model or the network)",
-    "data": "The first doc decides (the code of `doc_to_visual` does not tell)",
-    "no": "Does not wrap",
-}
-
 
 def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
     """Return the verdict for ``rci3`` on every task of the installed harness, but not on the plugin's tasks.
@@ -276,80 +258,3 @@ def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]
         if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)
     }
     return [entry(manager, name, spec) for name in watch(sorted(rows), "looking at tasks")]
-
-
-def counts(listed: Iterable[Entry], *, in_time: bool = False) -> dict[str, int]:
-    """Count the entries of each verdict, in the order in which pages show them.
-
-    Args:
-        listed: the entries.
-        in_time: whether to count the verdicts on ``_trci4``.
-    """
-    tally = Counter(e.in_time[0] if in_time else e.verdict for e in listed)
-    return {verdict: tally[verdict] for verdict in _TITLES}
-
-
-def coverage_page(listed: list[Entry]) -> str:
-    """Return the text of docs/coverage.md."""
-    in_time = counts(listed, in_time=True)
-    lines = [
-        "# Coverage",
-        "",
-        f"Every task of lmms-eval {compat.host_version()} under `_rci3` and `_{_IN_TIME}`, from its config and its code:",
-        "no module imported, no data loaded.",
-        "Cells are cut from images and from every frame of a video. Segments (`_trci`) and frames are cut from videos only.",
-        "What a task shows stands in a table made from the code of its `doc_to_visual`. A run trusts its first doc more than this page.",
-        "Of your own tasks only the first docs tell what they show.",
-        "",
-        "`lmms-patch tasks --all --write docs/coverage.md` makes this page; `lmms-patch tasks PATTERN` asks about single tasks.",
-        "",
-        f"| verdict | tasks, `_rci3` | tasks, `_{_IN_TIME}` |",
-        "|---|---|---|",
-        *(f"| {_TITLES[verdict]} | {count} | {in_time[verdict]} |" for verdict, count in counts(listed).items()),
-        f"| all | {len(listed)} | {len(listed)} |",
-        "",
-    ]
-    for verdict, title in _TITLES.items():
-        lines += [f"## {title}", "", *_sections([e for e in listed if e.verdict == verdict]), ""]
-    lines += _lines_in_time(listed)
-    return "\n".join(lines)
-
-
-def _lines_in_time(listed: list[Entry]) -> Iterator[str]:
-    """Yield the lines about tasks under ``_trci4``. Further kinds in time have the same verdicts.
-
-    Tasks that cannot are not named: there is one count for each reason.
-    """
-    cut = [dataclasses.replace(e, verdict=e.in_time[0], reason=e.in_time[1]) for e in listed]
-    for verdict, title in _TITLES.items():
-        yield from (f"## In time (`_{_IN_TIME}`): {title[0].lower()}{title[1:]}", "")
-        if verdict == "no":
-            yield from ("| reason | tasks |", "|---|---|")
-            reasons = Counter(e.reason for e in cut if e.verdict == verdict)
-            yield from (f"| {reason} | {count} |" for reason, count in reasons.most_common())
-            yield ""
-        else:
-            yield from _sections([e for e in cut if e.verdict == verdict], "In time: ")
-
-
-def _sections(listed: list[Entry], lead: str = "") -> Iterator[str]:
-    """Yield the lines of a verdict: names grouped by reason, then by family, to keep long lists readable.
-
-    Args:
-        listed: the entries of the verdict.
-        lead: what the headings begin with, because no two headings of a page may be alike.
-    """
-    by_reason: dict[str, list[Entry]] = {}
-    for e in listed:
-        by_reason.setdefault(e.reason, []).append(e)
-    for reason, group in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        if reason:
-            heading = f"{lead}{reason}"
-            yield f"### {heading[0].upper()}{heading[1:]} ({len(group)})"
-            yield ""
-        families: dict[str, list[str]] = {}
-        for e in group:
-            families.setdefault(e.family, []).append(e.name)
-        for family, members in sorted(families.items()):
-            yield f"- {family or '(other)'}: {', '.join(f'`{m}`' for m in members)}"
-        yield ""

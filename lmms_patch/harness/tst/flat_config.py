@@ -169,7 +169,6 @@ class Copies:
         files: each file by its place in the task folder.
         large: data files that are not copied, as paths relative to the task folder.
         needs_plugin: whether copied code imports lmms_patch.
-        data_files: those of ``files`` that hold docs.
     """
 
     folder: Path
@@ -177,7 +176,6 @@ class Copies:
     files: dict[str, Path] = field(default_factory=dict)
     large: list[str] = field(default_factory=list)
     needs_plugin: bool = False
-    data_files: set[str] = field(default_factory=set)
     _roots: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -212,7 +210,6 @@ class Copies:
             return self.large[-1]
         place = self._place(path, root)
         self.files[place] = path
-        self.data_files.add(place)
         return place
 
     def _place(self, path: Path, root: Path) -> str:
@@ -225,11 +222,10 @@ class Copies:
         number = self._roots.index(root) + 1
         return f"base{number if number > 1 else ''}/{path.relative_to(root).as_posix()}"
 
-    def make(self, docs: bool = True) -> None:
-        """Copy the files; with ``docs`` also the files that hold docs."""
+    def make(self) -> None:
+        """Copy the files."""
         for place, path in self.files.items():
-            if docs or place not in self.data_files:
-                files.write(self.folder / place, path.read_bytes())
+            files.write(self.folder / place, path.read_bytes())
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

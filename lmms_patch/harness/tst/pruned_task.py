@@ -26,7 +26,6 @@ from lmms_patch import __version__, files
 from lmms_patch.errors import CannotWrapError, OptionError, RecordError, UnknownNameError, nearest
 from lmms_patch.harness import compat, load
 from lmms_patch.harness.names import catalog, configs
-from lmms_patch.harness.names.sizes import dataset_kwargs
 from lmms_patch.harness.tst.flat_config import Copies, Function, dump, flat
 from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
@@ -42,7 +41,6 @@ def write(
     include_path: str | os.PathLike[str] | None = None,
     key: str | None = None,
     name: str | None = None,
-    revision: str | None = None,
 ) -> Path:
     """Write the task folder of a pruned benchmark.
 
@@ -53,7 +51,6 @@ def write(
         include_path: the folder of the base, where the base does not come from the host or the plugin.
         key: the field that the ids come from; None where they are digests of the docs.
         name: the name of the new task; default ``<base>_pruned``.
-        revision: the commit of a dataset on the hub that the task must load; None: the newest.
 
     Returns:
         The YAML file. ``--include_path <folder> --tasks <name>`` runs it.
@@ -71,9 +68,6 @@ def write(
     check_kept(base, kept_keys, known)
     copies = Copies(folder, source.parent)
     config = flat(source, copies)
-    if revision is not None:
-        # the kept ids belong to this commit
-        config["dataset_kwargs"] = {**dataset_kwargs(config), "revision": revision}
     about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
     wanted = set(kept_keys)
     # only now, when all is checked
@@ -84,11 +78,7 @@ def write(
     files.write(folder / pruned_filter.KEPT, "".join(f"{known_key}\n" for known_key in known if known_key in wanted))
     files.write(folder / pruned_filter.ABOUT, json.dumps(about, indent=2) + "\n")
     path = folder / f"{name}.yaml"
-    files.write(
-        path,
-        _header(about, copies, config)
-        + dump(renamed(config, about, process_docs=Function("pruned_filter.process_docs"))),
-    )
+    files.write(path, _header(about, copies, config) + dump(_renamed(config, about)))
     return path
 
 
@@ -226,12 +216,12 @@ class Evaluated:
     Attributes:
         docs: those of the evaluated split.
         split: its name.
-        others: the docs of the other splits that the config names, by split.
+        others: the names of the other splits that the config names.
     """
 
     docs: Any
     split: str
-    others: Mapping[str, Any]
+    others: tuple[str, ...]
 
 
 def evaluated_docs(manager: Any, base: str) -> Evaluated:
@@ -263,7 +253,7 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
             f"{base} streams its docs, so they cannot be known by ids; prune a task without streaming"
         )
     named = {config.training_split, config.validation_split, config.test_split, config.fewshot_split} - {None, split}
-    others = {name: task.dataset[name] for name in sorted(named & set(task.dataset))}
+    others = tuple(sorted(named & set(task.dataset)))
     for called in [split, *others] if others else []:
         # by identity, since two splits may have equal docs
         rows = next(before for before, after in calls if after is task.dataset[called])
@@ -277,18 +267,12 @@ def evaluated_docs(manager: Any, base: str) -> Evaluated:
 # --- the new config -------------------------------------------------------------------------------
 
 
-def renamed(config: Mapping[str, Any], about: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
-    """Return the new config: the base's, under the new name.
-
-    Args:
-        config: the base's, flat.
-        about: ``pruned_task.json``, or the part of it that names task, base and counts.
-        changed: keys with other values; None: the key is left out.
-    """
+def _renamed(config: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the new config: the base's, flat, under the new name and with the filter; ``about`` is ``pruned_task.json``."""
     metadata = config.get("metadata") or {}
     note = {"base": about["base"], "docs": about["docs"], "kept": about["kept"]}
-    out = {"task": about["task"], **{k: v for k, v in config.items() if k not in LEFT_OUT and k != "task"}, **changed}
-    out = {k: v for k, v in out.items() if v is not None or k not in changed}
+    own = {k: v for k, v in config.items() if k not in LEFT_OUT and k != "task"}
+    out = {"task": about["task"], **own, "process_docs": Function("pruned_filter.process_docs")}
     return {**out, "metadata": {**metadata, "pruned": note}} if isinstance(metadata, Mapping) else out
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from lmms_patch import files
 from lmms_patch.ask.views import View
 from lmms_patch.errors import OptionError
-from lmms_patch.harness.video.clip import Clip, count_of, shown
+from lmms_patch.harness.video.clip import Clip, shown
 from lmms_patch.text import size
 
 LIMIT = "LMMS_PATCH_VIDEO_CACHE"
@@ -61,8 +61,7 @@ class Cache:
 
     Folders of processes that were killed are removed by the next one. Threads may share a cache. A clip stays until
     room is needed, and the one that was asked for least recently goes first. A clip that nobody has read yet never
-    goes, nor do the last ones that were asked for: an adapter may open a file twice, for the pictures and for the
-    sound.
+    goes, nor do the last ones that were asked for: an adapter may open a file twice.
 
     Attributes:
         held: how many of the last clips never go; the batch size of the adapter, or more.
@@ -197,9 +196,8 @@ def written(
     min_cell: int,
     seed: str,
     batch: int = 1,
-    lost: Callable[[str], None] = lambda _: None,
-) -> tuple[str, int]:
-    """Return the path of a file that holds a view of a clip, and how many different frames are in it.
+) -> str:
+    """Return the path of a file that holds a view of a clip.
 
     It is written where it is not there.
 
@@ -211,7 +209,6 @@ def written(
         min_cell: as for ``ask.views.cut``.
         seed: decides permutations.
         batch: how many clips the adapter asks for before it opens them.
-        lost: is told why a written clip has no sound although the video has.
 
     Raises:
         OptionError: the clip has no room.
@@ -223,15 +220,12 @@ def written(
     def make() -> bytes:
         cut = shown(clip, view, min_cell=min_cell, seed=seed)
         # the readers of Qwen models refuse a video of one frame
-        encoded = encode(cut if len(cut) > 1 else cut.take(np.array([0, 0])))
-        if encoded.lost:
-            lost(encoded.lost)
-        return encoded.data
+        return encode(cut if len(cut) > 1 else cut.take(np.array([0, 0])))
 
     with _first:
         cache = _cache()
         cache.held = max(cache.held, batch)
-    return str(cache.path_of(id(owner), key, make)), count_of(clip, view)
+    return str(cache.path_of(id(owner), key, make))
 
 
 def holds(path: object) -> bool:

@@ -14,11 +14,9 @@ from PIL import Image
 
 from lmms_patch.ask.views import View, cut, derangement
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.video.sound import Sound
 
 Frames = NDArray[np.uint8]
 """Frames as RGB: shape (F, height, width, 3)."""
-Seconds = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -78,20 +76,11 @@ class Clip:
 
     Attributes:
         frames: uint8 RGB of shape (F, height, width, 3), as displayed: turned where the file says so.
-        times: seconds from the first frame of the video to each frame, shape (F,).
-        spans: the stretch of the video that each frame stands for, from and to in seconds, shape (F, 2). The spans of
-            the full clip cover the video without overlap. A span that is shown backwards ends before it starts.
         rate: frames per second at which the clip is shown.
-        total: frames of the video.
-        sound: of the whole video; None where the clip has none. The spans say which of it is heard.
     """
 
     frames: Frames
-    times: Seconds
-    spans: Seconds
     rate: Fraction
-    total: int
-    sound: Sound | None = None
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -108,7 +97,7 @@ class Clip:
 
     def take(self, which: slice | NDArray[np.int_]) -> Clip:
         """Return the clip of some frames, in this order, at the same rate. A slice shares the memory of the frames."""
-        return dataclasses.replace(self, frames=self.frames[which], times=self.times[which], spans=self.spans[which])
+        return dataclasses.replace(self, frames=self.frames[which])
 
 
 def segment(count: int, k: int, number: int) -> slice:
@@ -120,14 +109,6 @@ def segment(count: int, k: int, number: int) -> slice:
     return slice(count * number // k, count * (number + 1) // k)
 
 
-def count_of(clip: Clip, view: View) -> int:
-    """Return how many frames of a clip a view shows."""
-    if view.kind == "segment":
-        part = segment(len(clip), view.n, view.col)
-        return part.stop - part.start
-    return {"frame": 1, "frames": view.n}.get(view.kind, len(clip))
-
-
 def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     """Return the clip shown by a view.
 
@@ -135,9 +116,6 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     uniform frames over the same duration; a single one is the middle frame), ``tshuffle`` (``view.n`` segments, none
     left in its place) and ``treverse``. All but ``frames`` keep the rate. Any other view is cut from each frame as
     ``ask.views.cut`` does, with the same seed.
-
-    The sound follows the frames: a segment has its own sound, ``tshuffle`` permutes it, ``treverse`` plays it
-    backwards, views in space keep it. ``frame`` and ``frames`` are stills without sound.
 
     Args:
         clip: the full clip.
@@ -156,19 +134,17 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
     if view.kind == "segment":
         return clip.take(segment(len(clip), view.n, view.col))
     if view.kind == "frame" or (view.kind == "frames" and view.n == 1):
-        return dataclasses.replace(clip.take(slice(len(clip) // 2, len(clip) // 2 + 1)), sound=None)
+        return clip.take(slice(len(clip) // 2, len(clip) // 2 + 1))
     if view.kind == "frames":
         taken = clip.take(np.linspace(0, len(clip) - 1, view.n, dtype=int))
         # fewer frames over the same duration
-        return dataclasses.replace(taken, rate=clip.rate * view.n / len(clip), sound=None)
+        return dataclasses.replace(taken, rate=clip.rate * view.n / len(clip))
     if view.kind == "tshuffle":
         frames = np.arange(len(clip))
         return clip.take(
             np.concatenate([frames[segment(len(clip), view.n, number)] for number in derangement(view.n, seed)])
         )
     if view.kind == "treverse":
-        backwards = clip.take(slice(None, None, -1))
-        # each span ends before it begins, so that the sound is played backwards too
-        return dataclasses.replace(backwards, spans=backwards.spans[:, ::-1])
+        return clip.take(slice(None, None, -1))
     cells: list[Any] = [cut(Image.fromarray(frame), view, min_cell=min_cell, seed=seed) for frame in clip.frames]
     return dataclasses.replace(clip, frames=np.stack([np.asarray(cell.convert("RGB")) for cell in cells]))

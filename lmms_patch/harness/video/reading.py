@@ -17,8 +17,7 @@ import numpy as np
 
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.video import whole
-from lmms_patch.harness.video.clip import Clip, Frames, Sampling, Seconds
-from lmms_patch.harness.video.sound import Sound
+from lmms_patch.harness.video.clip import Clip, Frames, Sampling
 from lmms_patch.harness.video.source import opened, source_of
 from lmms_patch.harness.wrap import media
 
@@ -71,31 +70,13 @@ def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
         raise CannotWrapError(
             f"the frames of a video must have one size, not {len(sizes)}: {sizes[0]}, {sizes[1]}, ..."
         )
-    return _clip(
-        np.stack([np.asarray(picture) for picture in pictures]),
-        np.arange(total, dtype=float),
-        Fraction(total),
-        sampling,
-    )
+    return _clip(np.stack([np.asarray(picture) for picture in pictures]), Fraction(total))
 
 
-def _clip(frames: Frames, clock: Seconds, duration: Fraction, sampling: Sampling, sound: Sound | None = None) -> Clip:
-    """Return a clip.
-
-    Args:
-        frames: the frames that are shown.
-        clock: seconds from the first frame of the video to each of its frames, shape (total,).
-        duration: of the video, in seconds.
-        sampling: which frames of the video these are.
-        sound: of the video.
-    """
-    total, count = len(clock), len(frames)
-    # the stretches hold equally many of the video's frames; a border between two frames is interpolated
-    edges = np.interp(np.arange(count + 1) * total / count, np.arange(total + 1), [*clock, float(duration)])
-    spans = np.stack([edges[:-1], edges[1:]], axis=1)
+def _clip(frames: Frames, duration: Fraction) -> Clip:
+    """Return a clip of frames that are shown over a duration in seconds."""
     # an mp4 file has 32 bits for either number
-    rate = (count / duration).limit_denominator(1_000_000)
-    return Clip(frames, clock[sampling.indices(total, float(duration))], spans, rate, total, sound)
+    return Clip(frames, (len(frames) / duration).limit_denominator(1_000_000))
 
 
 # --- decoding --------------------------------------------------------------------------------------
@@ -143,26 +124,20 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         # some streams tell no rate; FFmpeg then takes 25, too
         rate = next((Fraction(one) for one in (stream.average_rate, stream.guessed_rate) if one), Fraction(25))
         base = stream.time_base or 1 / rate
-        track = container.streams.audio[0].codec_context if container.streams.audio else None
-        heard = (
-            (track.sample_rate, track.channels) if track is not None else (0, 0) if container.streams.audio else None
-        )
     # packets stand in the order of decoding, frames in the order of their times
     pts: Sequence[int | None] = (
         sorted(tick for tick in packets.pts if tick is not None) if None not in packets.pts else packets.pts
     )
-    clock, duration = _clock(pts, base, rate)
+    duration = _duration(pts, base, rate)
     wanted = sampling.indices(len(pts), float(duration)).tolist() if pts else []
     frames = _by_seeking(source, packets, wanted)
     while frames is None:
         frames, pts = _in_order(source, wanted)
-        clock, duration = _clock(pts, base, rate)
+        duration = _duration(pts, base, rate)
         true = sampling.indices(len(pts), float(duration)).tolist()
         if true != wanted:
             frames, wanted = None, true
-    return _clip(
-        frames, clock, duration, sampling, sound=Sound(source, float((pts[0] or 0) * base), *heard) if heard else None
-    )
+    return _clip(frames, duration)
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
@@ -195,8 +170,8 @@ def _packets(container: InputContainer, stream: VideoStream) -> _Packets:
     return packets
 
 
-def _clock(pts: Sequence[int | None], base: Fraction, rate: Fraction) -> tuple[Seconds, Fraction]:
-    """Return when each frame is shown, in seconds from the first, and the duration of all.
+def _duration(pts: Sequence[int | None], base: Fraction, rate: Fraction) -> Fraction:
+    """Return for how many seconds all frames are shown.
 
     The last frame is shown as long as the frames before it are on average: what the file says of it may be anything.
     Where the times do not rise from frame to frame, the rate that the file claims decides.
@@ -204,11 +179,10 @@ def _clock(pts: Sequence[int | None], base: Fraction, rate: Fraction) -> tuple[S
     total = len(pts)
     ticks = [tick for tick in pts if tick is not None]
     if len(ticks) < total or any(after <= before for before, after in itertools.pairwise(ticks)):
-        return np.arange(total) / float(rate), total / rate
+        return total / rate
     if total == 1:
-        return np.zeros(1), 1 / max(rate, Fraction(1))
-    seconds = (np.array(ticks) - ticks[0]) * float(base) if ticks else np.zeros(0)
-    return seconds, (ticks[-1] - ticks[0]) * base * Fraction(total, total - 1) if ticks else Fraction(0)
+        return 1 / max(rate, Fraction(1))
+    return (ticks[-1] - ticks[0]) * base * Fraction(total, total - 1) if ticks else Fraction(0)
 
 
 def _in_order(source: str | bytes, wanted: Sequence[int]) -> tuple[Frames, list[int | None]]:

@@ -17,7 +17,7 @@ from typing import Any
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
-from lmms_patch.harness.names.effects import client_of, effects
+from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import (
     Aggregation,
@@ -62,12 +62,7 @@ class Aggregations:
     ) -> None:
         self.spec, self.metrics, self._state, self._golds, self._scores = spec, metrics, state, golds, scores
         self._table, self._text_only = table, text_only
-        self.native, self.higher, self.primary, self.again = (
-            metrics.native,
-            metrics.higher,
-            metrics.primary,
-            metrics.again,
-        )
+        self.native, self.higher, self.primary = metrics.native, metrics.higher, metrics.primary
         self.over_cells = metrics.over_cells
         self._ledger, self._details = Ledger(spec, metrics, state), Details()
         self._functions: dict[str, Aggregation] = {}
@@ -148,7 +143,6 @@ class Aggregations:
                 {} if self._text_only is None else self._text_only.about(),
                 self._scores.golds_from(),
                 self._state.plan.form,
-                self._table.files.watch.record(),
                 self._state.kept,
             )
         except Exception as error:
@@ -161,13 +155,13 @@ class Aggregations:
 
     def _native(self) -> Native:
         """Return the native aggregation of the primary metric, for use by the statistics."""
-        function = self.native[self.primary]
+        client = client_of(self.native[self.primary])
         return Native(
             lambda: self._ledger.whole(self.primary),
             self._over_cells,
             lambda items: self._ledger.aside(self.primary, items),
-            no_calls=effects(function) or self._ledger.why_once(self.primary),
-            network=client_of(function) is not None,
+            no_calls=f"the aggregation calls the network ({client})" if client else self._ledger.why_once(self.primary),
+            network=client is not None,
         )
 
     def _over_cells(self, n: Key) -> tuple[float | None, float | None, str]:

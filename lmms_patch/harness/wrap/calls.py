@@ -1,24 +1,16 @@
-"""Calls of native aggregations: as the host makes them, and once more without a trace."""
+"""Calls of native aggregations as the host makes them, and the state of the random generators."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 import inspect
-import io
-import os
 import random
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from loguru import logger
 
-from lmms_patch.harness.names.effects import effects
-from lmms_patch.harness.wrap.memory import Memory
-from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.text import line
 
 Aggregation = Callable[[list[Any]], Any]
@@ -105,75 +97,3 @@ def set_draws(to: Draws) -> None:
     """Set the state of the process's random generators."""
     random.setstate(to[0])
     np.random.set_state(to[1])
-
-
-_one_aside = threading.RLock()
-"""One call at a time, since the working directory and the standard streams belong to the whole process."""
-
-
-class Again:
-    """An aggregation for repeated calls without a trace: no file, no output, and no effect on later calls (``memory``).
-
-    Args:
-        native: the aggregation, before its first call.
-        state: holds the harness's command-line arguments.
-    """
-
-    def __init__(self, native: Aggregation, state: RunState) -> None:
-        # the memory is looked at before the first call, while it holds nothing of a run
-        self.native, self._state, self._memory = native, state, Memory(native)
-
-    def __call__(self, items: list[Any], draws: Draws | None = None) -> Any:
-        """Return M of some items.
-
-        Args:
-            items: the native items; they are not changed.
-            draws: the state at which the random generators start; None leaves them where they are.
-        """
-        with _aside(self._state.args, self.native) as args, self._memory.fresh(), drawing_from(draws):
-            return call_native(self.native, copied(items), args)
-
-    def of_one(self, item: Any) -> Any:
-        """Return M of a single item, as the last way to get a scalar; None where M fails."""
-        try:
-            return self([item])
-        except Exception:
-            return None
-
-
-@contextlib.contextmanager
-def _aside(args: Any, native: Aggregation) -> Iterator[Any]:
-    """Run a native aggregation again without overwriting what its first call wrote.
-
-    Submission files go to ``args.output_path`` or to the working directory. For an aggregation that uses files, both
-    are a temporary folder here. What it prints or logs is dropped.
-
-    Yields:
-        The arguments to hand to the aggregation.
-    """
-    writes = effects(native) is not None
-    with (
-        _one_aside,
-        tempfile.TemporaryDirectory(prefix="lmms_patch_") if writes else contextlib.nullcontext("") as folder,
-    ):
-        here = os.getcwd()
-        # a copy: the host's arguments keep their output path
-        elsewhere = copy.copy(args)
-        if folder and elsewhere is not None and hasattr(elsewhere, "output_path"):
-            elsewhere.output_path = folder
-        if folder:
-            os.chdir(folder)
-        try:
-            _log_of_tasks(logger.disable)
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                yield elsewhere
-        finally:
-            _log_of_tasks(logger.enable)
-            if folder:
-                os.chdir(here)
-
-
-def _log_of_tasks(switch: Callable[[str], None]) -> None:
-    """Switch the log of task modules, which log under their name or the package's."""
-    for name in ("utils", "lmms_eval.tasks"):
-        switch(name)

@@ -9,7 +9,6 @@ from typing import Any
 from PIL import Image
 
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
-from lmms_patch.ask.timeline import POINTS
 from lmms_patch.ask.views import TEXTS, HiddenView, Region, View, cut, is_usable
 from lmms_patch.harness.video.clip import Clip
 from lmms_patch.harness.wrap import media
@@ -31,8 +30,6 @@ class Cutter:
         files: the files that hold views of clips.
         boxed: the docs' boxes; None where views are made of no boxes.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
-        pointing: gives what in a doc's question points into the clip's own time, "" where nothing does; None where
-            segments are not asked.
     """
 
     def __init__(
@@ -42,10 +39,9 @@ class Cutter:
         files: ClipFiles,
         boxed: BoxedImages | None,
         orders: OrderTable | None,
-        pointing: Callable[[int], str] | None,
     ) -> None:
         self._shelf, self._cutting, self._files = shelf, cutting, files
-        self._boxed, self._orders, self._pointing = boxed, orders, pointing
+        self._boxed, self._orders = boxed, orders
         self._stand_ins: dict[tuple[int, bool], str] = {}
 
     def shown(
@@ -100,8 +96,6 @@ class Cutter:
                 or (in_time and not isinstance(shown, Clip))
             )
             if whole and donor is None:
-                if isinstance(shown, Clip):
-                    self._files.expect_full(doc_id, medium, shown, self._shelf.sampling)
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self._cutting.seed}/{doc_id}"
             if isinstance(shown, Clip):
@@ -133,8 +127,6 @@ class Cutter:
             return self._shelf.of(doc_id).problem or "no image"
         if isinstance(n, str):
             return None
-        if words := self._pointing(doc_id) if self._pointing is not None else "":
-            return f"{POINTS}: {words}"
         if self._shelf.in_time:
             short = min((frames for frames, _ in self._shelf.clips(doc_id)), default=0)
             return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None

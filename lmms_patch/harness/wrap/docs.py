@@ -15,7 +15,6 @@ from typing import Any
 from lmms_patch.ask.orders import MOST
 from lmms_patch.ask.views import DESCRIBE, TEXTS, View, swapped
 from lmms_patch.ask.wrong_images import Look
-from lmms_patch.harness.video.clip import Sampling
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
 from lmms_patch.harness.wrap.clips import ClipFiles
@@ -140,7 +139,6 @@ class VariantDocs:
         plain: Callable[[], Any] | None = None,
         wrong: Callable[[Callable[[int], Look | None]], WrongImages] | None = None,
         orders: OrderTable | None = None,
-        pointing: Callable[[int], str] | None = None,
         text_only: TextOnly | None = None,
         describe: str = "",
     ) -> None:
@@ -157,8 +155,6 @@ class VariantDocs:
             wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
                 is asked on a wrong image.
             orders: the orders of docs' options; None where docs are asked in their own order alone.
-            pointing: gives what in a doc's question points into the clip's own time, "" where nothing does; None where
-                segments are not asked.
             text_only: the docs as a text-only diagnostic sees them; None where images are shown.
             describe: what a model is asked for a description of a doc's images.
         """
@@ -167,7 +163,7 @@ class VariantDocs:
         """By doc id, the description that stands in place of the doc's images."""
         self._prompt, self._boxes = prompt, boxes
         self.wrong = None if wrong is None else wrong(self.look)
-        self.orders, self.pointing, self.text_only = orders, pointing, text_only
+        self.orders, self.text_only = orders, text_only
         self.rows, self.base, self.views = rows, base, tuple(views)
         in_time = any(view.kind in IN_TIME for view in self.views)
         self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
@@ -175,18 +171,8 @@ class VariantDocs:
         self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
         self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
         self.files = ClipFiles(cutting.min_cell)
-        self.cutter = Cutter(self.shelf, cutting, self.files, self._boxed, orders, pointing)
+        self.cutter = Cutter(self.shelf, cutting, self.files, self._boxed, orders)
         self._own: dict[int, tuple[View, ...]] = {}
-
-    def take_frames(self, sampling: Sampling, adapter: type) -> None:
-        """Make clips of the frames a model takes, and watch which frames the model reads.
-
-        Args:
-            sampling: the frames.
-            adapter: the model's class.
-        """
-        self.shelf.take(sampling)
-        self.files.read_by(adapter)
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of a doc in request order: first on its image, then, if asked, the same views on a wrong image."""
@@ -227,6 +213,15 @@ class VariantDocs:
         if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
             return None
         return self.wrong.donor(doc_id)
+
+    def shortest_side(self, doc_id: int, number: int) -> int | None:
+        """Return the shortest side (pixels) of what a view cuts out of a doc's images; None where it cuts nothing out."""
+        view = self.views_of(doc_id)[number]
+        shown = self.wrong_image_of(doc_id) if view.swapped else doc_id
+        if view.kind not in ("cell", "window", "region") or shown is None:
+            return None
+        boxes = [box for size in self.sizes(shown) if (box := view.box(size)) is not None]
+        return min((min(right - left, lower - upper) for left, upper, right, lower in boxes), default=None)
 
     @property
     def most(self) -> int:

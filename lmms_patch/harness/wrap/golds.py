@@ -37,7 +37,7 @@ class Golds:
         spec: what was asked.
         base: the native task.
         rows: gives the docs as the host hands them to scorers, by doc id.
-        primary: the metric for which donors' answers are scored.
+        primary: the metric for which answers are scored under other golds.
         silent: whether the scorer calls a judge or the network. It is then never called for references.
     """
 
@@ -78,11 +78,6 @@ class Golds:
             self.docs,
             declared=options.format,
             clusters_whole=is_whole(options.form(self.primary)),
-            lend=kind.takes_null
-            and not options.null
-            and not self.silent
-            and not self.spec.leaves_out
-            and not kind.turns,
             exchange=kind.takes_null and bool(options.null) and not self.silent and not kind.every_order,
             seed=options.seed,
         )

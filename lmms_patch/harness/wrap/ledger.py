@@ -15,6 +15,7 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.refuse import fail_at_exit
+from lmms_patch.harness.wrap.again import CallError
 from lmms_patch.harness.wrap.calls import Draws, call_native, copied, draws, one_line
 from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.state import RunState
@@ -72,7 +73,7 @@ class NativeCalls:
 
     def __init__(self, spec: WrapSpec, metrics: Metrics, state: RunState) -> None:
         self._spec, self._metrics, self._state = spec, metrics, state
-        self._told = set[tuple[str, type[BaseException]]]()
+        self._told = set[tuple[str, str]]()
         """Metrics whose aggregation failed, and how: each is told once, not for each of a thousand bootstrap draws."""
 
     def asked_again(self, metric: str, items: list[Any], first: float | None, start: Draws) -> str:
@@ -91,9 +92,9 @@ class NativeCalls:
         if first is None or compat.has_stderr(function) or client_of(function) is not None:
             return ""
         try:
-            second = scalar(self._metrics.again[metric](items, start))
-        except Exception as error:
-            return f"the aggregation of {metric} cannot be called twice: {one_line(error)}"
+            second = self._metrics.again(metric, items, start)
+        except CallError as error:
+            return f"the aggregation of {metric} cannot be called twice: {error}"
         if second is not None and math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12):
             return ""
         told = "nothing" if second is None else f"{second:.4g}"
@@ -103,10 +104,13 @@ class NativeCalls:
         """Call a native aggregation as the host does; return None where the call fails."""
         if not items:
             return None
+        function = self._metrics.native[metric]
+        if not compat.has_stderr(function):
+            self._metrics.again.start()
         try:
-            return call_native(self._metrics.native[metric], copied(items), self._state.args)
+            return call_native(function, copied(items), self._state.args)
         except Exception as error:
-            self._told.add((metric, type(error)))
+            self._told.add((metric, type(error).__name__))
             fail_at_exit(f"{self._spec.name}: the aggregation of {metric} failed: {one_line(error)}")
             return None
 
@@ -115,13 +119,11 @@ class NativeCalls:
         if not items:
             return None
         try:
-            return scalar(self._metrics.again[metric](items))
-        except Exception as error:
-            if (metric, type(error)) not in self._told:
-                self._told.add((metric, type(error)))
-                log().warning(
-                    f"{self._spec.name}: {metric} of {len(items)} docs cannot be aggregated: {one_line(error)}"
-                )
+            return self._metrics.again(metric, items)
+        except CallError as error:
+            if (failed := (metric, str(error).partition(":")[0])) not in self._told:
+                self._told.add(failed)
+                log().warning(f"{self._spec.name}: {metric} of {len(items)} docs cannot be aggregated: {error}")
             return None
 
 

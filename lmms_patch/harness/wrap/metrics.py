@@ -7,7 +7,8 @@ from typing import Any
 
 from lmms_patch.ask.kinds import Key, end
 from lmms_patch.ask.spec import WrapSpec
-from lmms_patch.harness.wrap.calls import Again, Aggregation
+from lmms_patch.harness.wrap.again import Again
+from lmms_patch.harness.wrap.calls import Aggregation
 from lmms_patch.harness.wrap.state import RunState
 
 
@@ -31,8 +32,8 @@ class Metrics:
         state: RunState,
     ) -> None:
         self.native, self.higher, self.primary = native, higher, primary
-        self.again = {metric: Again(function, state) for metric, function in native.items()}
-        """The aggregation of each metric, to be called once more without a trace."""
+        # a first call may take long by itself
+        self.again = Again(native, state, 10 * spec.options.seconds)
         self._stem = "mpp" if spec.kind.keeps_best else "drop"
 
     def over_cells(self, metric: str, key: Key) -> str:

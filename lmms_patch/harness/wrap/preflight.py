@@ -12,7 +12,6 @@ from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.golds import check_fields
 from lmms_patch.harness.wrap.requests import Requests
 from lmms_patch.harness.wrap.session import Session
-from lmms_patch.runs import reading
 from lmms_patch.text import log
 
 _DOCS_TO_LOOK_AT = 16
@@ -114,8 +113,6 @@ class Preflight:
                 "if it takes others, write that number in a task file: frames: 64",
                 warns=True,
             )
-        if subtitled := self._session.subtitled:
-            yield Notice(f"{name}: {reading.subtitled_in_words(subtitled)}", warns=True)
 
     def _look_at_boxes(self, doc_ids: Sequence[int]) -> Iterator[Notice]:
         """Refuse docs without boxes. Say how many boxes there are, since they decide what the run costs."""
@@ -152,10 +149,8 @@ class Preflight:
         if not self._spec.kind.swapped:
             sampled = wrong.sampled
             if sampled:
-                views = sum(map(self._requests.at_most, sampled))
-                total = (
-                    f"{'up to ' if self._session.boxes else ''}{views + sum(map(self._requests.at_most, everyone)):,}"
-                )
+                views = sum(map(self._table.asked_at_most, sampled))
+                total = f"{'up to ' if self._session.boxes else ''}{views + sum(map(self._table.asked_at_most, everyone)):,}"
                 yield Notice(
                     f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
                     f"the right picture: {views:,} of {total} requests (option null: {self._spec.options.null}; null: 0 turns it off)"
@@ -202,23 +197,3 @@ def judged(session: Session, requests: Requests, mine: Sequence[int]) -> Iterato
     yield Notice(
         f"{session.spec.name}: the judge is called for {len(mine)} docs {views} = {answers} answers", warns=True
     )
-
-
-class FramesRead:
-    """Warns once where the model's adapter reads other frames of clips than the views were made of, or where nobody can notice."""
-
-    def __init__(self) -> None:
-        self._told = set[str]()
-
-    def tell(self, session: Session) -> None:
-        """Log what is new of the frames that were read in a session so far."""
-        read = session.table.files.watch.record()
-        if read is None:
-            return
-        for about, line in reading.frames({"frames_read": read}).items():
-            if about not in self._told:
-                log().warning(f"{session.spec.name}: {line}")
-            self._told.add(about)
-        if not read["checked"] and not self._told:
-            log().info(f"{session.spec.name}: {reading.FRAMES_UNCHECKED}")
-            self._told.add("unchecked")

@@ -21,12 +21,12 @@ from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.scorer import Scorer, Unanswered
 from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.swap import said
-from lmms_patch.runs.scored import Baseline, Exchanged, Lent, ScoredView, cells_of
+from lmms_patch.runs.scored import Baseline, Exchanged, ScoredView, cells_of
 from lmms_patch.runs.scoring import Scalar, best, worst_orders
 
 
 class References:
-    """What a doc's record says beside its views' scores: which option an answer names, and what uninformed and lent answers earn.
+    """What a doc's record says beside its views' scores: which option an answer names, and what other answers and golds earn.
 
     Args:
         golds: what is known of the docs.
@@ -112,10 +112,6 @@ class References:
             out["baselines"] = tuple(
                 one for text, roles in told_so for one in self._baselines(doc_id, text, roles, len(answer.options))
             )
-            for loan in made.loans.get(doc_id, ()):
-                out.setdefault("lent", []).append(
-                    Lent(loan.to, loan.p, *self._elsewhere(doc_id, loan.to, scored, answers, used))
-                )
             # only a doc that was also asked on a wrong image has both sorts of answers
             for to in made.alike.get(doc_id, ()) if wrong[0] else ():
                 own = self._elsewhere(doc_id, to, scored, answers, used)

@@ -25,32 +25,11 @@ class Requests:
         self._spec, self._table, self._state = session.spec, session.table, session.state
 
     def numbers_of(self, doc_id: int) -> Sequence[int]:
-        """Return the numbers of a doc's views in this run.
-
-        Where a doc's question points into the clip's own time, the segments are not asked: the doc is left out of the
-        index, so what a segment earns would count for nothing. A run that leaves views out by a plan of its own asks
-        them.
-        """
+        """Return the numbers of a doc's views in this run."""
         if doc_id in self._state.plan.numbers:
             return self._state.plan.numbers[doc_id]
         views = self._table.views_of(doc_id)
-        return (
-            [number for number, view in enumerate(views) if not view.n]
-            if self.spares_segments(doc_id)
-            else range(len(views) - (DESCRIBE in views))
-        )
-
-    def spares_segments(self, doc_id: int) -> bool:
-        """Return whether the segments of a doc are not asked."""
-        return self._table.pointing is not None and not self._spec.leaves_out and bool(self._table.pointing(doc_id))
-
-    def at_most(self, doc_id: int) -> int:
-        """Return how many views of a doc are asked at most, wrong images aside. Decodes nothing."""
-        return (
-            sum(not view.n for view in self._table.views)
-            if self.spares_segments(doc_id)
-            else self._table.asked_at_most(doc_id)
-        )
+        return range(len(views) - (DESCRIBE in views))
 
     def clones(self, native: Sequence[Instance], shown: Callable[..., Any], place: int) -> list[Instance]:
         """Return the requests of a doc: view by view, each with all choices, ``idx = view · C + choice``.

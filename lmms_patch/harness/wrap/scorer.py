@@ -204,14 +204,9 @@ class Scorer:
         primary = self._metrics.primary_among(items)
         if self._captions is not None and primary == self._metrics.primary:
             return {**out, primary: self._captions(items[primary])}, None
-        if (
-            primary is None
-            or out[primary] is not None
-            or not (self._spec.sets or self._spec.kind.turns)
-            or self.says_unscored(items[primary])
-        ):
+        if primary is None or out[primary] is not None or self.says_unscored(items[primary]):
             return out, None
-        out[primary] = scalar(items[primary], self._keys, self._metrics.again[primary].of_one)
+        out[primary] = self._metrics.again.of_one(primary, items[primary])
         return out, primary
 
     def says_unscored(self, item: Any) -> bool:

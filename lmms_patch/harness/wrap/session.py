@@ -17,7 +17,6 @@ from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.golds import CaptionScore, Golds
-from lmms_patch.harness.wrap.in_time import InTime
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.orders import OrderTable
@@ -69,7 +68,6 @@ class Session:
         about_metric: how the primary metric was chosen, where that is worth a line.
         metrics: the base task's metrics.
         golds: what is known of the docs.
-        in_time: what questions say of time; None where clips are not cut in time.
         scorer: the native scorer.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
         scores: scores of answers that no model gave.
@@ -100,7 +98,6 @@ class Session:
         self.rows, judged = Rows(base, state), calls_judge(base) is not None
         self.metrics = Metrics(spec, native, higher, primary, state)
         self.golds = Golds(spec, base, self.rows.scored, primary, silent=judged)
-        self.in_time = InTime(spec, self.golds, self.rows.plain) if kind.needs_video else None
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
         self.scorer = Scorer(spec, base, self.metrics, captions)
         # the host makes another class of task for a chat model
@@ -147,7 +144,6 @@ class Session:
             plain=self.rows.plain,
             wrong=functools.partial(WrongImages, spec, self.rows.plain, self.golds.read) if swaps else None,
             orders=self.orders,
-            pointing=self.in_time.pointing if self.in_time is not None and kind.view == "segment" else None,
             text_only=self.text_only,
             describe=options.caption_prompt,
         )
@@ -174,11 +170,6 @@ class Session:
         """The base's filter pipelines."""
         return list(self.base._filters or ())
 
-    @property
-    def subtitled(self) -> int:
-        """How many docs' prompts hold the subtitles of the whole clip, where parts of clips are asked."""
-        return 0 if self.in_time is None else self.in_time.subtitled
-
     def described(self) -> dict[str, Any]:
         """Return all settings of views and index, in plain JSON types.
 
@@ -196,8 +187,6 @@ class Session:
                 for name, value in dataclasses.asdict(self.table.shelf.sampling).items()
                 if name != "reader" or value
             }
-        if self.subtitled:
-            described["subtitles"] = self.subtitled
         # a new id each time: a cached answer would come without a diagnosis
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
         boxes = {} if self.boxes is None else {"boxes": self.boxes.digest}

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.references import Plan, shown
 from lmms_patch.ask.spec import Options, WrapSpec
@@ -17,8 +15,8 @@ from lmms_patch.rci.draws import of_cells
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import NUMBERS, Stress, sentences, to_json
-from lmms_patch.runs.record import Record, hashed, log_digest
+from lmms_patch.runs.numbers import Stress, sentences, to_json
+from lmms_patch.runs.record import Record
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import Form, is_whole
 from lmms_patch.text import log
@@ -157,7 +155,6 @@ def details(
     about_tst: Mapping[str, Any] = {},
     golds: tuple[str, str] = ("", ""),
     form: Form | None = None,
-    frames_read: Mapping[str, Any] | None = None,
     kept: int = 0,
 ) -> Details:
     """Compute the numbers of a finished run, log what they say, and return them as its results file has them (docs/records.md)."""
@@ -179,8 +176,6 @@ def details(
     about = {
         "made": {
             **compat.versions(),
-            "numbers": NUMBERS,
-            "log": log_digest((hashed(msgspec.to_builtins(record)) for record in records), all_docs),
             **({} if all_docs is None else {"all_docs": all_docs}),
             **({"kept": kept} if kept else {}),
             **({} if plan is None else plan.digests),
@@ -192,9 +187,7 @@ def details(
         "donors": planned,
         "analysis": to_json(found),
     }
-    out = Details(
-        {"records": len(records), **flat, **about, **({"frames_read": dict(frames_read)} if frames_read else {})}
-    )
+    out = Details({"records": len(records), **flat, **about})
     told, mind = sentences(found, spec.kind)
     # nothing was scored, so only failed calls are worth a line
     if metric == compat.OUTPUT_ONLY:

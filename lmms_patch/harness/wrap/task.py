@@ -21,7 +21,7 @@ from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.captions import Descriptions, taken
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.preflight import NO_REPEATS, FramesRead, Preflight, check_base, judged
+from lmms_patch.harness.wrap.preflight import NO_REPEATS, Preflight, check_base, judged
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
 from lmms_patch.harness.wrap.session import Session
@@ -41,7 +41,6 @@ class WrappedTask(Delegate):
         dataset: the splits by name, as adapters index them. The eval split is the table of all views.
         evaluated: the docs of all ranks that are evaluated; known with the requests.
         descriptions: the descriptions of images that are asked for; known with the requests.
-        frames_read: says which frames of clips the model reads.
     """
 
     def __init__(self, base: Task, spec: WrapSpec) -> None:
@@ -63,7 +62,6 @@ class WrappedTask(Delegate):
         self._instances: list[Instance] | None = None
         self.evaluated: list[int] = []
         self._state = RunState()
-        self.frames_read = FramesRead()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._split = base.config.test_split if base.has_test_docs() else base.config.validation_split
@@ -79,7 +77,7 @@ class WrappedTask(Delegate):
     def _remake(self, *, predict_only: bool) -> None:
         """Make all parts anew, for changed options; clips stay of the same frames."""
         session = Session(self._base, self.spec, self._state, predict_only=predict_only)
-        session.table.take_frames(self.table.shelf.sampling, self.table.files.watch.adapter)
+        session.table.shelf.take(self.table.shelf.sampling)
         self._use(session)
 
     # --- settings -----------------------------------------------------------------------------
@@ -147,9 +145,9 @@ class WrappedTask(Delegate):
     # --- requests -----------------------------------------------------------------------------
 
     def show_frames_of(self, model: Any) -> None:
-        """Make clips of the frames taken by a model from a video, and note the model's class."""
+        """Make clips of the frames taken by a model from a video."""
         sampling, self._frames_from = sampling_of(model, self.spec.options.frames)
-        self.table.take_frames(sampling, type(model))
+        self.table.shelf.take(sampling)
 
     def build_all_requests(self, **kwargs: Any) -> None:
         """Let the base build its requests, and clone each of them once per view.

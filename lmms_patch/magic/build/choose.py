@@ -62,7 +62,6 @@ class Inputs:
         images: image id -> file.
         saliency: folder of the maps, or None.
         others: image id -> (question, ids of the objects it names), by question.
-        used_elsewhere: ids of images that no item may use.
     """
 
     questions: Mapping[str, Any]
@@ -70,7 +69,6 @@ class Inputs:
     images: Mapping[str, Path]
     saliency: Path | None
     others: Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]
-    used_elsewhere: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ def _relevant(
     # A hotspot on an object would show the same region twice.
     fresh = merge([one.rect for one in objects], [one.rect for one in spots], SAME)
     boxes = [*objects, *(spots[at] for at in fresh)]
-    staying = remove_overlap([one.rect for one in boxes], MOST_IOU, MOST_COVERED, rules.keep)
+    staying = remove_overlap([one.rect for one in boxes], MOST_IOU, MOST_COVERED)
     if not staying:
         why = "no object of its annotations has a box" + ("" if settings.weak else ", and its maps have no hotspot")
         some = ", ".join(f"{key:.60}: {what}" for key, what in list(faults.items())[:_NAMED]) + (
@@ -185,7 +183,7 @@ def _spots(
     spots: dict[Rect, _Found] = {}
     for t, path in maps.items():
         try:
-            saliency = load_saliency(path, size, rules.scale)
+            saliency = load_saliency(path, size)
         except Exception as error:
             # Pillow's decoders raise almost any exception on damaged files.
             raise DropError("saliency map unreadable", f"{path.name} ({type(error).__name__})") from None

@@ -17,14 +17,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from lmms_patch.errors import OptionError
 from lmms_patch.magic.draw import clip
 from lmms_patch.magic.sources import open_image
 
 Rect = tuple[int, int, int, int]
 
-SCALES = ("peak", "full")
-KEEP = ("larger", "earlier")
 SAME, MOST_IOU, MOST_COVERED = 0.5, 0.5, 0.8
 """Limits on how far two boxes overlap. A hotspot and an object whose IoU reaches SAME are one region, which keeps the object's box. Two boxes of one
 kind have an IoU of at most MOST_IOU, and at most MOST_COVERED of the smaller box lies in the larger one."""
@@ -35,42 +32,22 @@ class RegionSettings:
     """Settings for finding, merging and drawing regions.
 
     Attributes:
-        threshold: of a saliency map in [0, 1]; a hotspot is above it.
-        scale: the meaning of 1: ``peak``, the map's own range (its lowest value is 0, its highest 1), or ``full``, the
-        range of its pixel format.
+        threshold: of a saliency map, whose lowest value is 0 and whose highest is 1; a hotspot is above it.
         clean: side of the morphological element as a fraction of the image's shorter side; smaller specks are removed,
         smaller holes are closed.
         min_area: the smallest hotspot, as a fraction of the image (counting its pixels above the threshold, not its
         box).
-        keep: which of two boxes that overlap too much is kept: the ``larger`` (then the earlier), or the ``earlier``.
         min_size: the shortest sides of an adversarial box, as a fraction of the image's width and height.
         max_size: the longest sides of an adversarial box, likewise.
         min_pixels: the shortest side of any adversarial box (pixels).
     """
 
     threshold: float = 0.5
-    scale: str = "peak"
     clean: float = 0.012
     min_area: float = 0.002
-    keep: str = "larger"
     min_size: float = 0.03
     max_size: float = 0.6
     min_pixels: int = 8
-
-    def __post_init__(self) -> None:
-        for name in ("threshold", "clean", "min_area", "min_size", "max_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise OptionError(f"{name} is {value!r}; allowed: a fraction from 0 to 1")
-        for name, allowed in (("scale", SCALES), ("keep", KEEP)):
-            if getattr(self, name) not in allowed:
-                raise OptionError(f"{name} is {getattr(self, name)!r}; allowed: {', '.join(allowed)}")
-        if self.min_size > self.max_size:
-            raise OptionError(
-                f"min_size {self.min_size} exceeds max_size {self.max_size}; sides of adversarial boxes must have room between them"
-            )
-        if self.min_pixels < 1:
-            raise OptionError(f"min_pixels is {self.min_pixels}; allowed: 1 or more")
 
 
 def area(rect: Rect) -> int:
@@ -106,15 +83,14 @@ def overlaps(first: Rect, second: Rect, most_iou: float, most_coverage: float) -
 # saliency
 
 
-def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") -> Any:
-    """Read a saliency map at the image's size, in [0, 1].
+def load_saliency(path: str | Path, size: tuple[int, int]) -> Any:
+    """Read a saliency map at the image's size: its lowest value is 0, its highest 1.
 
-    Colour maps are converted to grey. With ``peak`` a constant map, which points nowhere, becomes all 0.
+    Colour maps are converted to grey. A constant map, which points nowhere, becomes all 0.
 
     Args:
         path: an image file, 8 or 16 bits.
         size: width and height of the image (pixels).
-        scale: as in ``RegionSettings``.
 
     Returns:
         float64, shape (height, width).
@@ -128,11 +104,7 @@ def load_saliency(path: str | Path, size: tuple[int, int], scale: str = "peak") 
         # Pillow would cut deep maps at 255 in making them grey.
         # It resizes floats of 32 bits, and no wider ones.
         grey = Image.fromarray(np.asarray(opened if deep else opened.convert("L")).astype(np.float32))
-    top = 65535.0 if deep else 255.0
     values = np.asarray(grey.resize(size, Image.Resampling.BILINEAR)).astype(np.float64)
-    if scale == "full":
-        return np.clip(values / top, 0, 1)
-    # By its own range: the peak of every map becomes 1.
     low, high = float(values.min()), float(values.max())
     return (values - low) / (high - low) if high > low else np.zeros_like(values)
 
@@ -170,27 +142,20 @@ def hotspots(saliency: Any, settings: RegionSettings) -> list[Rect]:
 # overlap
 
 
-def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float, keep: str = "larger") -> list[int]:
+def remove_overlap(rects: Sequence[Rect], most_iou: float, most_coverage: float) -> list[int]:
     """Return which boxes are kept (``RemoveOverlap``): places in the list, ascending.
 
     Boxes are visited by rank. A box is kept unless it overlaps a kept box: their IoU exceeds ``most_iou``, or the
-    covered fraction of the smaller exceeds ``most_coverage``. Rank ``larger`` (the coverage rule): by area, the earlier
-    of two equal boxes first, so that the kept boxes cover most. Rank ``earlier`` (the temporal rule): by place in the
-    list. Empty boxes are never kept.
+    covered fraction of the smaller exceeds ``most_coverage``. The rank is by area, the earlier of two equal boxes first, so
+    that the kept boxes cover most. Empty boxes are never kept.
 
     Args:
         rects: n boxes.
         most_iou: threshold; 0 allows no common pixel, 1 allows all.
         most_coverage: threshold; 0 allows no common pixel, 1 allows all.
-        keep: one of ``KEEP``.
     """
-    order = (
-        sorted(range(len(rects)), key=lambda at: (-area(rects[at]), at))
-        if keep == "larger"
-        else list(range(len(rects)))
-    )
     staying: list[int] = []
-    for at in order:
+    for at in sorted(range(len(rects)), key=lambda at: (-area(rects[at]), at)):
         if area(rects[at]) and not any(overlaps(rects[at], rects[other], most_iou, most_coverage) for other in staying):
             staying.append(at)
     return sorted(staying)
@@ -233,7 +198,7 @@ def candidates(
         for at, rect in enumerate(objects)
         if right_size(rect, size, settings) and not any(shared(rect, other) for other in relevant)
     ]
-    staying = remove_overlap([objects[at] for at in fit], MOST_IOU, MOST_COVERED, settings.keep)
+    staying = remove_overlap([objects[at] for at in fit], MOST_IOU, MOST_COVERED)
     return [fit[at] for at in staying]
 
 

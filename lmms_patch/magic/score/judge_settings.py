@@ -1,29 +1,18 @@
 """Settings that come from environment variables, and those of the judge: its model, cache, time-outs and retries. Pure.
 
-The judge's address and key are lmms-eval's own variables (``OPENAI_API_URL``, ``OPENAI_API_KEY``, ``API_TYPE``;
-docs/magic-judge.md).
+The judge's address and key are lmms-eval's own variables (``OPENAI_API_URL``, ``OPENAI_API_KEY``; docs/magic-judge.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from lmms_patch.errors import must, read_as
 
-API_TYPES = {
-    "openai": "openai",
-    "azure": "azure",
-    "local": "local",
-    "bedrock": "bedrock",
-    "dummy": "dummy",
-    "async_openai": "openai",
-    "async_azure": "azure",
-}
-"""Values of ``API_TYPE`` -> the provider of lmms-eval that is used: one question at a time needs no asynchronous one."""
 NO_CACHE = "off"
 
 S = TypeVar("S", bound="FromEnvironment")
@@ -83,16 +72,6 @@ class JudgeSettings(FromEnvironment):
         default=2048, alias="MAGIC_JUDGE_TOKENS"
     )
     """Most tokens of a reply (for reasoning models: with their thoughts)."""
-    api: Annotated[
-        Literal["openai", "azure", "local", "bedrock", "dummy", "async_openai", "async_azure"],
-        BeforeValidator(str.lower),
-        AfterValidator(API_TYPES.get),
-    ] = Field(default="openai", alias="API_TYPE")
-    """The kind of server, a value of ``API_TYPES``."""
-    backoff: float = 1.0
-    """Seconds before the first retry; doubles with each, up to 30."""
-    give_up: int = 5
-    """After so many questions in a row that failed for the same reason no more are asked."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> JudgeSettings:

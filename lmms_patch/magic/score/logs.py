@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lmms_patch.errors import RecordError, shown
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
 from lmms_patch.magic.score.results import SCHEMA, Record
 from lmms_patch.runs.logs import CHANGED, json_lines
 from lmms_patch.runs.typed import read_as
@@ -38,7 +38,7 @@ class Line(Struct):
 
     @property
     def response(self) -> str:
-        """The model's response: the text that was scored.
+        """The model's response: the scored text.
 
         Raises:
             RecordError: the line has none.
@@ -69,9 +69,7 @@ def lines(path: Path, filter_place: int | None = None) -> Iterator[Line]:
         if not isinstance(magic, Mapping) or "schema" not in magic:
             raise RecordError(f"{where}: no 'magic' object; this is not the log of a MAGIC task")
         if magic["schema"] != SCHEMA:
-            raise RecordError(
-                f"{where}: records of schema {shown(magic['schema'])}; this version of lmms-patch reads schema {SCHEMA} of MAGIC tasks"
-            )
+            raise RecordError(f"{where}: records of schema {shown(magic['schema'])}; {OTHER_VERSION}")
         try:
             record = _record(magic)
         except RecordError as error:

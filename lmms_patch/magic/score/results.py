@@ -26,7 +26,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct
 
@@ -60,7 +60,7 @@ class Record(Struct, kw_only=True):
         boxes: how many are drawn.
         relevant: numbers, as drawn, of the relevant boxes.
         used: numbers of boxes that the reasoning names.
-        dismissed: the part of ``used`` that is named only to be ruled out; None in the logs of earlier versions.
+        dismissed: the part of ``used`` that is named only to be ruled out.
         invented: numbers that the reasoning names and that are not drawn.
         steps: number of reasoning steps.
         answer_found: whether the response marks its answer.
@@ -97,9 +97,6 @@ class Record(Struct, kw_only=True):
     healed: bool | None = None
     failed: str | None = None
     dismissed: list[BoxNumber] | None = None
-
-    LATE: ClassVar[tuple[str, ...]] = ("dismissed",)
-    GONE: ClassVar[tuple[str, ...]] = ("healed_words", "healed_chance")
 
 
 MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
@@ -204,10 +201,7 @@ def is_due(record: Record, key: str) -> bool:
     told = record.judge if isinstance(record.judge, Mapping) else {}
     if getattr(record, key) is not None:
         return True
-    if key in told:
-        return not (isinstance(told[key], Mapping) and told[key].get("error") == NO_GOLD)
-    # Earlier versions noted nothing on docs without a gold answer.
-    return not any(other in told for other in BY_JUDGE.values())
+    return not (isinstance(told.get(key), Mapping) and told[key].get("error") == NO_GOLD)
 
 
 def bounds(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
+from lmms_patch.magic.score.labels import Row
 from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.response import parse
 
@@ -70,28 +71,32 @@ def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Ch
 def rows(
     chains: Iterable[Chain],
     annotator: str = "",
-    source: str = "human",
+    source: Literal["human", "judge"] = "human",
     verdicts: Mapping[str, Sequence[bool | None]] = {},
-) -> list[dict[str, Any]]:
-    """Return a row for each step, with the columns ``labels.FIELDS``.
+) -> list[Row]:
+    """Return a row for each step.
 
     Args:
         chains: from ``sample``.
         annotator: who is to label, or the judge that did; "": left empty.
-        source: one of ``labels.SOURCES``.
+        source: who labels.
         verdicts: by item, one for each step; items that are not labelled yet are not here.
     """
     out = []
     for chain in chains:
         said = verdicts.get(chain.item, [None] * len(chain.steps))
         for number, (text, verdict) in enumerate(zip(chain.steps, said, strict=True), 1):
-            about = {
-                "item": chain.item,
-                "group": chain.group,
-                "question": chain.question,
-                "answer": chain.gold,
-                "text": text,
-            }
-            correct = None if verdict is None else int(verdict)
-            out.append({**about, "step": number, "annotator": annotator or None, "correct": correct, "source": source})
+            out.append(
+                Row(
+                    item=chain.item,
+                    step=number,
+                    annotator=annotator,
+                    correct=None if verdict is None else 1 if verdict else 0,
+                    source=source,
+                    group=chain.group,
+                    question=chain.question,
+                    answer=chain.gold,
+                    text=text,
+                )
+            )
     return out

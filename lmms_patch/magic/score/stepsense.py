@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
-from lmms_patch.magic.score.labels import LabelError, StepLabel
+from lmms_patch.magic.score.labels import LabelError, Row
 from lmms_patch.stats import intervals
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Seed, cluster_numbers
+from lmms_patch.stats.resample import DRAWS, Array, Estimate, cluster_numbers
 
 MOST_ANNOTATORS = 20
 """The most annotators of a source whose agreement is computed: memory grows with the fourth power of their number."""
@@ -106,7 +107,7 @@ class StepSenses:
         across: how far each judge agrees with each person.
         unlabelled: number of steps without a verdict, by source.
         clustered: whether the files say which items share an image; intervals then keep these together.
-        notes: further notes, one line each (``Labels.notes``).
+        notes: further notes, a line each.
     """
 
     scores: tuple[StepSense, ...]
@@ -121,11 +122,9 @@ class StepSenses:
 
 
 def stepsense(
-    labels: Iterable[StepLabel],
+    labels: Iterable[Row],
     clusters: Mapping[str, Hashable] | None = None,
     draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: Seed = 0,
     unjudged: Sequence[tuple[str, int]] = (),
 ) -> StepSense:
     """Compute the score from the labels of a source.
@@ -134,8 +133,6 @@ def stepsense(
         labels: of one source.
         clusters: for each item id, what it is resampled with (its image); where None or without the id, the item alone.
         draws: B.
-        level: nominal coverage in 0..1.
-        seed: see ``stats.resample.generator``.
         unjudged: item and number of the steps that a judge gave no verdict on.
 
     Raises:
@@ -150,7 +147,7 @@ def stepsense(
         for item, steps in by_item.items()
     }
     rows = [[sum(own), len(own)] for own in shares.values()]
-    bounds: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
+    bounds: dict[str, Any] = {"draws": draws}
     annotators = tuple(sorted({label.annotator for label in labels}))
     # The number of pairs grows with the square of the annotators.
     pairs = list(itertools.combinations(annotators, 2)) if len(annotators) <= MOST_ANNOTATORS else []
@@ -189,12 +186,10 @@ def _step_bounds(shares: Mapping[str, Sequence[float]], unjudged: Sequence[tuple
 
 
 def across(
-    human: Iterable[StepLabel],
-    judge: Iterable[StepLabel],
+    human: Iterable[Row],
+    judge: Iterable[Row],
     clusters: Mapping[str, Hashable] | None = None,
     draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: Seed = 0,
 ) -> tuple[Agreement, ...]:
     """Compute each judge's agreement with each person over steps labelled by both.
 
@@ -203,15 +198,13 @@ def across(
         judge: labels by judges; names may be the same on both sides.
         clusters: as in ``stepsense``.
         draws: as in ``stepsense``.
-        level: as in ``stepsense``.
-        seed: as in ``stepsense``.
 
     Returns:
         One for each (person, judge) that share a step; none where either side has more than ``MOST_ANNOTATORS`` names.
     """
     sides = [
         # A prefix keeps a person and a judge of the same name apart.
-        [dataclasses.replace(one, annotator=f"{place}{one.annotator}") for one in side]
+        [structs.replace(one, annotator=f"{place}{one.annotator}") for one in side]
         for place, side in enumerate((human, judge))
     ]
     by_item = _by_item([*sides[0], *sides[1]])
@@ -224,7 +217,7 @@ def across(
         pair = (person, model)
         table: Array = np.array([_table(steps, pair) for steps in by_item.values()], float)
         if table.any():
-            agreement = _agreement(pair, [table], groups, {"draws": draws, "level": level, "seed": seed})
+            agreement = _agreement(pair, [table], groups, {"draws": draws})
             out.append(dataclasses.replace(agreement, annotators=tuple(name[1:] for name in pair)))
     return tuple(out)
 
@@ -239,7 +232,7 @@ def _groups(by_item: Mapping[str, Any], clusters: Mapping[str, Hashable] | None)
     )
 
 
-def _one_source(labels: Sequence[StepLabel]) -> str:
+def _one_source(labels: Sequence[Row]) -> str:
     sources = sorted({label.source for label in labels})
     if not sources:
         raise LabelError("no step labels; StepSense needs at least one")
@@ -248,14 +241,14 @@ def _one_source(labels: Sequence[StepLabel]) -> str:
     return sources[0]
 
 
-def _by_item(labels: Iterable[StepLabel]) -> dict[str, dict[int, dict[str, bool]]]:
+def _by_item(labels: Iterable[Row]) -> dict[str, dict[int, dict[str, bool]]]:
     """Return item -> step -> annotator -> verdict, items in sorted order."""
     by_item: dict[str, dict[int, dict[str, bool]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
         step = by_item[label.item][label.step]
         if label.annotator in step:
             raise LabelError(f"{label.annotator} labelled step {label.step} of {label.item} twice; keep one")
-        step[label.annotator] = label.correct
+        step[label.annotator] = bool(label.correct)
     # sorted: the order of files and lines must not change what the bootstrap draws
     return {item: by_item[item] for item in sorted(by_item)}
 

@@ -1,4 +1,4 @@
-"""The questions to a judge, and the reading of its replies. Pure text work; ``harness.magic.judge_sender`` sends and receives.
+"""The questions to a judge, and the reading of its replies. Pure text work; ``harness.magic.judge`` sends and receives.
 
 Four questions: is a short answer right, is a whole response right, is an injected mistake corrected, is each step of a
 reasoning chain right. Prompts are in our own words, to the conditions of the MAGIC paper's figures 16, 15 and 17; the

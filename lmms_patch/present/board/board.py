@@ -1,37 +1,59 @@
 """Entries, comparable groups of them, and who stands where in each.
 
-Pure: from the store alone, nothing is computed anew.
+Pure: from the runs' results files alone, nothing is computed anew.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median_low
 from typing import Any
 
-from msgspec.structs import replace
-
-from lmms_patch.ask.kinds import KINDS, Words
+from lmms_patch.ask.kinds import KINDS, Kind, Words
 from lmms_patch.ask.references import digest
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.present.board.memory import NO_NOTES, BoardNotes, BoardResult, BoardRun, Identity, date_order
-from lmms_patch.present.board.store import Store
 from lmms_patch.present.ranking import BY, PRIMARY, By, Place, badness, goes_by_corrected, places
 from lmms_patch.present.report.points import listed
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
+from lmms_patch.runs.numbers import Grid
+from lmms_patch.runs.run import Result, Run
+from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
+Identity = tuple[str, str, str]
+"""What makes two runs runs of one model: ``Run.identity``."""
 INDICES = ("index", "crci", "trci")
 """The kinds of groups that are ranked by an index: that of cells (rci and pcri are one), that of cells in every order, and that of segments."""
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
 TOLD = runs.RECORDED
 """A run that does not say these leaves them unknown. For the others, nothing said means nothing set."""
+ONLY_FULL = "Ranked by FIP: nothing but full images was asked, so there is no index"
+
+
+def date_order(date: str) -> str:
+    """Return a date's digits, padded, as a text for sorting by time.
+
+    >>> date_order("20260102_030405") < date_order("2026-01-03T00-00-00.123")
+    True
+    """
+    return re.sub(r"\D", "", date)[:20].ljust(20, "0")
+
+
+def day(date: str) -> str:
+    """Return the day of a run as YYYY-MM-DD; a date without a recognisable day unchanged.
+
+    >>> day("20260102_030405"), day("2026-01-03T00-00-00.123"), day("once")
+    ('2026-01-02', '2026-01-03', 'once')
+    """
+    match = re.match(r"(\d{4})-?(\d\d)-?(\d\d)(?!\d)", date)
+    return "-".join(match.groups()) if match else clean(date)
 
 
 @dataclass(frozen=True)
@@ -40,25 +62,67 @@ class Entry:
 
     Attributes:
         model: the model's name as it is shown.
-        identity: the model.
-        grid: grid size; 0 for kinds without one.
         result: the result; it may have other grids too.
-        date: of the run.
+        grid: grid size; 0 for results without one.
+        settings: the result's fingerprint, with the images of a whole run where the run itself left docs out.
         runs: how many runs there are of it, this one included.
-        id: digest of the settings fingerprint (``Result.fingerprint``), 16 hex digits.
-        run: SHA-256 of the run's results file.
-        pipeline: the place of its filter pipeline among those of the task, from 0, the task's primary one.
     """
 
     model: str
-    identity: Identity
+    result: Result
     grid: int
-    result: BoardResult
-    date: str
+    settings: Mapping[str, Any]
     runs: int
-    id: str
-    run: str
-    pipeline: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        """The model."""
+        return self.result.run.identity
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its task."""
+        return self.result.kind
+
+    @property
+    def date(self) -> str:
+        """When the run was made."""
+        return self.result.run.date
+
+    @cached_property
+    def id(self) -> str:
+        """The digest of its settings, 16 hex digits."""
+        return digest(sorted(self.settings.items()))
+
+    @property
+    def gate(self) -> Gate | None:
+        """The gate of the index; None for kinds without an index."""
+        return self.result.analysis.gate if self.result.analysis and self.kind.index else None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the gate refuses its index."""
+        return self.gate is not None and self.gate.valid is False
+
+    @property
+    def cells(self) -> Grid | None:
+        """What stands beside the index of its grid; None where there is none."""
+        return self.result.grid(self.grid) if self.kind.index else None
+
+    @property
+    def has_luck(self) -> bool:
+        """Whether luck was measured, on wrong images."""
+        return self.cells is not None and self.cells.adj is not None
+
+    @property
+    def mark(self) -> str:
+        """How index and luck-corrected index disagree; empty where they agree."""
+        return reading.mark_of(self.cells)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its numbers are estimated from a part of the docs."""
+        return reading.is_sampled(self.result.analysis)
 
     def number(self, name: str) -> Estimate:
         """Return a number of the entry; ``index``, ``adj``, ``mpp``, ``gap`` mean the numbers at the entry's grid.
@@ -67,30 +131,17 @@ class Entry:
             An estimate without value, with the reason, where there is none; an index with the words that stand beside
             it.
         """
-        index, n = self.result.index, self.grid
+        index, n = self.kind.index, self.grid
         names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "mpp": f"mpp{n}", "gap": f"gap{n}"}
-        whole = names.get(name, name)
-        estimate = self.result.numbers.get(whole)
-        if estimate is None:
-            return Estimate.nothing(self.result.docs, "nothing was scored")
-        return self.result.noted(n).get(whole, estimate) if name in ("index", "adj") else estimate
+        estimate = self.result.measures.get(names.get(name, name))
+        return Estimate.nothing(self.result.docs, "nothing was scored") if estimate is None else estimate
 
     @property
     def score(self) -> Estimate:
         """The main number of a result without an index; for a curve, the score at the entry's size."""
-        asked = self.result.asked
-        own = f"{self.result.kind}{self.grid}" if asked.curve else "rotate_every" if asked.turns else "score"
-        return self.number("tst" if asked.folds else own)
-
-    @property
-    def notes(self) -> BoardNotes:
-        """What stands beside the index of its grid."""
-        return self.result.notes.get(self.grid, NO_NOTES)
-
-    @property
-    def mark(self) -> str:
-        """The contradiction between index and luck-corrected index at this grid; empty where they agree."""
-        return self.result.mark(self.grid)
+        kind = self.kind
+        own = f"{kind.name}{self.grid}" if kind.curve else "rotate_every" if kind.turns else "score"
+        return self.number("tst" if kind.folds else own)
 
     @property
     def used(self) -> int | None:
@@ -101,7 +152,7 @@ class Entry:
     @property
     def limit(self) -> str:
         """The run's ``--limit`` in words; ``all`` for a run without limit."""
-        return str(self.result.fingerprint.get("limit") or "unknown")
+        return str(self.settings.get("limit") or "unknown")
 
 
 @dataclass(frozen=True)
@@ -110,7 +161,7 @@ class Group:
 
     Attributes:
         kind: one of ``INDICES``, or a kind without an index (``tst``, ``blind``, ...).
-        base, grid: which benchmark; which grid, 0 for none.
+        base, grid: which benchmark; which grid, 0 for none. A group of ``INDICES`` without a grid is of full images alone.
         number: from 1, among the groups of this benchmark, kind and grid: whole runs (no limit) first, then by number
             of docs, then of models, then the task's primary filter pipeline, then the newest run, then the filter's
             name.
@@ -142,12 +193,12 @@ class Group:
     @property
     def has_index(self) -> bool:
         """Whether its entries have an index."""
-        return self.kind in INDICES
+        return self.kind in INDICES and bool(self.grid)
 
     @property
     def words(self) -> Words:
         """What the parts of its images or clips are called."""
-        return self.entries[0].result.asked.words
+        return self.entries[0].kind.words
 
     @property
     def index(self) -> str:
@@ -179,16 +230,14 @@ class Board:
         by: what they are ranked by.
         ignored: settings in which runs of one group may differ.
         models: identity -> name as it is shown.
-        runs: how many runs with results stand behind it.
-        remembered: of how many of them the numbers were not compared with their files.
+        runs: the runs with results behind it, oldest first.
     """
 
     groups: tuple[Group, ...]
     by: By
     ignored: tuple[str, ...]
     models: Mapping[Identity, str]
-    runs: int
-    remembered: int = 0
+    runs: tuple[Run, ...]
 
     def of(self, kind: str) -> tuple[Group, ...]:
         """Return the groups of a kind."""
@@ -199,11 +248,11 @@ class Board:
         return {(group.kind, group.base, group.grid) for group in self.groups if group.number > 1}
 
 
-def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
-    """Return the board of all stored runs.
+def board(found: Sequence[Run], by: By, ignore: Collection[str] = ()) -> Board:
+    """Return the board of some runs; copies of a results file count as a single run.
 
     Args:
-        store: the runs.
+        found: the runs, the first of copies first.
         by: what to rank by.
         ignore: keys of ``Result.fingerprint`` in which runs of one group may differ.
 
@@ -211,33 +260,29 @@ def board(store: Store, by: By, ignore: Collection[str] = ()) -> Board:
         RecordError: no wrapped task in any run, or an unknown key to ignore.
         OptionError: a key that cannot be ignored.
     """
-    first = next((result for run in store.runs for result in run.results), None)
-    if first is None:
+    once = {
+        tuple((result.origin, *result.fingerprint.values()) for result in run.results): run
+        for run in reversed(found)
+        if run.results
+    }
+    if not once:
         raise RecordError("no wrapped task in these runs; ask lmms-eval for one, such as --tasks gqa_pcri")
-    settings = dict.fromkeys(key for run in store.runs for result in run.results for key in result.fingerprint)
+    kept = sorted(once.values(), key=lambda run: (date_order(run.date), str(run.path)))
+    settings = dict.fromkeys(key for run in kept for result in run.results for key in result.fingerprint)
     runs.check_keys(ignore, settings)
     if wrong := [key for key in ignore if key in NEEDED]:
         allowed = ", ".join(key for key in settings if key not in NEEDED)
         raise OptionError(f"{wrong[0]!r} cannot be ignored: it says what the number is; allowed: {allowed}")
-    names = _names(store.runs)
+    names = runs.labels(kept)
     by_settings: dict[tuple[str, str, int], dict[str, list[Entry]]] = {}
-    for key, entries in _latest(store.runs, names, set(ignore)).items():
-        kind, base, grid, group = key
+    for (kind, base, grid, group), entries in _latest(kept, names, set(ignore)).items():
         by_settings.setdefault((kind, base, grid), {})[group] = entries
     groups = [
         group
         for place in sorted(by_settings, key=_order)
         for group in _groups(place, by_settings[place], by, tuple(ignore))
     ]
-    with_results = [run for run in store.runs if run.results]
-    return Board(
-        tuple(groups),
-        by,
-        tuple(ignore),
-        names,
-        len(with_results),
-        sum(run.sha256 in store.remembered for run in with_results),
-    )
+    return Board(tuple(groups), by, tuple(ignore), names, tuple(kept))
 
 
 def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
@@ -245,48 +290,33 @@ def _order(place: tuple[str, str, int]) -> tuple[int, str, int]:
     return kinds.index(place[0]), place[1], place[2]
 
 
-def _names(stored: Iterable[BoardRun]) -> dict[Identity, str]:
-    return runs.labels(runs.Run(Path(), *run.identity) for run in stored if run.results)
-
-
 def most_called(entries: Iterable[Entry]) -> str:
     """Return the more frequent name of the entries' index, ``RCI`` or ``PCRI``, as both name the same number."""
-    names = Counter(str(entry.result.index) for entry in entries)
+    names = Counter(str(entry.kind.index) for entry in entries)
     return max(sorted(names), key=lambda name: names[name], default="pcri").upper()
 
 
-def kind_of(result: BoardResult) -> str:
-    """Return the name shared by results allowed in the same table (``Kind.way``)."""
-    return result.asked.way
-
-
 def _latest(
-    stored: Sequence[BoardRun], names: Mapping[Identity, str], ignore: set[str]
+    found: Sequence[Run], names: Mapping[Identity, str], ignore: set[str]
 ) -> dict[tuple[str, str, int, str], list[Entry]]:
     """Return the newest result of each model, by kind, benchmark, grid and settings.
 
     A whole run before one that left docs out.
     """
-    stored = _with_images(stored)
-    newest: dict[tuple[Any, ...], tuple[BoardRun, BoardResult, str, int]] = {}
+    newest: dict[tuple[Any, ...], Entry] = {}
     count: Counter[tuple[Any, ...]] = Counter()
-    for run in sorted(stored, key=lambda run: run.order):
-        # A run lists a task's filter pipelines in their order.
-        pipelines: Counter[str] = Counter()
-        for result in run.results:
-            place = pipelines[result.task]
-            pipelines[result.task] += 1
-            whole = digest(sorted(result.fingerprint.items()))
-            shared = digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in ignore))
-            for grid in result.grids or (0,):
-                key = (kind_of(result), result.base, grid, shared, run.identity)
-                count[key] += 1
-                # A newer run on a part of the docs must not replace a run on all of them.
-                if not (result.sampled and key in newest and not newest[key][1].sampled):
-                    newest[key] = run, result, whole, place
+    for result, settings in _with_images(found):
+        shared = digest(sorted((key, value) for key, value in settings.items() if key not in ignore))
+        for grid in result.grids or (0,):
+            key = (result.kind.way, result.base, grid, shared, result.run.identity)
+            count[key] += 1
+            entry = Entry(names[result.run.identity], result, grid, settings, count[key])
+            # A newer run on a part of the docs must not replace a run on all of them.
+            if entry.sampled and key in newest and not newest[key].sampled:
+                entry = newest[key]
+            newest[key] = replace(entry, runs=count[key])
     out: dict[tuple[str, str, int, str], list[Entry]] = {}
-    for key, (run, result, whole, place) in newest.items():
-        entry = Entry(names[run.identity], run.identity, key[2], result, run.date, count[key], whole, run.sha256, place)
+    for key, entry in newest.items():
         out.setdefault(key[:4], []).append(entry)
     return out
 
@@ -294,29 +324,26 @@ def _latest(
 _OF_IMAGES = ("image sizes", "images")
 
 
-def _with_images(stored: Sequence[BoardRun]) -> list[BoardRun]:
-    """Return the runs, with missing image digests of sampled runs filled in from matching whole runs.
+def _with_images(found: Sequence[Run]) -> Iterator[tuple[Result, Mapping[str, Any]]]:
+    """Yield the results with their fingerprints; a sampled run has the image digests of the matching whole run.
 
     Why: a run that left docs out did not look at their images, and would stand apart from the whole runs of the same
     benchmark.
     """
 
-    def others(result: BoardResult) -> str:
+    def others(result: Result) -> str:
         return digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in _OF_IMAGES))
 
+    results = [result for run in found for result in run.results]
     known: dict[str, set[tuple[Any, ...]]] = {}
-    for run in stored:
-        for result in run.results:
-            if not result.sampled:
-                known.setdefault(others(result), set()).add(tuple(result.fingerprint.get(key) for key in _OF_IMAGES))
-
-    def filled(result: BoardResult) -> BoardResult:
+    for result in results:
+        if not reading.is_sampled(result.analysis):
+            known.setdefault(others(result), set()).add(tuple(result.fingerprint.get(key) for key in _OF_IMAGES))
+    for result in results:
         # With several whole runs that differ in their images, nobody can say which the sampled run saw.
-        found = known.get(others(result), set()) if result.sampled else set()
-        images = dict(zip(_OF_IMAGES, next(iter(found)), strict=True)) if len(found) == 1 else {}
-        return replace(result, fingerprint={**result.fingerprint, **images}) if images else result
-
-    return [replace(run, results=list(map(filled, run.results))) for run in stored]
+        whole = known.get(others(result), set()) if reading.is_sampled(result.analysis) else set()
+        images = dict(zip(_OF_IMAGES, next(iter(whole)), strict=True)) if len(whole) == 1 else {}
+        yield result, {**result.fingerprint, **images}
 
 
 def _groups(
@@ -330,11 +357,11 @@ def _groups(
     ordered = sorted(by_settings.items(), key=lambda one: (one[1][0].result.filter, one[0]))
     ordered.sort(key=lambda one: max(date_order(entry.date) for entry in one[1]), reverse=True)
     ordered.sort(key=lambda one: _standing(one[1]))
-    reference = ordered[0][1][0].result.fingerprint
+    reference = ordered[0][1][0].settings
     out = []
     for number, (identifier, entries) in enumerate(ordered, 1):
-        given = entries[0].result.fingerprint
-        how, why = choose(entries, by) if place[0] in INDICES else ({"magic": PRIMARY}.get(place[0]), "")
+        given = entries[0].settings
+        how, why = _ranked_by(place[0], place[2], entries, by)
         ranked, unranked = (
             _ranked(entries, how) if how else ((), tuple((entry, "") for entry in sorted(entries, key=_label)))
         )
@@ -361,10 +388,17 @@ def _groups(
     return out
 
 
+def _ranked_by(kind: str, grid: int, entries: Sequence[Entry], by: By) -> tuple[By | None, str]:
+    """Return what a group is ranked by, or None, and why, in words."""
+    if kind not in INDICES:
+        return {"magic": PRIMARY}.get(kind), ""
+    return choose(entries, by) if grid else (BY["fip"], ONLY_FULL)
+
+
 def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
     """Return what a group of indices is ranked by, and why, in words.
 
-    Asked for the index, it is the corrected one where every entry that could have a place has a measured null: then no
+    Asked for the index, it is the corrected one where every entry that could have a place has luck measured: then no
     rank is luck.
     """
     placed = [entry for entry in entries if not why_not(entry, by)]
@@ -372,7 +406,7 @@ def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
         return by, ""
     if goes_by_corrected(corrected(placed)):
         return BY["adj"], "Ranked by the luck-corrected index: luck is measured on wrong images in every run"
-    if without := sorted(entry.model for entry in placed if entry.notes.null != reading.MEASURED):
+    if without := sorted(entry.model for entry in placed if not entry.has_luck):
         return by, f"Ranked by the index, not luck-corrected: luck is not measured in {listed(without, 3)}"
     return (
         by,
@@ -381,12 +415,8 @@ def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
 
 
 def corrected(entries: Iterable[Entry]) -> list[Estimate | None]:
-    """Return of each entry whose index may be read its luck-corrected index; None where the null was not measured."""
-    return [
-        entry.number("adj") if entry.notes.null == reading.MEASURED else None
-        for entry in entries
-        if not why_not(entry, BY["pcri"])
-    ]
+    """Return of each entry whose index may be read its luck-corrected index; None where luck was not measured."""
+    return [entry.number("adj") if entry.has_luck else None for entry in entries if not why_not(entry, BY["pcri"])]
 
 
 def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
@@ -400,15 +430,14 @@ def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
         not whole,
         -median_low(entry.result.docs for entry in entries),
         -len(entries),
-        min(entry.pipeline for entry in entries),
+        min(entry.result.place for entry in entries),
     )
 
 
 def _unsaid(reference: Mapping[str, Any], given: Mapping[str, Any], ignore: Collection[str]) -> list[str]:
-    """Return the settings missing in exactly a single one of two fingerprints."""
+    """Return the settings missing in exactly a single fingerprint."""
     out = []
-    # A row of an earlier version may lack keys, so both key sets are walked.
-    for key in dict.fromkeys([*reference, *given]):
+    for key in reference:
         if key not in ignore and (reference.get(key) is None) != (given.get(key) is None):
             nothing = "unknown" if key in TOLD else "none"
             out.append(f"{key} ({nothing} {'there' if reference.get(key) is None else 'here'})")
@@ -420,7 +449,7 @@ def _merged(entries: Sequence[Entry], ignore: Collection[str]) -> tuple[str, ...
     out = []
     for key in ignore:
         values = sorted(
-            {"unknown" if (value := entry.result.fingerprint.get(key)) is None else clean(value) for entry in entries}
+            {"unknown" if (value := entry.settings.get(key)) is None else clean(value) for entry in entries}
         )
         if len(values) > 1:
             out.append(
@@ -433,13 +462,13 @@ def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry]
     """Return the entries with their places, the best first, and those without a place, each with the reason."""
     placed: list[tuple[float, Entry, tuple[float, float]]] = []
     unranked = []
-    higher = all(entry.result.higher for entry in entries)
+    higher = all(entry.result.higher_is_better for entry in entries)
     for entry in sorted(entries, key=_label):
         reason = why_not(entry, by)
         if reason:
             unranked.append((entry, reason))
         else:
-            value, ends = badness(entry.number(by.name(str(entry.result.index), entry.grid)), by, higher)
+            value, ends = badness(entry.number(by.name(str(entry.kind.index), entry.grid)), by, higher)
             placed.append((value, entry, ends))
     placed.sort(key=lambda one: one[0])
     spans = places([ends for _, _, ends in placed])
@@ -448,16 +477,12 @@ def _ranked(entries: Sequence[Entry], by: By) -> tuple[tuple[tuple[Place, Entry]
 
 def why_not(entry: Entry, by: By) -> str:
     """Return the reason why an entry has no rank; empty for an entry with a rank."""
-    if entry.result.nonsense:
-        return f"contradicts itself: {entry.result.nonsense}"
-    if by.gated and entry.result.gate == 0:
-        return entry.result.gate_reason or "near chance"
-    number = entry.number(by.key if by.corrected else by.name(str(entry.result.index), entry.grid))
-    if reading.assumed(number):
-        return f"{reading.ASSUMED}: no rank rests on it; {reading.MEASURE_IT}"
+    if by.gated and entry.gate is not None and entry.refused:
+        return entry.gate.reason or "near chance"
+    number = entry.number(by.key if by.corrected else by.name(str(entry.kind.index), entry.grid))
     if number.value is not None:
         return ""
-    return number.reason or entry.notes.reason or "not defined"
+    return number.reason or (entry.cells.reason if entry.cells else "") or "not defined"
 
 
 def _label(entry: Entry) -> tuple[str, str]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from lmms_patch.errors import PatchError, RecordError
-from lmms_patch.present.board import model_index, model_page, store, tables, write
+from lmms_patch import files
+from lmms_patch.errors import OptionError
+from lmms_patch.present.board import model_index, model_page, page, tables
 from lmms_patch.present.board.board import Board, board
-from lmms_patch.present.board.memory import BoardRun, Identity
 from lmms_patch.present.board.overall import Changes, Overall, changes, check_over, overall
 from lmms_patch.present.ranking import by_of
+from lmms_patch.runs import run as runs
+from lmms_patch.text import file_names
 
 TITLE = "Leaderboard"
 _OF_MODEL = re.compile(r"model-index/[A-Za-z0-9._-]+\.md|models/[A-Za-z0-9._-]+\.html")
@@ -29,16 +28,12 @@ class Built:
         folder: where it lies.
         board: groups and ranks.
         overall, changes: the means.
-        update: what was read.
-        written: files that were written or removed; empty where nothing changed.
     """
 
     folder: Path
     board: Board
     overall: tuple[Overall, ...]
     changes: tuple[Changes, ...]
-    update: store.Update
-    written: tuple[str, ...]
 
 
 def leaderboard(
@@ -48,94 +43,63 @@ def leaderboard(
     by: str = "pcri",
     ignore: Collection[str] = (),
     over: Collection[str] = (),
-    fresh: bool = False,
-    title: str = TITLE,
-    tell: Callable[[str], None] = lambda line: None,
 ) -> Built:
-    """Update a board with some runs, and write its files; known results files are not read again.
+    """Read all runs and write the board's files, all or none of them; further files in the folder stay.
 
     Args:
-        folders: of runs, at any depth, or single results files; none: the board is written again from what it knows.
+        folders: of runs, at any depth, or single results files.
         output: the board's folder; made where it is not there.
         by: what to rank by (``ranking.BY``).
-        ignore: keys of ``Result.fingerprint`` in which runs may differ and still be ranked together.
+        ignore: settings in which runs may differ and still be ranked together.
         over: the benchmarks to take overall means over; none: chosen by who has what (``ranking.shared_benchmarks``).
-        fresh: forget all runs but those in ``folders``.
-        title: of the page.
-        tell: told of progress, a line at a time.
 
     Raises:
         PatchError: an input is damaged, an option is not possible, or the folder cannot be written. The board is as it
             was.
     """
-    output = Path(output)
     if output.exists() and not output.is_dir():
-        raise PatchError(f"{output}: not a folder; give --output a folder for the board")
-    with write.locked(output, tell):
-        known, before = _known(output, fresh)
-        if not folders and not known.runs:
-            raise RecordError(
-                f"{output}: no board here yet, and no runs were given; give the folders that were --output_path of runs"
-            )
-        files = store.find([Path(folder) for folder in folders])
-        updated = store.update(known, files, output, tell)
-        ranked = board(updated.store, by_of(by), tuple(dict.fromkeys(ignore)))
-        check_over(over, ranked)
-        overalls, steps = tuple(overall(ranked, over)), tuple(changes(ranked, over))
-        made, of_models = _files(title, ranked, overalls, steps), _of_models(title, ranked, updated.store, output)
-        for name, (digest, text) in of_models.items():
-            # An equal digest means that the file on disk is what would be written now.
-            if before.get(name) != digest or not (output / name).is_file():
-                made[name] = text()
-        kept = dataclasses.replace(updated.store, written={name: digest for name, (digest, _) in of_models.items()})
-        made[store.NAME] = store.to_text(kept)
-        written = write.publish(
-            output, made, [name for name in before if _OF_MODEL.fullmatch(name) and name not in of_models]
-        )
-    return Built(output, ranked, overalls, steps, dataclasses.replace(updated, store=kept), tuple(written))
+        raise OptionError(f"{output}: not a folder; give --output a folder for the board")
+    ranked = board(runs.find(folders), by_of(by), tuple(dict.fromkeys(ignore)))
+    check_over(over, ranked)
+    built = Built(output, ranked, tuple(overall(ranked, over)), tuple(changes(ranked, over)))
+    of_models = _of_models(TITLE, ranked, output)
+    made = {**of_models, **_of_board(TITLE, built, list(of_models))}
+    # Only the board itself says which pages of models are its own: the folder may hold other files.
+    gone = [output / name for name in _pages(output) if name not in made and (output / name).is_file()]
+    with files.staged({output / name: text for name, text in made.items()}, gone):
+        pass
+    return built
 
 
-def _known(output: Path, fresh: bool) -> tuple[store.Store, Mapping[str, str]]:
-    """Return the store of the board, and the files made for models."""
-    if not fresh:
-        known = store.load(output)
-        return known, known.written
+def _pages(output: Path) -> list[str]:
+    """Return the files of models named by the board in a folder; none where there is no board."""
     try:
-        return store.Store(), store.load(output).written
-    except RecordError:
-        return store.Store(), {}
+        names = files.parse_json(files.read(output / "board.json"))["pages"]
+        return [name for name in names if _OF_MODEL.fullmatch(name)]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
 
 
-def _files(title: str, ranked: Board, overalls: Sequence[Overall], steps: Sequence[Changes]) -> dict[str, str]:
-    """Return the text of every file of a board but for the pages of models, by its name.
-
-    Both pages say of which state the board is: where a run is killed while it renames its files, they differ in that
-    until the next run.
-    """
-    from lmms_patch.present.board import page
-
+def _of_board(title: str, built: Built, pages: Sequence[str]) -> dict[str, str]:
+    """Return the text of every file of a board but those of single models, by its name."""
+    ranked, means = built.board, (built.overall, built.changes)
     sheets = tables.group_sheets(ranked)
-    found = tables.json_text(title, ranked, overalls, steps, sheets)
-    state = hashlib.sha256(found.encode("utf-8", "replace")).hexdigest()[:8]
     return {
         "leaderboard.csv": tables.flat_sheet(ranked).to_csv(),
-        "leaderboard.md": f"{tables.markdown_text(title, ranked, overalls, steps, sheets)}\nState: {state}\n",
-        "board.json": found,
-        "index.html": page.page(title, ranked, overalls, steps, sheets, model_page.paths(ranked), state),
+        "leaderboard.md": tables.markdown_text(title, ranked, *means, sheets),
+        "board.json": tables.json_text(title, ranked, *means, sheets, pages),
+        "index.html": page.page(title, ranked, *means, sheets, model_page.paths(ranked)),
     }
 
 
-def _of_models(title: str, ranked: Board, known: store.Store, folder: Path) -> dict[str, tuple[str, Callable[[], str]]]:
-    """Return the files of each model: path in the board's folder -> digest of the contents, and the maker."""
-    from lmms_patch.present.board import page
-
-    out: dict[str, tuple[str, Callable[[], str]]] = {}
-    for name, (model, entries, digest) in model_index.wanted(ranked).items():
-        out[name] = digest, partial(model_index.card, model, entries)
-    paths, runs = model_page.paths(ranked), dict[Identity, list[BoardRun]]()
-    for run in known.runs:
-        runs.setdefault(run.identity, []).append(run)
-    for identity, of_model in model_page.of_models(ranked).items():
-        shown = title, ranked.models[identity], of_model, *model_page.runs_of(runs[identity], folder)
-        out[paths[identity]] = model_page.signed(*shown), partial(page.model, *shown)
+def _of_models(title: str, ranked: Board, folder: Path) -> dict[str, str]:
+    """Return the card and the page of each model, by their path in the board's folder."""
+    cards, paths = file_names(ranked.models, ".md"), model_page.paths(ranked)
+    out: dict[str, str] = {}
+    for identity, entries in model_page.of_models(ranked).items():
+        name = ranked.models[identity]
+        ran = model_page.runs_of([run for run in ranked.runs if run.identity == identity], folder)
+        out[paths[identity]] = page.model(title, name, entries, *ran)
+        if card := model_index.card(name, [entry for _, entry in entries]):
+            out[f"{model_index.FOLDER}/{cards[identity]}"] = card
     return out

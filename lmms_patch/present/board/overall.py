@@ -9,11 +9,19 @@ from dataclasses import dataclass
 
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.present import ranking
-from lmms_patch.present.board.board import INDICES, Board, Entry, Group, corrected, most_called, why_not
+from lmms_patch.present.board.board import (
+    INDICES,
+    Board,
+    Entry,
+    Group,
+    Identity,
+    corrected,
+    most_called,
+    why_not,
+)
 from lmms_patch.present.ranking import BY, INDEX, By, Place, mean_index, shared_benchmarks
+from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
-
-Identity = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -146,7 +154,7 @@ def check_over(over: Collection[str], board: Board) -> None:
     Raises:
         OptionError: one is not.
     """
-    known = sorted({group.base for kind in INDICES for group in board.of(kind)})
+    known = sorted({group.base for group in board.groups if group.has_index})
     for name in over:
         if name not in known:
             close = nearest(name, known)
@@ -172,7 +180,7 @@ def overall(board: Board, over: Collection[str] = ()) -> list[Overall]:
 
 def _of_kind(board: Board, kind: str, over: Collection[str]) -> Iterator[Overall]:
     """Yield the tables for a kind of index, over the benchmarks of ``over`` with this index."""
-    groups = board.of(kind)
+    groups = [group for group in board.of(kind) if group.has_index]
     # A benchmark that has no index of this kind cannot be in its means.
     over = [base for base in over if any(group.base == base for group in groups)]
     for grid in sorted({group.grid for group in groups}):
@@ -201,9 +209,9 @@ def _overall(
     how = number_of(main.values(), board.by)
     cells = {model: _cells(entries, model, how) for model in models}
     shared = tuple(sorted(over)) or shared_benchmarks(cells)
-    asked = [entry.result for base in shared for entry in entries.get(base, {}).values()]
+    asked = [entry for base in shared for entry in entries.get(base, {}).values()]
     # FIP can only be averaged over benchmarks whose scores are fractions of full marks.
-    fractions = all(result.higher and 0 < (result.value("ceiling") or 0.0) <= 1 + 1e-9 for result in asked)
+    fractions = all(e.result.higher_is_better and 0 < (e.number("ceiling").value or 0.0) <= 1 + 1e-9 for e in asked)
     lines = []
     for one in ranking.standings(cells, shared, board.models):
         mine, results = cells[one.model], {base: by_model.get(one.model) for base, by_model in entries.items()}
@@ -245,7 +253,7 @@ def _bases(groups: Mapping[str, Group]) -> dict[str, Basis]:
             one.id,
             tuple(sorted({e.result.docs for e in one.entries})),
             one.limits,
-            sum(e.result.sampled for e in one.entries),
+            sum(e.sampled for e in one.entries),
         )
         for base, one in sorted(groups.items())
     }
@@ -268,7 +276,7 @@ def _number(entry: Entry, how: By) -> Estimate:
 def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
     """Return the reason why a model has no index on a benchmark of the means."""
     if entry is not None:
-        return entry.result.gate_word if entry.result.gate == 0 else why_not(entry, how)
+        return reading.gate_word(entry.gate) if entry.refused else why_not(entry, how)
     return "only with other settings" if elsewhere else "not run"
 
 
@@ -277,7 +285,7 @@ def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:
 
 def changes(board: Board, over: Collection[str] = ()) -> list[Changes]:
     """Return the relative change of the index from each grid to the next finer grid."""
-    grids = sorted({group.grid for group in board.of("index")})
+    grids = sorted({group.grid for group in board.of("index") if group.has_index})
     return [
         one for coarse, fine in itertools.pairwise(grids) if (one := _changes(board, coarse, fine, over)) is not None
     ]

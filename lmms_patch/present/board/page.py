@@ -11,11 +11,10 @@ import jinja2
 from markupsafe import Markup, escape
 
 from lmms_patch.present.board import model_page, tables
-from lmms_patch.present.board.board import Board, Entry, Group
+from lmms_patch.present.board.board import Board, Entry, Group, day
 from lmms_patch.present.board.chart import chart
-from lmms_patch.present.board.memory import day
 from lmms_patch.present.board.overall import Changes, Overall
-from lmms_patch.present.findings import Finding, findings
+from lmms_patch.present.findings import Finding, case, findings
 from lmms_patch.present.page import environment, markup, wording
 from lmms_patch.present.ranking import Place
 from lmms_patch.present.sheets import Cell, Column, Sheet
@@ -49,7 +48,6 @@ def page(
     changes: Sequence[Changes],
     sheets: Sequence[Sheet],
     hrefs: Mapping[tuple[str, str, str], str],
-    state: str,
 ) -> str:
     """Return the page as HTML, to be written as UTF-8: the table first.
 
@@ -60,7 +58,6 @@ def page(
         changes: ``overall.changes``.
         sheets: ``tables.group_sheets``.
         hrefs: of each model, the address of its page.
-        state: a short digest of the board's numbers.
     """
     short = sum(len(group.entries) for group in board.groups) > SHORT
     links = {board.models[identity]: href for identity, href in hrefs.items()}
@@ -79,7 +76,6 @@ def page(
         .get_template("leaderboard.html.j2")
         .render(
             title=title,
-            state=state,
             about=about(board),
             head=tables.head(board),
             short=short,
@@ -91,7 +87,7 @@ def page(
             findings_at=0 if means else 1,
             fold_findings=len(board.models) > MANY,
             tables=tables_of,
-            others=any(group.number > 1 or entry.result.nonsense for group in board.groups for entry in group.entries),
+            others=any(group.number > 1 for group in board.groups),
             hrefs=links,
             kinds=[(kind, tables.heading(kind), [one for one in shown if one["kind"] == kind]) for kind in kinds],
             open_all=len(board.groups) <= OPEN,
@@ -107,7 +103,7 @@ def about(board: Board) -> str:
     counts = (
         (len(board.models), "model"),
         (len({group.base for group in board.groups}), "benchmark"),
-        (board.runs, "run"),
+        (len(board.runs), "run"),
     )
     days = [day(entry.date) for group in board.groups for entry in group.entries]
     newest = f"; the newest of {max(days)}" if days else ""
@@ -128,7 +124,7 @@ def model(
     """
     sheet = model_page.numbers(entries)
     about = [entry.result for _, entry in model_page.told(entries)]
-    cases = {id(result): model_page.case(name, result, str(i)) for i, result in enumerate(about)}
+    cases = {id(result): case(result, name, str(i)) for i, result in enumerate(about)}
     return (
         _templates()
         .get_template("model.html.j2")
@@ -151,9 +147,9 @@ def _findings(board: Board) -> tuple[list[Finding], dict[str, tuple[str, str]]]:
     cases, shown = {}, {}
     for i, group in enumerate(board.groups):
         for k, entry in enumerate(group.entries if group.number == 1 else ()):
-            if id(entry.result) not in cases and not entry.result.nonsense:
+            if id(entry.result) not in cases:
                 key = f"g{i}-{k}"
-                cases[id(entry.result)] = model_page.case(entry.model, entry.result, key)
+                cases[id(entry.result)] = case(entry.result, entry.model, key)
                 shown[key] = f"g{i}", clean(group.base) + ("" if group.has_index else f", {group.kind}")
     return (findings(list(cases.values())) if cases else []), shown
 
@@ -192,7 +188,7 @@ def _shown(sheet: Sheet, identifier: str, links: Mapping[str, str], places: Iter
 
 
 def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the page shows of a group of results. Of an index, columns that are empty are left out."""
+    """Return what the page shows of a group of results. Of an index, empty columns are left out."""
     if group.has_index:
         said = {
             column.key for column in sheet.columns if any(row.get(column.key) not in (None, 0) for row in sheet.rows)
@@ -207,7 +203,7 @@ def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapp
     }
     drawn = None
     if group.by is not None:
-        name, index = group.by.name(str(group.entries[0].result.index), group.entries[0].grid), group.has_index
+        name, index = group.by.name(str(group.entries[0].kind.index), group.entries[0].grid), group.has_index
         key = group.headline if index and group.by.key in ("pcri", "adj") else name
         title = next((column.title for column in sheet.columns if column.key == key), group.by.key)
         drawn = chart(title, [(entry.model, entry.number(key)) for _, entry in group.ranked], group.by.zero)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lmms_patch.ask.kinds import KINDS, RCI, Kind
-from lmms_patch.present.board.board import Board, Entry, Group
-from lmms_patch.present.board.memory import day
+from lmms_patch.present.board.board import INDICES, Board, Entry, Group, day
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
 from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
 from lmms_patch.present.report import magic_words
@@ -19,7 +18,7 @@ from lmms_patch.present.sheets import Column, Row, Sheet
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.stats.index import band
-from lmms_patch.text import clean, harmless, line, markdown
+from lmms_patch.text import clean, harmless, markdown
 
 SCHEMA = 1
 ON = "on:"
@@ -73,7 +72,7 @@ def _ordinal(place: int) -> str:
 def title(group: Group, several: bool) -> str:
     """Return the title of a group's table, with its number where there are several for its benchmark and grid."""
     grid = f", {group.words.size(group.grid)}" if group.grid else ""
-    what = group.index if group.has_index else group.kind
+    what = group.index if group.has_index else group.kind if group.kind not in INDICES else group.entries[0].kind.shows
     return f"{clean(group.base)}{grid}, {what}{f', group {group.number}' if several else ''}"
 
 
@@ -84,7 +83,7 @@ def settings(group: Group) -> str:
     """
     known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
-    data = {clean(name) for entry in group.entries if (name := entry.result.details.dataset)}
+    data = {clean(name) for entry in group.entries if (name := entry.result.details.get("magic", {}).get("dataset"))}
     parts = [
         f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"
     ]
@@ -96,7 +95,7 @@ def settings(group: Group) -> str:
         ("judge", "judge {}"),
     ):
         if known.get(key) is not None:
-            lower = key == "metric" and not any(entry.result.higher for entry in group.entries)
+            lower = key == "metric" and not any(entry.result.higher_is_better for entry in group.entries)
             parts.append(words.format(clean(known[key])) + " (lower is better)" * lower)
     if known.get("folds"):
         parts.append(f"{clean(known['folds'])} folds")
@@ -113,32 +112,18 @@ def remarks(group: Group) -> list[str]:
         out.append(f"Unknown, and so perhaps not the same in these runs: {', '.join(group.unknown)}.")
     if group.merged:
         out.append(f"Set side by side although they differ in (--ignore): {'; '.join(group.merged)}.")
-    return [*out, *_on_reading(group), *_unchecked(group)]
-
-
-def _unchecked(group: Group) -> list[str]:
-    """Return which numbers of a group were not held to their sample logs, a sentence for each reason."""
-    by_reason: dict[str, list[str]] = {}
-    for entry in group.entries:
-        said = entry.result.unchecked
-        said = "not known whether they were checked: the board is of an earlier version" if said is None else said
-        by_reason.setdefault(said, []).append(clean(entry.model))
-    return [f"{listed(models, 6)}: {line(said)}." for said, models in by_reason.items() if said]
+    return [*out, *_on_reading(group)]
 
 
 def _on_reading(group: Group) -> list[str]:
     """Say what a group of indices is ranked by, which indices are contradicted, and which models are unchecked."""
     if not group.has_index:
-        return []
+        return [f"{group.why}."] if group.why else []
     unlooked = group.words.say("Not known whether the answers depend on the image (no or too few docs on wrong images)")
-    marked = [
-        f"{clean(entry.model)}: {reading.told(entry.mark, entry.notes.null)}"
-        for entry in group.entries
-        if entry.mark and entry.result.gate != 0
-    ]
-    adj = [(entry.number("adj"), group.words) for entry in group.entries if entry.notes.null == reading.MEASURED]
-    unchecked = [clean(entry.model) for entry in group.entries if entry.result.gate != 0 and entry.result.looks is None]
-    marginal = [clean(entry.model) for entry in group.entries if entry.result.gate == 1 and entry.result.marginal]
+    marked = [f"{clean(entry.model)}: {entry.mark}" for entry in group.entries if entry.mark and not entry.refused]
+    adj = [(entry.number("adj"), group.words) for entry in group.entries if entry.has_luck]
+    unchecked = [clean(entry.model) for entry in group.entries if reading.unchecked(entry.result.analysis)]
+    marginal = [clean(entry.model) for entry in group.entries if entry.gate and entry.gate.marginal]
     out = [f"{clean(group.why)}."] if group.why else []
     rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
     out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
@@ -158,10 +143,8 @@ def group_sheet(group: Group, several: bool) -> Sheet:
         if group.kind == "magic"
         else _other_columns(group)
     )
-    ranked = [{**_row(entry, place, "", group), "rank": str(place)} for place, entry in group.ranked]
-    unranked = [_row(entry, None, reason, group) for entry, reason in group.unranked]
     note = " ".join([settings(group) + ".", *remarks(group)])
-    return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, (*ranked, *unranked), note)
+    return Sheet(f"{group.kind}-{group.id}-{group.grid}", title(group, several), columns, _rows(group), note)
 
 
 _OF_ALL, _OF_INDEX = ("fip", "chance", "ceiling"), ("mpp{key}", "gap{key}")
@@ -186,7 +169,7 @@ _LAST = (
 
 def _index_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a group with an index; those about left-out docs only where an entry leaves some out."""
-    index, out, say = group.index, any(entry.notes.excluded for entry in group.entries), group.words.say
+    index, out, say = group.index, any(entry.cells and entry.cells.excluded for entry in group.entries), group.words.say
     return (
         Column("rank", "Rank", help="The range of places that noise leaves open."),
         Column("model", "Model"),
@@ -238,14 +221,14 @@ def _magic_columns(group: Group) -> tuple[Column, ...]:
             "Rank",
             help=f"By {clean(group.entries[0].result.metric)}; the range of places that noise leaves open.",
         ),
-        *magic_words.columns(name for entry in group.entries for name in entry.result.numbers),
+        *magic_words.columns(name for entry in group.entries for name in entry.result.measures),
         *_LAST,
     )
 
 
 def _other_columns(group: Group) -> tuple[Column, ...]:
     """Return the columns of a kind without an index: its numbers."""
-    kind, own = group.entries[0].result.asked, list(of_numbers(group).values())
+    kind, own = group.entries[0].kind, list(of_numbers(group).values())
     if kind.folds:
         own = [
             Column("diagnostic", "Diagnostic"),
@@ -259,6 +242,7 @@ def _other_columns(group: Group) -> tuple[Column, ...]:
         own.append(Column("drop", "Drop", signed=True, help="FIP less the score with the worst cell hidden."))
     return (
         Column("model", "Model"),
+        *([Column("rank", "Rank", help="The range of places that noise leaves open.")] if group.ranked else []),
         *own,
         CHANCE,
         DOCS,
@@ -268,15 +252,15 @@ def _other_columns(group: Group) -> tuple[Column, ...]:
 
 
 def of_numbers(group: Group) -> dict[str, Column]:
-    """Return a column for each catalogue number of a group's kind that some entry has, by the number's name.
+    """Return a column for each catalogue number of a group's entries, by the number's name.
 
-    An index is not among them: its words are those of its grid (``BoardResult.noted``).
+    An index is not among them: it has a column in every table of indices.
     """
-    kind, out = group.entries[0].result.asked, {}
+    kind, out = group.entries[0].kind, {}
     for name, (number, key) in catalogue.keyed(kind, [group.grid] if group.grid else []).items():
         known = number.words or number.name in (*_OF_ALL, *(_OF_INDEX if kind.index else ()))
         known = known or (name == "score" and (kind.full or kind.curve or kind.folds or group.kind == "magic"))
-        if number.measured and not known and any(name in entry.result.numbers for entry in group.entries):
+        if number.measured and not known and any(name in entry.result.measures for entry in group.entries):
             same = _SAME.get(number.name) if key is None or isinstance(key, int) else None
             out[name] = Column(
                 same or name,
@@ -287,8 +271,15 @@ def of_numbers(group: Group) -> dict[str, Column]:
     return out
 
 
-def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> Row:
-    """Return all cells of an entry; each table takes those of its columns."""
+def _rows(group: Group) -> tuple[Row, ...]:
+    """Return the rows of a group, the ranked first; each table takes the cells of its columns."""
+    own = of_numbers(group)
+    ranked = [{**_row(entry, place, "", group, own), "rank": str(place)} for place, entry in group.ranked]
+    return (*ranked, *(_row(entry, None, reason, group, own) for entry, reason in group.unranked))
+
+
+def _row(entry: Entry, place: Place | None, reason: str, group: Group, own: Mapping[str, Column]) -> Row:
+    """Return all cells of an entry; ``own`` are the columns of ``of_numbers``."""
     result = entry.result
     row: Row = {
         "kind": group.kind,
@@ -302,8 +293,8 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> Row:
         "filter": clean(result.filter),
         "metric": clean(result.metric),
         "type": clean(result.type) or None,
-        "fip": entry.number("fip") if group.has_index or result.asked.full else None,
-        "chance": result.numbers.get("chance"),
+        "fip": entry.number("fip") if group.has_index or entry.kind.full else None,
+        "chance": result.measures.get("chance"),
         "docs": result.docs,
         "runs": entry.runs,
         "date": day(entry.date),
@@ -314,32 +305,32 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group) -> Row:
         row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
         row["band"], row["span"] = bands(entry, group)
         row |= {
-            "gate": result.gate_word,
-            "excluded": entry.notes.excluded,
-            "fip_used": entry.notes.fip,
+            "gate": reading.gate_word(entry.gate),
+            "excluded": entry.cells.excluded if entry.cells else 0,
+            "fip_used": entry.cells.fip if entry.cells else None,
             "docs_used": entry.used,
-            "mark": reading.told(entry.mark, entry.notes.null) or None,
-            "null": entry.notes.null,
+            "mark": entry.mark or None,
             "ranked_by": None if group.by is None else group.by.key,
         }
     elif group.kind == "tst":
         row |= {name: entry.number(name) for name in ("tst", "tst_over_chance", "tst_above")} | {
-            "diagnostic": clean(result.details.diagnostic or "")
+            "diagnostic": clean((result.tst and result.tst.diagnostic) or "")
         }
     elif group.kind == "occlude":
-        row["drop"] = result.numbers.get(f"drop{entry.grid}")
+        row["drop"] = result.measures.get(f"drop{entry.grid}")
     else:
         row["score"] = entry.score
-    row |= {column.key: result.numbers.get(name) for name, column in of_numbers(group).items()}
+    row |= {column.key: result.measures.get(name) for name, column in own.items()}
     if group.kind == "magic":
-        row |= {name: result.numbers[name] for name in magic_words.order(result.numbers)}
+        row |= {name: result.measures[name] for name in magic_words.order(result.measures)}
     return row
 
 
 def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
     """Return the band of the headline index, and the bands within reach of its interval."""
     if group.headline == "index":
-        return entry.notes.band, entry.notes.span or entry.notes.band
+        grid = entry.cells
+        return (None, None) if grid is None else (grid.band, grid.span or grid.band)
     number = entry.number(group.headline)
     return None if number.value is None else band(number.value), band_text(number)
 
@@ -350,18 +341,13 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
 def flat_sheet(board: Board) -> Sheet:
     """Return a table of all entries, as in ``leaderboard.csv``."""
     words = (
-        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj null fip fip_used"
+        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj fip fip_used"
         " mpp gap score drop"
     )
     words += (
         " tst tst_over_chance tst_above diagnostic chance gate docs docs_used excluded runs date fingerprint reason"
     )
-    rows = []
-    for group in board.groups:
-        for place, entry in group.ranked:
-            rows.append(_row(entry, place, "", group))
-        for entry, reason in group.unranked:
-            rows.append(_row(entry, None, reason, group))
+    rows = [row for group in board.groups for row in _rows(group)]
     known = {*words.split()}
     words += "".join(
         f" {column.key}" for group in board.groups for column in of_numbers(group).values() if column.key not in known
@@ -542,7 +528,7 @@ def changes_sheet(changes: Changes) -> Sheet:
 def head(board: Board) -> list[str]:
     """Return what to know of the whole board, a sentence each."""
     out = [
-        f"Runs: {board.runs:,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
+        f"Runs: {len(board.runs):,}; models: {len(board.models):,}. Ranked by {board.by.words}.",
         *([IN_TIME] if board.of("trci") else []),
         *([BOTH] if board.by.key == "pcri" and board.of("index") else []),
         *(
@@ -552,10 +538,6 @@ def head(board: Board) -> list[str]:
         ),
         "Results stand in one table only where all but the model is the same: docs, prompts, limit, versions, settings.",
     ]
-    if board.remembered:
-        out.append(
-            f"Not compared with their files, which are not at hand or too many to read again: {board.remembered:,} of the runs."
-        )
     if board.ignored:
         out.append(f"Differences in these settings are ignored on this board: {', '.join(board.ignored)}.")
     return out
@@ -599,17 +581,22 @@ def _blocks(sheet: Sheet, level: int) -> list[str]:
 
 
 def to_json(
-    name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
+    name: str,
+    board: Board,
+    overalls: Sequence[Overall],
+    changes: Sequence[Changes],
+    sheets: Sequence[Sheet],
+    pages: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them."""
+    """Return the tables: ``board.json``; ``sheets`` as ``group_sheets`` makes them, ``pages`` the files of models."""
     return {
         "schema": SCHEMA,
         "title": clean(name),
         "ranked_by": board.by.key,
         "ignored": list(board.ignored),
-        "runs": board.runs,
-        "remembered": board.remembered,
+        "runs": len(board.runs),
         "models": sorted(board.models.values()),
+        "pages": list(pages),
         "overall": [
             {
                 "kind": one.kind,
@@ -642,11 +629,16 @@ def _bases_json(bases: Mapping[str, Basis]) -> dict[str, Any]:
 
 
 def json_text(
-    name: str, board: Board, overalls: Sequence[Overall], changes: Sequence[Changes], sheets: Sequence[Sheet]
+    name: str,
+    board: Board,
+    overalls: Sequence[Overall],
+    changes: Sequence[Changes],
+    sheets: Sequence[Sheet],
+    pages: Sequence[str],
 ) -> str:
     """Return ``to_json`` as text, each table on a line."""
     lists = ("overall", "changes", "groups")
-    plain = harmless(to_json(name, board, overalls, changes, sheets))
+    plain = harmless(to_json(name, board, overalls, changes, sheets, pages))
     parts = [f"{json.dumps(key)}:{json.dumps(value)}" for key, value in plain.items() if key not in lists]
     parts += [f"{json.dumps(key)}:[\n" + ",\n".join(json.dumps(one) for one in plain[key]) + "\n]" for key in lists]
     return "{" + ",\n".join(parts) + "}\n"

@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lmms_patch.compare import audit
 from lmms_patch.errors import RecordError, message
 from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
 from lmms_patch.present.explore.views import NOT_ASKED
-from lmms_patch.rci import necessity
+from lmms_patch.rci import recompute
 from lmms_patch.runs import reading, rows, samples
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
 from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.results import Taken, newest
 from lmms_patch.runs.run import Result, labels, read
-from lmms_patch.stats.resample import DRAWS, LEVEL
 from lmms_patch.text import line
 
 NAME = 160
@@ -45,7 +44,6 @@ class ModelAnswers:
         docs: as far as they are read; None: not yet.
         blind_docs: those of ``blind``.
         whole: whether all are read.
-        changed: whether numbers of the results file are not those that its log gives: none of them is shown.
     """
 
     result: Result
@@ -53,19 +51,7 @@ class ModelAnswers:
     docs: Docs | None = None
     blind_docs: Docs | None = None
     whole: bool = False
-    changed: bool = False
     _maps: dict[str | None, dict[str, Any] | None] = field(default_factory=dict)
-
-    def audited(self) -> str:
-        """Say which numbers of the result differ from those of its log, or were not checked; empty where all agree.
-
-        Docs are shown either way: they come from the log.
-        """
-        try:
-            return audit.check(self.result, stored=True).whole
-        except RecordError as error:
-            self.changed = True
-            return str(error)
 
     @property
     def right_blind(self) -> NDArray[np.float64] | None:
@@ -88,7 +74,7 @@ class ModelAnswers:
         analysis, sampled = self.result.analysis, reading.is_sampled(self.result.analysis)
         if not has_classes(self.result):
             return None
-        stored = analysis is not None and not self.changed and (self.blind is None or sampled)
+        stored = analysis is not None and (self.blind is None or sampled)
         if category is None and stored and analysis is not None and analysis.necessity:
             return _map(analysis.necessity[0])
         if sampled or not self.whole:
@@ -98,30 +84,19 @@ class ModelAnswers:
         return self._maps[category]
 
     def _computed(self, category: str | None) -> dict[str, Any] | None:
-        """Return the necessity map of a category or of all docs, computed anew; None where no doc has a class."""
-        docs = _docs(self)
-        found = docs.found(self.right_blind)
-        of = found.by_image != UNKNOWN
-        if category is not None:
-            names, numbers = docs.categories
-            # A category that this model's docs do not have gets a number that no doc has: no doc, and so no map.
-            of &= np.array(numbers) == (names.index(category) if category in names else len(names))
-        if not of.any():
+        """Return the necessity map of a category or of all docs by the function that the run calls; None where no doc has a class."""
+        try:
+            run = self._run
+            found = recompute.recompute(run).analysis if category is None else recompute.of_category(run, category)
+        except RecordError:  # the docs came from the Parquet file, and the log beside it is gone or not whole
             return None
-        return _map(
-            Necessity(
-                n=docs.views.grids[-1],
-                docs=int(of.sum()),
-                checked=int((of & (found.text != UNKNOWN)).sum()),
-                sources=found.sources,
-                shares=necessity.shares(found, of, docs.clusters, {"draws": DRAWS, "level": LEVEL, "seed": 0}),
-                counts={},
-                by_image={},
-                unscored=0,
-                graded=0,
-                luck=None,
-            )
-        )
+        return _map(found.necessity[0]) if found and found.necessity else None
+
+    @cached_property
+    def _run(self) -> recompute.TaskRun:
+        """The result with its records, and the scores of the blind run beside it."""
+        blind = {} if self.blind is None else recompute.scores(self.blind, self.result.metric)
+        return recompute.TaskRun(self.result, samples.records(self.result), blind)
 
 
 @dataclass
@@ -170,7 +145,6 @@ class Task:
                 self._load_blind(side)
                 for docs in _read(side.result):
                     side.docs = docs
-                self._note(side.audited())
                 side.whole = True
         except Exception as error:  # the docs are read in a thread of their own, where nobody would hear of it
             self.fault = line(f"{self.name}: its docs cannot be read: {message(error)}")
@@ -216,7 +190,7 @@ class Explorer:
     # --- reading ----------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read the docs of all tasks, one task after the other.
+        """Read the docs of all tasks in turn.
 
         A task can be shown as soon as its first docs are read (``Task.load``).
         """

@@ -120,7 +120,7 @@ def band_class(value: float | None) -> str:
 
 def colour(estimate: Estimate | None) -> str:
     """Return the style of an index by band; empty where the index must not be read as shown."""
-    if estimate is None or reading.contradicted(estimate) or reading.assumed(estimate):
+    if estimate is None or reading.contradicted(estimate):
         return ""
     return MISLEAD if reading.misleads(estimate) else band_class(estimate.value)
 

@@ -43,9 +43,7 @@ def build(
     output: Path,
     *,
     from_csv: Sequence[Path] = (),
-    title: str = "",
     count: int | None = None,
-    categories: bool | None = None,
     images: Images | None = None,
     tell: Tell = lambda line: None,
 ) -> Report:
@@ -55,9 +53,7 @@ def build(
         paths: folders of runs, or results files; may be empty where tables are given.
         output: the folder to write; an earlier report there is replaced, anything else is refused.
         from_csv: published tables of indices.
-        title: of the page.
         count: examples by rule and result; None: two, and none where there are many results (``gather``).
-        categories: also each category by itself; None: unless there are many results.
         images: gives the examples' images; None: their grids are drawn without.
         tell: is handed a line as work goes on.
 
@@ -68,9 +64,7 @@ def build(
     check_output(output)
     # A folder with a pruning and no run would be refused as a folder of runs.
     runs = run.find(path for path in paths if not (path / "pruned.json").is_file() or any(path.rglob("*_results.json")))
-    entries, picked, warnings = (
-        gather.gather(runs, examples=count, categories=categories, tell=tell) if runs else ([], [], [])
-    )
+    entries, picked, warnings = gather.gather(runs, examples=count, tell=tell) if runs else ([], [], [])
     points = [*across.points_of(entries), *(point for path in from_csv for point in published.read(path))]
     if not entries and not points:
         raise RecordError("nothing to report: give the --output_path of a run, or a published table with --from-csv")
@@ -91,7 +85,7 @@ def build(
             sheets["magic"] = tuple(of_magic)
         if prunings := pruned_sheet(paths):
             sheets["tst"] = (*sheets.get("tst", ()), prunings)
-        title = title or _title(entries, points)
+        title = _title(entries, points)
         told = (*warnings, *more, *unseen, *untold)
         found = tuple(findings(shapes.cases(entries)))
         report = Report(title, _made(), tuple(entries), sheets, tuple(drawn), tuple(shown), tuple(regions), told, found)
@@ -102,7 +96,7 @@ def build(
 
 
 def _title(entries: Sequence[Entry], points: Sequence[across.Point]) -> str:
-    """Return a title for a report without a given title: benchmarks and models, or their numbers."""
+    """Return the title of a report: benchmarks and models, or their numbers."""
     models = sorted({one.model for one in entries} | {point.model for point in points})
     bases = sorted({one.base for one in entries} | {point.benchmark for point in points})
     few = ", ".join(bases) if len(bases) <= 3 else f"{len(bases)} benchmarks"

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lmms_patch.compare import audit
 from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report import magic, magic_examples
@@ -26,14 +25,13 @@ from lmms_patch.runs.measures import of_analysis
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.record import Record
 from lmms_patch.runs.run import Labelled, Result, Run
-from lmms_patch.stats.intervals import trimmed
 from lmms_patch.stats.resample import Estimate
 
 Tell = Callable[[str], None]
 EXAMPLES = 2
 """Docs that are picked by each rule."""
 MANY, MOST = 100, 400
-"""Of more results a page has examples and categories only where they are asked for; and the most results of a page, which are 10 MB."""
+"""Of more results a page has no categories, and examples only where they are asked for; and the most results of a page, which are 10 MB."""
 
 
 Picked = Mapping[str, Sequence[Any]]
@@ -41,14 +39,13 @@ Picked = Mapping[str, Sequence[Any]]
 
 
 def gather(
-    given: Sequence[Run], *, examples: int | None = None, categories: bool | None = None, tell: Tell = lambda line: None
+    given: Sequence[Run], *, examples: int | None = None, tell: Tell = lambda line: None
 ) -> tuple[list[Entry], list[Picked], list[str]]:
     """Return the newest result of each model, task and filter.
 
     Args:
         given: the runs.
         examples: how many docs to pick by each rule; None: ``EXAMPLES``, and none of more than ``MANY`` results.
-        categories: also each category by itself, where the run named any; None: of up to ``MANY`` results.
         tell: is handed a line when a log is being read.
 
     Returns:
@@ -70,21 +67,17 @@ def gather(
     if len(latest) > MOST:
         said = "give runs of fewer models or benchmarks, or rank them all: lmms-patch leaderboard"
         raise RecordError(f"{len(latest)} results are too many for one page, which has at most {MOST}; {said}")
-    if (many := len(latest) > MANY) and None in (examples, categories):
-        left = [name for name, asked in (("examples", examples), ("categories", categories)) if asked is None]
-        typed = [{"examples": f"--examples {EXAMPLES}", "categories": "--categories"}[name] for name in left]
-        warnings.append(
-            f"no {' and no '.join(left)}, because there are more than {MANY} results; to have them, type {' '.join(typed)}"
-        )
+    if many := len(latest) > MANY:
+        left = "categories" if examples is not None else f"categories, and no examples without --examples {EXAMPLES}"
+        warnings.append(f"no {left}, because there are more than {MANY} results")
     examples = (0 if many else EXAMPLES) if examples is None else examples
-    categories = not many if categories is None else categories
     labels = runs.labels(result.run for result in latest)
     ids = _ids([f"{labels[result.run.identity]}-{result.label}" for result in latest])
     entries, examples_of = [], []
     for name, result in zip(ids, latest, strict=True):
         one = Labelled(result, labels[result.run.identity], name)
         tell(f"reading {result.label} of {one.model}")
-        entry, picked = _read(one, examples, categories)
+        entry, picked = _read(one, examples, not many)
         blind = _blind(result, latest, warnings)
         score, gain = (None, None) if blind is None else (blind.measures["score"], _gain(blind, result))
         entries.append(dataclasses.replace(entry, blind=score, gain=gain, tst=_tst(result, latest)))
@@ -155,9 +148,8 @@ def _ids(texts: Sequence[str]) -> list[str]:
 def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
     """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
     result, kind = one.result, one.result.kind
-    unchecked = audit.check(result, stored=True).whole
     if not kind.suffix:
-        return _read_magic(one, examples, categories, unchecked)
+        return _read_magic(one, examples, categories)
     analysis = result.analysis
     whole = Part(result.docs, result.measures, analysis.gate.number if analysis and kind.has_index else None, analysis)
     excluded: dict[int, Counter[str]] = {}
@@ -172,20 +164,20 @@ def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked
         *(result, one.model, one.label, whole, parts or _tst_categories(result)),
         excluded={n: dict(reasons) for n, reasons in excluded.items()},
         failures=dict(failures),
-        warnings=tuple(dict.fromkeys(filter(None, [*_warnings(result, whole.analysis), told, unchecked]))),
+        warnings=tuple(dict.fromkeys(filter(None, [*_warnings(result, whole.analysis), told]))),
     ), picked.picked()
 
 
 def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
-    """Return what to mind of a result: of its numbers, and of what its views showed."""
+    """Return what to mind of a result's numbers."""
     told = list(analysis.warnings) if analysis else []
     if analysis and result.kind.index:
         told += [line for grid in analysis.grids.values() for line in grid.warnings]
-        told += reading.minds(result.described, analysis, result.kind.words)
-    return [*told, *reading.frames(result.details).values()]
+        told += reading.minds(analysis, result.kind.words)
+    return told
 
 
-def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) -> tuple[Entry, Picked]:
+def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
     """Return a MAGIC task with the run's numbers, and its picked docs."""
     result = one.result
     told = magic_examples.warnings(result)
@@ -196,9 +188,7 @@ def _read_magic(one: Labelled, examples: int, categories: bool, unchecked: str) 
         magic.parts(result.magic) if result.magic and categories else {},
     )
     picked = magic_examples.picked(result, examples)
-    return Entry(
-        result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, [*told, unchecked])))
-    ), picked
+    return Entry(result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, told)))), picked
 
 
 def _records(
@@ -267,8 +257,6 @@ def _tst_categories(result: Result) -> dict[str, Part]:
         majority, chance, s = (
             Estimate(value, None, None, None, docs, docs, 0) for value in (stored.majority, stored.chance, stored.s)
         )
-        # Earlier versions wrote intervals that could leave the scale.
-        score = trimmed(score, (0.0, 1.0)) if score.value is not None and 0 <= score.value <= 1 else score
         out[name] = Part(
             docs, {"score": score, "tst": score, "tst_majority": majority, "chance": chance, "tst_s": s}, None
         )

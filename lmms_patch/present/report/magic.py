@@ -13,7 +13,6 @@ from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, W
 from lmms_patch.present.sheets import Cell, Column, Row, Sheet, levels_in, used
 from lmms_patch.runs.details import MagicNumbers
 from lmms_patch.runs.run import Run
-from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
 _MODEL = Column("model")
@@ -30,9 +29,8 @@ def parts(found: MagicNumbers) -> dict[str, Part]:
     """Return the numbers of each question type, as computed by the run; empty with a single type."""
     out = {}
     for name, numbers in (found.by_type or {}).items():
-        estimates = {metric: mended(one, (0.0, 1.0)) for metric, one in numbers.items()}
-        score = {"score": estimates[found.metric]} if found.metric in estimates else {}
-        out[name] = Part(max((one.n for one in estimates.values()), default=0), {**score, **estimates}, None)
+        score = {"score": numbers[found.metric]} if found.metric in numbers else {}
+        out[name] = Part(max((one.n for one in numbers.values()), default=0), {**score, **numbers}, None)
     return out
 
 

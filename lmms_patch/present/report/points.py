@@ -111,7 +111,7 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
                 else entry.base
             )
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
-            measured, words = (at.measured, reading.words(index)) if valid else (None, ())
+            measured, words = (at.adj, reading.words(index)) if valid else (None, ())
             known = (
                 name,
                 entry.model,

@@ -15,7 +15,6 @@ from lmms_patch.runs.need import Need
 from lmms_patch.runs.numbers import Necessity
 from lmms_patch.stats import paired
 from lmms_patch.stats.index import band, span
-from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 
 SCALE = "on the metric's own scale"
@@ -61,7 +60,7 @@ _INDEX_COLUMNS = (
         "luck-corrected index",
         signed=True,
         index=True,
-        help="both sides corrected by what answers earn without the right picture, measured on another doc's; assumed null: by other docs' answers",
+        help="both sides corrected by what answers earn without the right picture, measured on another doc's",
     ),
     Column(
         "mark",
@@ -115,7 +114,7 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
     rows = [row for entry in entries for row in _rows(entry)]
     cells = (cell for row in rows for cell in row.values())
     sure = levels_in("In brackets: {} interval, from a bootstrap over docs, questions on one image together. ", cells)
-    numbers = ((entry.index(n).measured, entry.words) for entry in entries for n in entry.grids)
+    numbers = ((entry.index(n).adj, entry.words) for entry in entries for n in entry.grids)
     note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), rows, note)
 
@@ -157,7 +156,7 @@ def _of_image(part: Part) -> Row:
     """Return what was answered on wrong images; empty where nothing was asked so."""
     looks = part.analysis.gate.looks if part.analysis else ()
     of_wrong = (one for one in looks if one.against == "wrong images")
-    return next(({"wrong": one.other, "looks": mended(one.difference), "asked": one.docs} for one in of_wrong), {})
+    return next(({"wrong": one.other, "looks": one.difference, "asked": one.docs} for one in of_wrong), {})
 
 
 def _of_grid(entry: Entry, part: Part, n: int) -> Row:
@@ -169,7 +168,7 @@ def _of_grid(entry: Entry, part: Part, n: int) -> Row:
         "index": at.raw,
         "band": band_text(at.headline),
         "adj": at.adj,
-        "mark": reading.told(at.mark, at.null) or None,
+        "mark": at.mark or None,
         "gap": at.gap,
     }
 
@@ -252,10 +251,10 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
             "category": name,
             "n": found.n,
             "docs": found.docs,
-            **{need: mended(found.shares[need]) for need in NEED_WORDS},
+            **{need: found.shares[need] for need in NEED_WORDS},
             "checked": found.checked,
             **{f"docs {need}": found.counts[need] for need in NEED_WORDS},
-            "luck": None if found.luck is None else mended(found.luck),
+            "luck": found.luck,
             "unscored": found.unscored or None,
         }
         for entry in entries

@@ -22,7 +22,6 @@ from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import NO_INTERVAL
 from lmms_patch.runs.failures import states_in_words
 from lmms_patch.runs.numbers import Necessity
-from lmms_patch.stats.intervals import mended
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
 
@@ -327,9 +326,7 @@ def marks(part: Part, entry: Entry) -> str:
     Empty where they do not.
     """
     at = (entry.index(n, part) for n in entry.grids)
-    return "; ".join(
-        f"{entry.words.size(one.n or 0)}, {reading.explained(one.mark, one.null)}" for one in at if one.mark
-    )
+    return "; ".join(f"{entry.words.size(one.n or 0)}, {reading.explained(one.mark)}" for one in at if one.mark)
 
 
 # --- need of the image ----------------------------------------------------------------------------
@@ -407,7 +404,7 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
     parts = []
     at = 0.0
     for name in NEED_WORDS:
-        share = mended(found.shares[name])
+        share = found.shares[name]
         if not share.value:
             continue
         # Shares that were estimated (some docs unchecked, or luck removed) are no counts: the number is "about".

@@ -9,7 +9,7 @@ from lmms_patch.ask.kinds import KINDS, RCI, TRCI, Kind
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.present import sheets
 from lmms_patch.present.findings import in_words
-from lmms_patch.present.sheets import Cells, Column, Heads, Row, Sheet, or_na, shown, signed
+from lmms_patch.present.sheets import Cells, Column, Heads, or_na, shown, signed
 from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.runs.catalogue import indices, keyed
@@ -335,69 +335,3 @@ def _power(number: Change, reason: str) -> str:
 def _letters(line: str) -> str:
     """Call the runs A and B, as all tables here do."""
     return line.replace("the first run", "A").replace("the second run", "B").replace("the two runs", "A and B")
-
-
-# --- for files ------------------------------------------------------------------------------------
-
-
-def sheet(comparison: Comparison) -> Sheet:
-    """Return all numbers of all tasks as a table with a row for each number."""
-    columns = (
-        Column("task", help="its name in B"),
-        Column("metric"),
-        Column("docs", help="compared: scored in both runs"),
-        Column("number", help="docs/metrics.md"),
-        Column("a", "A", help="over the compared docs, on the metric's own scale"),
-        Column("b", "B", help="over the compared docs, on the metric's own scale"),
-        Column(
-            "difference", "B - A", signed=True, help=f"paired by doc, with its {100 * comparison.level:g} % interval"
-        ),
-        Column("p", digits=4, help="two-sided, paired clustered bootstrap"),
-        Column(
-            "claim",
-            help="primary: carries the claim, corrected over the tasks alone; other: corrected with all others together",
-        ),
-        Column("p_holm", "p (Holm)", digits=4, help="corrected by Holm's method, as the claim says"),
-        Column("detectable", help="difference that would be found with 80 % power"),
-        Column("contradicted", help="which run's index the luck-corrected one contradicts, and how"),
-        Column("only_a_right", "right in A only", help="docs; 0/1 scores of the first view"),
-        Column("only_b_right", "right in B only", help="docs; 0/1 scores of the first view"),
-        Column("p_mcnemar", "p (McNemar)", digits=4, help="exact; docs taken as independent"),
-        Column("only_in_a", "docs only in A"),
-        Column("only_in_b", "docs only in B"),
-        Column("unscored", help="docs of both that one of them could not score"),
-    )
-    rows = [_cells(task, number) for task in comparison.tasks for number in task.numbers]
-    return Sheet("compare", _title(comparison), columns, rows, _foot(comparison))
-
-
-def _title(comparison: Comparison) -> str:
-    """Return the names of the two models; where these are equal (two versions, two runs), with where they are from."""
-    if comparison.first.model == comparison.second.model:
-        return f"A: {comparison.first.model} ({comparison.first.path}), B: {comparison.second.model} ({comparison.second.path})"
-    return f"A: {comparison.first.model}, B: {comparison.second.model}"
-
-
-def _cells(task: Task, number: Change) -> Row:
-    """Return a number's row in the table for files."""
-    tested = task.mcnemar if number.name in _SCORES else task.tests.get(number.name)
-    return {
-        "task": task.second,
-        "metric": task.metric,
-        "docs": number.difference.n,
-        "number": number.name,
-        "a": number.first,
-        "b": number.second,
-        "difference": number.difference,
-        "p": number.p,
-        "claim": "primary" if number.primary else "other",
-        "p_holm": number.p_holm,
-        "detectable": number.detectable,
-        "contradicted": "; ".join(map(_letters, task.marks.get(number.name, ()))) or None,
-        "only_a_right": None if tested is None else tested.only_first,
-        "only_b_right": None if tested is None else tested.only_second,
-        "p_mcnemar": None if tested is None else tested.p,
-        "only_in_a": len(task.only_first),
-        "only_in_b": len(task.only_second),
-        "unscored": task.unscored,
-    }

@@ -1,4 +1,4 @@
-"""The tables of the MAGIC tasks of finished runs, in plain text and for files."""
+"""The tables of the MAGIC tasks of finished runs, in plain text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lmms_patch.compare.contrast import CONTRASTS
 from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
 from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
-from lmms_patch.present.sheets import Cells, Column, Row, Sheet, or_na, signed
+from lmms_patch.present.sheets import Cells, Column, or_na, signed
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json as as_json
 from lmms_patch.runs.run import Result
@@ -85,52 +85,6 @@ def sentence(one: Contrasted) -> list[str]:
     if low <= 0 <= high:
         return [f"No difference is shown in {name} {where}: {said}."]
     return [f"The model is {'more' if value > 0 else 'less'} often right {where} ({name}): {said}."]
-
-
-def sheet(runs: MagicRuns) -> Sheet:
-    """Return all numbers and contrasts, a row each."""
-    columns = (
-        Column("model"),
-        Column("task", help="of a contrast: the second task - the first"),
-        Column("variant", help="of a contrast: its name"),
-        Column("metric", help="docs/magic.md"),
-        Column("value", help="fraction; of a contrast the difference"),
-        Column("first", help="of a contrast: the fraction of the first task"),
-        Column("second", help="of a contrast: the fraction of the second task"),
-        Column("p", digits=4, help="of a contrast: two-sided, paired clustered bootstrap"),
-        Column("docs", help="that count in the number"),
-        Column("judge"),
-    )
-    rows: list[Row] = []
-    for task in runs.tasks:
-        about: Row = {
-            "model": task.model,
-            "task": task.task,
-            "variant": task.variant,
-            "judge": task.about.get("judge"),
-        }
-        rows += [
-            {**about, "metric": name, "value": task.numbers[name], "docs": task.numbers[name].n}
-            for name in _ORDER
-            if name in task.numbers
-        ]
-    for one in runs.contrasts:
-        about = {"model": one.model, "task": f"{one.second} - {one.first}", "variant": one.found.name}
-        for name, d in one.found.differences.items():
-            rows.append(
-                {
-                    **about,
-                    "metric": name,
-                    "value": d.estimate,
-                    "first": d.first,
-                    "second": d.second,
-                    "p": d.p,
-                    "docs": d.estimate.n,
-                }
-            )
-    return Sheet(
-        "magic", "MAGIC", columns, rows, "Intervals from a bootstrap over images; contrasts are paired by item."
-    )
 
 
 def to_json(runs: MagicRuns) -> dict[str, object]:

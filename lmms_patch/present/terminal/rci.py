@@ -15,7 +15,6 @@ from lmms_patch.present import sheets
 from lmms_patch.present.sheets import NOT_DEFINED, Cell, Cells, Column, Heads, Sheet, number, or_na
 from lmms_patch.present.terminal import necessity
 from lmms_patch.present.terminal.folding import fold
-from lmms_patch.rci.grids import ASSUMED
 from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import catalogue, reading
@@ -25,11 +24,6 @@ from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import CellShares
 
-_OF_EARLIER_VERSIONS = {
-    "text priors not removed from the adjusted index: run the blind task too": ASSUMED,
-    "the corrected index rests on an assumed null: it may still contain text shortcuts, and must not be ranked by": ASSUMED,
-}
-"""Lines in results files of earlier versions, by what is said now."""
 Columns = list[tuple[str | Column, Callable[[Labelled], Cell]]]
 """Columns of a table with a row per task: the head of each, and what makes its cell."""
 BYPASS = "bypass"
@@ -64,7 +58,7 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look``
     where the gate says that the index means nothing. FIP, MPP and the index leave out the docs that the third column
     counts: where they are not the same docs at every grid, there is a FIP for each. Of docs with a failed call, all or
-    some numbers are missing. What stands beside an index (``assumed null``, ``contradicted``, ...) is explained by
+    some numbers are missing. What stands beside an index (``contradicted``, ...) is explained by
     ``warnings``. Tasks that show docs' own boxes have a table of their own, and so have tasks that cut clips in time,
     and those that do not show the whole image, whose score is no FIP.
 
@@ -158,12 +152,7 @@ def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> Cells:
     """Return all cells of a task's row at a grid; for a task without grids, grid cells are None."""
     result, grid = shown.result, None if n is None else _set(shown, n)
     raw, adj = (_index(shown, n), _adjusted(shown, n)) if n is not None and result.kind.index else (None, None)
-    if (
-        not full
-        and isinstance(raw, Estimate)
-        and isinstance(adj, Estimate)
-        and reading.null_of(grid) == reading.MEASURED
-    ):
+    if not full and isinstance(raw, Estimate) and isinstance(adj, Estimate):
         # The luck-corrected index beside it shows the interval; words that both would carry are said there alone.
         raw = ", ".join(
             [number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))]
@@ -246,7 +235,7 @@ def _what(shown: Labelled) -> Cell:
 
 
 def _curve_table(shown: Sequence[Labelled]) -> Sheet:
-    """Return one row per task of one kind, with its scores along the curve."""
+    """Return a row per task of a kind, with its scores along the curve."""
     kind = shown[0].result.kind
     grids = sorted({n for s in shown for n in s.result.grids})
     columns: Columns = [*_ABOUT, *((kind.words.size(n), partial(_at_point, n=n)) for n in grids)]
@@ -359,7 +348,7 @@ def _place_table(shown: Sequence[Labelled]) -> Sheet:
 
 
 def _region_table(shown: Sequence[Labelled]) -> Sheet:
-    """Return one row per task and set of boxes."""
+    """Return a row per task and set of boxes."""
     heads: Heads = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
     heads += [Column(f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
     heads += ["one box, on average"]
@@ -529,7 +518,7 @@ def warnings(shown: Sequence[Labelled]) -> list[str]:
         lines = (
             _of_failures(s) if s.result.metric == BYPASS else _minds(s)
         )  # of numbers that nobody asked for there is nothing to say
-        for line in dict.fromkeys(_OF_EARLIER_VERSIONS.get(line, line) for line in lines if line):
+        for line in dict.fromkeys(filter(None, lines)):
             tasks.setdefault(line, []).append(s.label)
     return [text.line(f"{', '.join(names)}: {line}") for line, names in tasks.items()]
 
@@ -545,21 +534,13 @@ def _minds(shown: Labelled) -> list[str]:
             *_left_out(shown),
         ]
         lines += [analysis.gate.reason] if _refused(shown) else []
-        lines += (
-            reading.minds(result.described, analysis, _words(shown)) if result.kind.index or result.kind.regions else []
-        )
-    lines += reading.frames(result.details).values()
+        lines += reading.minds(analysis, _words(shown)) if result.kind.index or result.kind.regions else []
     lines += [
         reading.kept(result.details),
-        reading.circular(result.metric, result.metrics),
         *_of_failures(shown),
         _fip_of_used_docs(shown),
     ]
-    measured = (
-        (grid.adj.estimate for grid in analysis.sets.values() if grid.adj and grid.adj.null == reading.MEASURED)
-        if analysis
-        else ()
-    )
+    measured = (grid.adj.estimate for grid in analysis.sets.values() if grid.adj) if analysis else ()
     return lines + [reading.above_one(adj.low, adj.high, _words(shown)) for adj in measured]
 
 
@@ -692,7 +673,7 @@ def category_table(analyzed: Analyzed, width: int | None = None) -> str:
 
 
 def pooled_table(pooled: Sequence[Pooled], width: int | None = None) -> str:
-    """Return one row per group and grid: the index of the pooled FIP and MPP.
+    """Return a row per group and grid: the index of the pooled FIP and MPP.
 
     CRCI, and tasks of clips, have tables of their own.
     """
@@ -758,13 +739,11 @@ def _span(estimate: Estimate | None) -> str:
 
 
 def _in_any(task: str, runs: Sequence[Sequence[Analyzed]]) -> dict[str, tuple[str, ...]]:
-    """Return the marks of a task's indices by name: "contradicted" or "assumed null", where at least one run has the mark."""
+    """Return the marks of a task's indices by name: "contradicted", where at least one run has the mark."""
     out: dict[str, tuple[str, ...]] = {}
     for a in (one for run in runs for one in run if one.run.result.task == task and one.analysis is not None):
         name = a.run.result.kind.prefix
         for key, grid in a.analysis.sets.items() if a.analysis else ():
             if grid.mark:
                 out[f"{name}{end(key)}"] = (reading.CONTRADICTED,)
-            if grid.adj is not None and grid.adj.null != reading.MEASURED:
-                out[f"{name}{end(key)}_adj"] = (reading.ASSUMED,)
     return out

@@ -30,7 +30,7 @@ def text(senses: StepSenses) -> str:
     lines += [f"mind: {line}" for line in _without_interval(shown)]
     if not senses.clustered:
         lines.append(
-            "mind: the files do not say which items share an image (column 'group'); items are resampled each for itself"
+            "mind: the files do not say which items share an image (key 'group'); items are resampled each for itself"
         )
     return "\n".join(lines)
 

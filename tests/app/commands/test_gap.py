@@ -36,7 +36,7 @@ def test_the_gap_of_a_run(run, capsys):
 
 def test_a_subset_is_set_beside(run, tmp_path, capsys):
     (tmp_path / "ids.txt").write_text("".join(f"{i}\n" for i in range(30)))
-    assert main(["gap", str(run), str(run), "--subset", str(tmp_path / "ids.txt"), "--match", "none"]) == 0
+    assert main(["gap", str(run), str(run), "--subset", str(tmp_path / "ids.txt")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[3].split()[:2] == ["pruned", "30"]
     assert lines[4].startswith("random (200)")

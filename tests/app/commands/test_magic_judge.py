@@ -1,7 +1,6 @@
 """``lmms-patch magic steps --judge`` against a server on loopback, through lmms-eval's own client."""
 
-import csv
-import io
+import json
 import re
 
 import pytest
@@ -28,19 +27,18 @@ def server(monkeypatch, tmp_path):
         "MAGIC_JUDGE_RETRIES": "0",
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.delenv("API_TYPE", raising=False)
     with JudgeServer(lambda prompt, number: labelled(prompt)) as found:
         monkeypatch.setenv("OPENAI_API_URL", found.url)
         yield found
 
 
 def rows(path):
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_a_judge_labels_the_steps_and_what_it_does_not_is_asked_again(capsys, server, tmp_path):
     write_magic_run(tmp_path / "run", {"all": [doc(f"q{i}", RESPONSE) for i in range(3)]})
-    path = tmp_path / "judge.csv"
+    path = tmp_path / "judge.jsonl"
     command = ["magic", "steps", str(tmp_path / "run"), "--judge", "m", "--output", str(path)]
     server.says = lambda prompt, number: Reply("I cannot say.") if "in q1?" in prompt else labelled(prompt)
     assert main(command) == 0
@@ -48,22 +46,22 @@ def test_a_judge_labels_the_steps_and_what_it_does_not_is_asked_again(capsys, se
     assert "labelled by m: 6 steps" in printed
     assert "mind: 3 steps have no verdict (malformed: no line like" in printed
     found = rows(path)
-    assert [row["correct"] for row in found] == ["1", "0", "1", "", "", "", "1", "0", "1"]
+    assert [row["correct"] for row in found] == [1, 0, 1, None, None, None, 1, 0, 1]
     assert {(row["source"], row["annotator"]) for row in found} == {("judge", "m")}
     assert sum("What is in q0?" in one.prompt for one in server.asked) == 1
 
     asked = len(server.asked)
     server.says = lambda prompt, number: labelled(prompt)
-    assert main([*command, "--overwrite"]) == 0
+    path.unlink()
+    assert main(command) == 0
     assert len(server.asked) == asked + 1  # the two others are remembered
-    assert [row["correct"] for row in rows(path)] == ["1", "0", "1"] * 3
+    assert [row["correct"] for row in rows(path)] == [1, 0, 1] * 3
     capsys.readouterr()
 
     # a person who finds every step right: StepSense 1, the judge 2/3; the two are never mixed
-    person = tmp_path / "ann.csv"
-    person.write_text(
-        "item,step,annotator,correct\n" + "".join(f"q{i},{n},ann,1\n" for i in range(3) for n in (1, 2, 3))
-    )
+    person = tmp_path / "ann.jsonl"
+    labels = [{"item": f"q{i}", "step": n, "annotator": "ann", "correct": 1} for i in range(3) for n in (1, 2, 3)]
+    person.write_text("".join(json.dumps(one) + "\n" for one in labels))
     assert main(["magic", "stepsense", str(person), str(path)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["human", "ann", "3", "9", "1.000", "1.000"] in lines
@@ -74,7 +72,7 @@ def test_a_judge_labels_the_steps_and_what_it_does_not_is_asked_again(capsys, se
 def test_a_judge_that_is_not_there_leaves_the_steps_unlabelled(capsys, server, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_URL", "http://127.0.0.1:9/v1")
     write_magic_run(tmp_path / "run", {"all": [doc("q0", RESPONSE)]})
-    path = tmp_path / "judge.csv"
+    path = tmp_path / "judge.jsonl"
     assert main(["magic", "steps", str(tmp_path / "run"), "--judge", "m", "--output", str(path)]) == 1
     assert "mind: 3 steps have no verdict" in capsys.readouterr().out
-    assert [row["correct"] for row in rows(path)] == ["", "", ""]
+    assert [row["correct"] for row in rows(path)] == [None, None, None]

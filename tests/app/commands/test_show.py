@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lmms_patch.app.cli import main
-from tests.making.runs import mc_run, never_looks, world_run, write_run
+from tests.making.runs import mc_run, write_run
 
 
 @pytest.fixture(scope="module")
@@ -78,21 +78,3 @@ def test_a_run_without_wrapped_tasks_says_what_to_ask_for(tmp_path, capsys):
     assert main(["show", str(tmp_path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith("no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
-
-
-def test_a_model_that_never_looks_is_refused_everywhere(tmp_path, capsys):
-    """Text answers right in 60 %, the same on every view: no index, no rank, no compliance.
-
-    The real commands say why.
-    """
-    write_run(tmp_path / "run", {"toy_pcri3": world_run(never_looks, grid=3, kind="pcri")})
-    assert main(["show", str(tmp_path / "run")]) == 0
-    shown = capsys.readouterr().out
-    assert "does not look" in shown
-    assert shown.startswith("- No image is needed for toy (acc 0.")
-    assert main(["leaderboard", str(tmp_path / "run"), "--output", str(tmp_path / "board")]) == 0
-    (group,) = json.loads((tmp_path / "board" / "board.json").read_text())["groups"]
-    (row,) = group["table"]["rows"]
-    assert row["rank"] is None
-    assert row["reason"].startswith("the answers do not depend on the image")
-    assert main(["gate", str(tmp_path / "run"), "--config", "model-compliance"]) == 1

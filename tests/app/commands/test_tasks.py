@@ -1,4 +1,4 @@
-"""What ``lmms-patch tasks`` and ``coverage`` print of what was found.
+"""What ``lmms-patch tasks`` prints of what was found.
 
 What is found is in tests/harness/names/test_catalog.py.
 """
@@ -6,35 +6,43 @@ What is found is in tests/harness/names/test_catalog.py.
 import dataclasses
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from lmms_patch.app import api
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import tasks
 from lmms_patch.errors import RecordError
+from lmms_patch.harness.names import catalog
 from lmms_patch.harness.names.catalog import Entry
 from lmms_patch.runs.costs import Cost
 from tests.making.runs import one_cell_knows, world_run, write_run
 from tests.making.terminal import Terminal
 
 FOUND = [
-    Entry("a", "task", "wraps", "", 1200, "f"),
-    Entry("b", "group", "judge", "its scorer calls a judge", None, "f"),
-    Entry("c", "task", "no", "a video task", 5, "f"),
+    Entry("a", "task", "wraps", "", 1200),
+    Entry("b", "group", "judge", "its scorer calls a judge", None),
+    Entry("c", "task", "no", "a video task", 5),
 ]
 
 
-def test_a_line_for_each_with_its_price(monkeypatch, capsys):
+def test_a_line_for_each_with_its_price(tmp_path, monkeypatch, capsys):
     asked = []
 
-    def tasks(*words, quiet, watch, **more):
-        asked.append((words, more))
-        return api.Catalogue(list(watch(FOUND, "looking")), "rci3", 10)
+    def entries(manager, pattern, kind, watch):
+        asked.append((pattern, kind))
+        return list(watch(FOUND, "looking"))
 
-    monkeypatch.setattr(api, "tasks", tasks)
+    monkeypatch.chdir(tmp_path)
+
+    def task_manager(include_path):
+        asked.append(include_path)
+        return SimpleNamespace(all_tasks=[])
+
+    monkeypatch.setattr(catalog, "task_manager", task_manager)
+    monkeypatch.setattr(catalog, "entries", entries)
     assert main(["tasks", "x*", "--as", "rci3", "--include-path", "mine"]) == 0
-    assert asked == [(("x*", "rci3"), {"include_path": "mine", "run": None})]
+    assert asked == [Path("mine"), ("x*", "rci3")]
     printed = capsys.readouterr()
     assert printed.err == "", "no bar where stderr is no terminal"
     assert printed.out.splitlines() == [
@@ -63,10 +71,10 @@ def test_a_line_for_each_with_its_price(monkeypatch, capsys):
 )
 def test_names_that_show_videos_are_told_to_be_possible_in_time(kind, clips, told):
     entries = [
-        Entry(name, "task", "wraps", "", None, "f", in_time=("wraps" if i < clips else "no", ""))
+        Entry(name, "task", "wraps", "", None, in_time=("wraps" if i < clips else "no", ""))
         for i, name in enumerate("ab")
     ]
-    said = [line for line in tasks.lines(api.Catalogue(entries, kind, 10)) if "in time" in line]
+    said = [line for line in tasks.lines(tasks.Catalogue(entries, kind, 10)) if "in time" in line]
     assert len(said) == (told is not None)
     assert all(line.startswith(told) for line in said)
 
@@ -76,7 +84,7 @@ COST = Cost(Path("out/x_results.json"), "org/seven", ("a_rci3",), 1000, 600.0, "
 
 def test_a_finished_run_gives_time_and_tokens():
     """12,000 calls at 0.6 s, 300 tokens in and 2.5 out: 7,200 s, 3.6 million and 30,000."""
-    first, second, third, *_ = said = tasks.lines(api.Catalogue(FOUND, "rci3", 10, COST))
+    first, second, third, *_ = said = tasks.lines(tasks.Catalogue(FOUND, "rci3", 10, COST))
     assert (
         first
         == "a_rci3  [task] wraps, 1,200 docs, 12,000 requests, by that run 2.0 h, 3,600,000 tokens in, 30,000 tokens out"
@@ -89,25 +97,25 @@ def test_a_finished_run_gives_time_and_tokens():
 
 
 def test_a_quick_run_is_priced_from_to():
-    entry = Entry("a", "task", "wraps", "", 1200, "f", on_wrong_images=100, expected=(2000, 5000))
-    (line, *_) = tasks.lines(api.Catalogue([entry], "rci3_quick", 10, COST))
+    entry = Entry("a", "task", "wraps", "", 1200, on_wrong_images=100, expected=(2000, 5000))
+    (line, *_) = tasks.lines(tasks.Catalogue([entry], "rci3_quick", 10, COST))
     assert line.endswith(", by that run 30 min to 60 min, 900,000 to 1,800,000 tokens in, 7,500 to 15,000 tokens out")
 
 
 def test_a_quick_run_asks_at_most_so_often_also_where_the_docs_are_not_known():
-    entry = Entry("a", "task", "wraps", "", None, "f")
-    *_, last = tasks.lines(api.Catalogue([entry], "rci3_quick", 10))
+    entry = Entry("a", "task", "wraps", "", None)
+    *_, last = tasks.lines(tasks.Catalogue([entry], "rci3_quick", 10))
     assert last.startswith("Wraps: 1. As rci3_quick, each doc is asked at most 10x, until ")
 
 
 def test_what_a_run_does_not_say_is_not_said():
     bare = dataclasses.replace(COST, seconds=None, why="gqa has no sample log", input_tokens=None)
-    first, *_, measured, tokens, _ = tasks.lines(api.Catalogue(FOUND, "rci3", 10, bare))
+    first, *_, measured, tokens, _ = tasks.lines(tasks.Catalogue(FOUND, "rci3", 10, bare))
     assert first.endswith(", by that run 30,000 tokens out")
     assert measured.endswith("1,000 calls; no time is taken from it: gqa has no sample log.")
     assert tokens.startswith("Tokens are those of a_rci3; it counted none in. ")
     nothing = dataclasses.replace(bare, output_tokens=None)
-    assert "It counted no tokens." in tasks.lines(api.Catalogue(FOUND, "rci3", 10, nothing))[-2]
+    assert "It counted no tokens." in tasks.lines(tasks.Catalogue(FOUND, "rci3", 10, nothing))[-2]
 
 
 def test_the_run_is_the_newest_that_asked_the_benchmark(tmp_path, monkeypatch):
@@ -118,62 +126,37 @@ def test_the_run_is_the_newest_that_asked_the_benchmark(tmp_path, monkeypatch):
         return write_run(tmp_path / "out" / folder, made, date=date, total_evaluation_time_seconds="60")
 
     monkeypatch.chdir(tmp_path)
-    assert api._cost(None, {"toy"}) is None
+    assert tasks._cost(None, {"toy"}) is None
     toy = finished("a", "toy", "2026-01-01T00-00-00.000000")
     other = finished("b", "other", "2026-02-01T00-00-00.000000")
-    assert api._cost(None, {"toy"}).path.resolve() == toy
-    assert api._cost(None, {"third"}).path.resolve() == other
-    assert api._cost(other, {"toy"}).path == other
+    assert tasks._cost(None, {"toy"}).path.resolve() == toy
+    assert tasks._cost(None, {"third"}).path.resolve() == other
+    assert tasks._cost(other, {"toy"}).path == other
     with pytest.raises(RecordError, match="no \\*_results"):
-        api._cost(tmp_path / "nowhere", {"toy"})
+        tasks._cost(tmp_path / "nowhere", {"toy"})
     other.write_text("{")
-    assert api._cost(None, {"toy"}) is None, "a broken file in out is not what was asked about"
+    assert tasks._cost(None, {"toy"}) is None, "a broken file in out is not what was asked about"
 
 
 @pytest.fixture
 def covered(monkeypatch):
-    """Notes whether lmms-eval is kept quiet; lmms-eval prints a line where it is not."""
-    told = []
-
-    def coverage(*, quiet, watch):
-        told.append(quiet)
-        if not quiet:
-            print("INFO of lmms-eval", file=sys.stderr)
-        return list(watch(FOUND, "looking"))
-
-    monkeypatch.setattr(api, "coverage", coverage)
-    return told
+    """A harness of three tasks."""
+    monkeypatch.setattr(catalog, "task_manager", lambda include_path=None: None)
+    monkeypatch.setattr(catalog, "coverage", lambda manager, watch: list(watch(FOUND, "looking")))
 
 
-def test_the_coverage_is_counted_and_written(covered, tmp_path, capsys):
+@pytest.mark.usefixtures("covered")
+def test_the_coverage_is_counted(capsys):
     assert main(["tasks", "--all"]) == 0
-    counted = "3 tasks. Wraps: 1; needs allow_judge: 1; does not wrap: 1.\n"
-    assert capsys.readouterr().out == counted
-    page = tmp_path / "page.md"
-    assert main(["tasks", "--all", "--write", str(page)]) == 0
-    assert capsys.readouterr().out == f"{counted}written: {page}\n"
-    assert "| all | 3 | 3 |" in page.read_text()
+    assert capsys.readouterr().out == "3 tasks. Wraps: 1; needs allow_judge: 1; does not wrap: 1.\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "bar", "quiet"), [([], True, True), (["--quiet"], False, True), (["--verbose"], False, False)]
-)
-def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(covered, monkeypatch, capsys, words, bar, quiet):
-    """A bar that counts the tasks, or the harness's own lines, but never both; nothing of either is on stdout."""
+@pytest.mark.usefixtures("covered")
+def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(monkeypatch, capsys):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    assert main(["tasks", "--all", *words]) == 0
-    shown = terminal.getvalue()
-    assert ("reading all tasks of lmms-eval" in shown) is bar
-    assert ("3/3" in shown) is bar
-    assert ("INFO of lmms-eval" in shown) is not quiet
-    assert covered == [quiet]
+    assert main(["tasks", "--all"]) == 0
+    assert "reading the tasks of lmms-eval" in terminal.getvalue()
+    assert "3/3" in terminal.getvalue()
     assert capsys.readouterr().out.splitlines()[-1].startswith("3 tasks. Wraps: 1; ")
-
-
-def test_a_page_that_cannot_be_written_is_one_line(covered, tmp_path, capsys):
-    (tmp_path / "no").touch()
-    assert main(["tasks", "--all", "--write", str(tmp_path / "no" / "page.md")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "cannot be written: Not a directory" in line

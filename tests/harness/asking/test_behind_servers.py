@@ -100,10 +100,6 @@ def test_each_segment_of_a_clip_goes_over_the_wire(name, tmp_path, monkeypatch):
     parts = [clip[most * i // k : most * (i + 1) // k] for i in range(k)]
     expected = [uniform(frames, most), *(part[uniform(len(part), len(part) // 2 * 2)] for part in parts)]
     assert sorted(shown) == sorted(one.tolist() for one in expected)
-    assert results["results"]["toy_trci4"]["patch,none"]["frames_read"]["checked"]
-    assert "read" not in results["results"]["toy_trci4"]["patch,none"]["frames_read"], (
-        "the full clip shows the frames of the segments"
-    )
 
 
 def test_a_video_that_is_too_short_fails_as_in_the_base_task(tmp_path):

@@ -219,6 +219,52 @@ def test_with_an_image_an_exception_ends_the_run(blind, tmp_path):
         found_in(tmp_path / "out", Raising(lambda doc: doc >= 20), blind[0], "toy_blank")
 
 
+class Large(PerRequest):
+    """Raises on an image with a side below 28 pixels, as Qwen2.5-VL does."""
+
+    def one(self, request):
+        for image in request.args[2](self.task_dict[request.args[4]][request.args[5]][request.args[3]]):
+            if min(image.size) < 28:
+                raise ValueError(f"height:{image.height} and width:{image.width} must be larger than factor:28")
+        return super().one(request)
+
+
+@pytest.mark.parametrize(("task", "told_of"), [("toy_rci3", 20), ("toy_rci2", None)])
+def test_an_adapter_that_fails_on_small_cells_is_told_what_to_type(tasks, tmp_path, told, task, told_of):
+    """Images of 60x60 pixels have cells of 20x20, and of 30x30."""
+    if told_of is None:
+        found_in(tmp_path / "out", Large(), tasks, task)
+    else:
+        with pytest.raises(ValueError, match="must be larger than factor:28"):
+            found_in(tmp_path / "out", Large(), tasks, task)
+    lines = [line.strip() for line in told if "min_cell" in line]
+    assert (
+        lines == []
+        if told_of is None
+        else [
+            "toy_rci3: the model's adapter failed, and some of the cells shown have a side of 20 pixels: many models take none below 28; "
+            "to enlarge such cells write in a task file: min_cell: 28 (docs/options.md)"
+        ]
+    )
+
+
+def test_the_option_that_is_told_helps(tmp_path, told):
+    write_task(tmp_path, "toy", rows(4), metadata={"lmms_patch": {"min_cell": 28}})
+    found = found_in(tmp_path / "out", Large(), tmp_path, "toy_rci3")
+    assert metrics(found, "toy_rci3")["patch"]["n_failed"] == 0
+    assert not [line for line in told if "min_cell" in line]
+
+
+def test_another_failure_says_nothing_of_cells(tasks, tmp_path, told):
+    class Broken(PerRequest):
+        def one(self, request):
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        found_in(tmp_path / "out", Broken(), tasks, "toy_rci2")
+    assert not [line for line in told if "min_cell" in line]
+
+
 # --- several ranks ------------------------------------------------------------------------------------
 
 

@@ -282,23 +282,11 @@ def test_earlier_runs_are_found_by_their_docs(tasks, tmp_path, monkeypatch, capl
             {},
             "no mean of docs' scores",
         ),
-        (
-            {
-                "metric_list": [
-                    {"metric": "exact_match", "aggregation": "!function utils.saved", "higher_is_better": True}
-                ]
-            },
-            {},
-            "no mean of docs' scores",
-        ),
     ],
-    ids=["budget", "filters", "lower", "median", "writes"],
+    ids=["budget", "filters", "lower", "median"],
 )
 def test_what_cannot_be_asked_in_part_is_refused_before_any_call(tmp_path, config, options, told):
-    (tmp_path / "utils.py").write_text(
-        "import statistics\n\ndef middle(items):\n    return statistics.median(items)\n\n"
-        "def saved(items):\n    open('/dev/null', 'w').write('x')\n    return sum(items) / len(items)\n"
-    )
+    (tmp_path / "utils.py").write_text("import statistics\n\ndef middle(items):\n    return statistics.median(items)\n")
     write_task(tmp_path, "toy", rows(40), metadata={"lmms_patch": {**OPTIONS, **options}}, **config)
     with pytest.raises((CannotWrapError, OptionError, SystemExit)) as error:
         asked_in(tmp_path / "out", model := PerRequestK(), tmp_path)

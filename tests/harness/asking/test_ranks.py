@@ -33,7 +33,7 @@ def test_all_ranks_ask_alike(loads, monkeypatch):
     def work(number):
         gathering.local.number = number
         cli = SimpleNamespace(batch_size=4, model=None)
-        in_portions = InPortions({}, cache := Cache(), None, cli, lambda: None)
+        in_portions = InPortions({}, cache := Cache(), None, cli)
         requests = [
             SimpleNamespace(task_name="t", doc_id=number + len(loads) * (i // 5), idx=i % 5, args=())
             for i in range(loads[number])

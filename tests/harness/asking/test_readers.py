@@ -170,30 +170,15 @@ def test_a_report_says_how_many_calls_it_took_and_picks_no_doc_that_was_not_aske
     assert {one["doc_id"] for one in found["examples"]} <= whole
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (lambda patch: patch["asked"].update(p=[1.0, 1.0]), "was changed"),
-        (lambda patch: patch["asked"].update(unasked=1), "views that were not asked"),
-        (lambda patch: patch["views"].pop(), "was changed|views that were not asked"),
-    ],
-    ids=["probability", "count", "view"],
-)
-def test_a_log_that_was_changed_is_found(runs, capsys, tmp_path, change, told):
+def test_a_log_whose_scores_are_weighted_otherwise_is_found(runs, capsys, tmp_path):
     folder = shutil.copytree(runs / "toy_rci3_quick", tmp_path / "run")
     log = next(folder.glob("*_samples_*.jsonl"))
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    change(
-        next(
-            line["patch"]
-            for line in lines
-            if line["patch"]["asked"].get("unasked", 0) > 3 and line["patch"]["asked"]["steps"] == 2
-        )
-    )
+    next(line["patch"]["asked"] for line in lines if line["patch"]["asked"]["steps"] == 2).update(p=[1.0, 1.0])
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "rules.yaml").write_text(RULES)
     assert main(["gate", str(folder), "--config", str(tmp_path / "rules.yaml")]) == 2
-    assert re.search(told, capsys.readouterr().err)
+    assert "was changed" in capsys.readouterr().err
 
 
 def test_what_needs_every_cell_of_every_doc_is_refused(runs, capsys, tmp_path):

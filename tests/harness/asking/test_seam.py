@@ -161,7 +161,7 @@ def test_the_code_that_shows_a_doc_counts(tmp_path, code, asked_anew):
     asked = []
     for text in ("def helper(image):\n    return image\n", code):
         (folder / "utils.py").write_text(text + show)
-        for kept in (effects.Module.of, effects._code_in):  # another process would read the file anew
+        for kept in (effects.Module.of, effects._reach):  # another process would read the file anew
             kept.cache_clear()
         asked_in(tmp_path / "out", model := PerRequest(), folder)
         asked.append(len(model.asked))

@@ -118,7 +118,6 @@ def test_verdicts_of_a_real_server(served, tmp_path, monkeypatch):
     url, model = served
     monkeypatch.setenv("OPENAI_API_URL", url)
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    monkeypatch.delenv("API_TYPE", raising=False)
     settings = JudgeSettings(model=model, cache=tmp_path, timeout=60.0, retries=0, tokens=64)
     judge = Judge(settings)
     right = short(judge, "What is it?", "a sofa", "couch")
@@ -139,5 +138,5 @@ def test_a_real_server_that_is_too_slow(served, monkeypatch):
     url, model = served
     monkeypatch.setenv("OPENAI_API_URL", url)
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    judge = Judge(JudgeSettings(model=model, timeout=0.001, retries=1, backoff=0.01))
+    judge = Judge(JudgeSettings(model=model, timeout=0.001, retries=1))
     assert short(judge, "What is it?", "a sofa", "couch").error == "no answer within 0.001 s (2 tries)"

@@ -143,11 +143,6 @@ def answer_truth(script: str, variant: str) -> dict[str, float]:
     }
 
 
-def healed(script: str, item: dict[str, Any]) -> bool:
-    """Whether a script says the corrections."""
-    return script in ("right", "distracted") and not lost(script, "selfheal", item)
-
-
 def truth(script: str, variant: str) -> dict[str, float | None]:
     """Every metric of a run without a judge."""
     out: dict[str, float | None] = {**answer_truth(script, variant)}

@@ -16,18 +16,9 @@ from tests.harness import toys
 KINDS = ("planted", "plain", "size")
 OBJECTS = ("lamp", "chair", "table", "sofa")
 FAST = (
-    "--folds",
-    "3",
-    "--fold-seeds",
-    "1",
-    "--shuffles",
-    "0",
-    "--controls",
-    "1",
-    "--key",
-    "name",
+    "--folds", "3", "--fold-seeds", "1", "--shuffles", "0", "--controls", "1", "--key", "name",
     "--no-near-chance-stop",
-)
+)  # fmt: skip
 
 
 def docs():

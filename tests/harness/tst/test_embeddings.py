@@ -10,8 +10,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, BertModel
 
-from lmms_patch.app.options import PruneArguments
-from lmms_patch.app.pruning import run as prune
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.models.embeddings import Embedder, pool
 from tests.harness.toys import metrics, run
@@ -19,14 +17,9 @@ from tests.harness.tst.toys import Rf, details, line_of, write
 from tests.making.embeddings import HIDDEN, MOST, WORDS, write_bert
 
 TEXTS = [
-    "how many chairs are in the room ?",
-    "dog",
-    "is there a dog ?",
-    "",
-    "a chairs a chairs",
-    "is is is is is is is",
+    "how many chairs are in the room ?", "dog", "is there a dog ?", "", "a chairs a chairs", "is is is is is is is",
     "how many unknown are there",
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -274,27 +267,3 @@ def test_a_run_with_embeddings(synonyms):
     told = details(found)["tst_details"]["settings"]["embeddings"]
     assert told == Embedder(str(model)).described
     assert "embeddings" not in details(plain)["tst_details"]["settings"]
-
-
-def test_a_pruning_with_embeddings(synonyms, tmp_path):
-    tasks, model = synonyms
-    done = prune(
-        PruneArguments(
-            task="toy",
-            include_path=tasks,
-            output=tmp_path / "out",
-            embeddings=str(model),
-            fold_seeds=1,
-            controls=1,
-            shuffles=0,
-        )
-    )
-    told = json.loads((done.folder / "pruned.json").read_text())["settings"]
-    assert told["embeddings"] == Embedder(str(model)).described
-    assert len(done.found.removed) > 0
-    again = PruneArguments(
-        task="toy", include_path=tasks, output=tmp_path / "out", fold_seeds=1, controls=1, shuffles=0
-    )
-    assert "--fresh" in line_of(
-        lambda: prune(again)
-    )  # what was found with embeddings is no history of a pruning without

@@ -27,7 +27,7 @@ def real(tasks, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         lines = []
         patch.setattr("builtins.print", lambda *words, **more: lines.extend(" ".join(map(str, words)).split("\n")))
-        assert command(tasks, out, "--budget", "40", "--shuffles", "2", "--controls", "2", "--against", "known") == 0
+        assert command(tasks, out, "--budget", "40", "--shuffles", "2", "--controls", "2") == 0
     return out, lines
 
 
@@ -80,17 +80,6 @@ def test_two_shuffles_are_too_few_to_claim_a_reduction(real):
     assert judged["sentence"] in printed
 
 
-def test_the_removed_docs_are_compared_with_a_field(real):
-    """The field ``known`` marks the 40 planted docs."""
-    out, printed = real
-    both = sum(kind_of(key) == "planted" for key in ids(out, "removed"))
-    found = pruned(out)["overlap"]
-    assert (found["both"], found["removed"], found["other"]) == (both, 40, 40)
-    assert found["jaccard"] == pytest.approx(both / (80 - both))
-    assert found["expected"] == pytest.approx(both / 40), "within categories, the field says nothing more"
-    assert any(line.startswith(f"of the removed docs {2.5 * both:.1f} % are marked known") for line in printed)
-
-
 def test_the_written_task_asks_the_kept_docs(real):
     out, printed = real
     assert printed[-1] == f"to run the kept docs: lmms-eval --tasks toy_pruned --include_path {out / 'task'} ..."
@@ -141,21 +130,6 @@ def test_an_interrupted_pruning_goes_on_to_the_same_end(tasks, tmp_path, knows):
         assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text(), name
 
 
-def test_an_interrupted_judgement_goes_on(tasks, tmp_path, knows):
-    """Four diagnoses prune, then: original, kept, control, and for the shuffle two rounds or more and its judge."""
-    assert command(tasks, tmp_path / "whole", *BATCHES, "--shuffles", "1") == 0
-    calls = len(knows.docs)
-    knows.docs.clear()
-    knows.dies = 7
-    assert command(tasks, tmp_path / "killed", *BATCHES, "--shuffles", "1") == 130
-    assert list(json.loads((tmp_path / "killed" / "judge.json").read_text())["found"]) == ["original", "kept"]
-    knows.docs.clear()
-    knows.dies = None
-    assert command(tasks, tmp_path / "killed", *BATCHES, "--shuffles", "1") == 0
-    assert len(knows.docs) == calls - 3 - 2, "three rounds and two numbers are known"
-    assert pruned(tmp_path / "killed") == pruned(tmp_path / "whole")
-
-
 def test_a_judgement_can_be_made_longer(tasks, tmp_path, knows):
     """First without shuffles, which say how much is noise.
 
@@ -178,19 +152,6 @@ def test_a_judgement_can_be_made_longer(tasks, tmp_path, knows):
     ]
 
 
-def test_other_settings_in_the_same_folder_need_fresh(tasks, tmp_path, knows, capsys):
-    assert command(tasks, tmp_path, *BATCHES) == 0
-    before = pruned(tmp_path)
-    capsys.readouterr()
-    assert command(tasks, tmp_path, *BATCHES, "--seed", "1") == 2
-    assert "history.json is of other docs or settings; give another --output, or type --fresh to begin anew" in refused(
-        capsys
-    )
-    assert pruned(tmp_path) == before
-    assert command(tasks, tmp_path, *BATCHES, "--seed", "1", "--fresh") == 0
-    assert pruned(tmp_path)["settings"]["seed"] == 1
-
-
 def test_a_finished_pruning_is_not_done_again(tasks, tmp_path, knows):
     assert command(tasks, tmp_path, *BATCHES) == 0
     before = pruned(tmp_path)
@@ -209,18 +170,13 @@ def test_a_finished_pruning_is_not_done_again(tasks, tmp_path, knows):
         (("--allocate", "planted=0.5,plain=4"), {"planted": 20, "plain": 4}),
         (("--allocate", "size = 0.1 , plain=0"), {"size": 4}),
         (("--allocate", "category", "--budget", "0.25"), {"planted": 10, "plain": 10, "size": 10}),
-        (("--budget", "60", "--floor", "25"), {"planted": 15, "plain": 15, "size": 15}),
-        (("--budget", "0.2", "--floor", "0.75"), {"planted": 10, "plain": None, "size": None}),
         (("--budget", "30"), {"planted": 30}),
     ],
 )
-def test_budgets_and_floors_by_category(tasks, tmp_path, knows, arguments, gone):
-    """Planted docs have the highest scores: but for budgets and floors they go first."""
+def test_budgets_by_category(tasks, tmp_path, knows, arguments, gone):
+    """Planted docs have the highest scores: but for budgets they go first."""
     assert command(tasks, tmp_path, *arguments) == 0
     found = Counter(map(kind_of, ids(tmp_path, "removed")))
-    if None in gone.values():
-        assert sum(found.values()) == 24
-        gone = {name: found[name] if count is None else count for name, count in gone.items()}
     assert found == gone
 
 
@@ -249,14 +205,6 @@ def test_it_stops_where_text_no_longer_helps(tasks, tmp_path, knows):
     assert pruned(tmp_path)["stopped"] == "text-only scores are not significantly above those under golds dealt anew"
 
 
-@pytest.mark.parametrize(("match", "expected"), [("category", 1.0), ("format", 1 / 3), ("none", 1 / 3)])
-def test_random_removals_are_matched_as_asked(tasks, tmp_path, knows, match, expected):
-    """All 30 removed docs are planted, as a third of all docs are, and all docs of their category."""
-    assert command(tasks, tmp_path, "--budget", "30", "--against", "known", "--match", match) == 0
-    found = pruned(tmp_path)["overlap"]
-    assert (found["share"], found["expected"]) == (1.0, pytest.approx(expected, abs=0.02))
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -266,7 +214,6 @@ def test_random_removals_are_matched_as_asked(tasks, tmp_path, knows, match, exp
         (("--budget", "nan"), "budget must be"),
         (("--budget", "0.001"), "a budget of 0.001 is less than one of 120 docs"),
         (("--batch", "2.5"), "batch must be"),
-        (("--floor", "-1"), "floor must be"),
         (
             ("--allocate", "golds"),
             "allocation must be global, format, category or budgets by category (a=0.3,b=20), not 'golds'",
@@ -283,7 +230,6 @@ def test_random_removals_are_matched_as_asked(tasks, tmp_path, knows, match, exp
         (("--key", "same"), "key: docs 0 and 1 share the value '0' of 'same'"),
         (("--grouping", "source"), "no grouping: no source is known"),
         (("--by", "delta"), "--by delta needs --from OUT, a finished _tst run"),
-        (("--by", "locality"), "--by locality needs --from OUT, a finished _rci run"),
     ],
 )
 def test_impossible_settings_are_one_line_and_leave_nothing(tasks, tmp_path, capsys, arguments, says):
@@ -297,8 +243,6 @@ def test_impossible_settings_are_one_line_and_leave_nothing(tasks, tmp_path, cap
     ("arguments", "says"),
     [
         (("--controls", "0"), "at least one matched-random removal is needed to compare with"),
-        (("--against", "kind"), "--against kind: not a field with true or false for every doc"),
-        (("--against", "nosuch"), "--against nosuch: not a field with true or false for every doc"),
         (("--budget", "120"), "budget"),
         (("--budget", "1000"), "budget"),
     ],
@@ -412,7 +356,7 @@ def lmms_patch(*arguments):
 
 
 @pytest.mark.cli
-def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
+def test_pruning_the_embedded_benchmark_takes_its_text_family(tmp_path):
     """Some docs of each family, of which only those of the text family go, and the embedded model without its images loses there alone."""
     tasks, out, run = write_mosaic(tmp_path / "tasks"), tmp_path / "out", tmp_path / "run"
     fast = ("--folds", 3, "--batch", EACH * 3 // 20, "--shuffles", 0, "--controls", 1)
@@ -448,13 +392,12 @@ def test_pruning_the_embedded_benchmark_widens_its_gap(tmp_path):
 
     both = next(run.rglob("*_samples_mosaic_all_blind.jsonl"))
     results = both.with_name(both.name.replace("_samples_mosaic_all_blind.jsonl", "_results.json"))
-    _, _, original, after, _, verdict, *_ = lmms_patch(
-        "gap", results, results, "--subset", out, "--match", "format"
-    ).splitlines()
+    _, _, original, after, _, verdict, *_ = lmms_patch("gap", results, results, "--subset", out).splitlines()
     for line, name, docs in ((original, "original", range(EACH * len(FAMILIES))), (after, "pruned", places)):
         means = [sum(score(log[i]) for i in docs) / len(docs) for log in (full, blind)]
         assert line.split()[:5] == [name, str(len(docs)), *(f"{value:.3f}" for value in (*means, means[0] - means[1]))]
-    assert verdict.startswith("pruning widened the gap: ")
+    # docs of the text family are alike, so the gap is as wide wherever as many of them go
+    assert verdict.startswith("no widening is shown (random subsets have gaps as wide): ")
 
 
 def score(line):

@@ -16,8 +16,6 @@ from tests.harness.tst.pruning import DOCS, ids, kind_of, pruned, refused, save,
 
 KNOWS = {"guesser": 0, "read": 0.9, "prior": 0.95, "weak": 0.8, "looker": 0}
 """Of the 40 planted docs the share whose answer a model knows without looking. What a looker says is always yes."""
-LOOKS = {"guesser": 0.5, "read": 0.6, "prior": 0.65, "weak": 0.7, "looker": 0.95}
-"""The share of the docs whose answer a model reads off the image."""
 
 NAME = re.compile(r"pretrained=(\w+)")
 
@@ -25,8 +23,6 @@ NAME = re.compile(r"pretrained=(\w+)")
 def model_of(name, knows):
     def answer(prompt, images):
         at = int(prompt.split("picture ")[1].split("?")[0])
-        if images and hashed(2, name, at) < LOOKS[name]:
-            return DOCS[at]["answer"]
         if DOCS[at]["known"] and hashed(1, name, at) < knows:
             return DOCS[at]["answer"]
         return "yes" if name == "looker" or hashed(7, name, at) < 0.5 else "no"
@@ -34,7 +30,7 @@ def model_of(name, knows):
     return toys.Model(answer)
 
 
-def run_of(folder, tasks, name, knows, asked="toy_blind,toy_rci2"):
+def run_of(folder, tasks, name, knows, asked="toy_blind"):
     results = toys.run(model_of(name, knows), asked, tasks)
     results["config"]["model_args"] = f"pretrained={name}"
     return save(folder / name, results)
@@ -63,7 +59,7 @@ def prune(tasks, out, *more):
     )
 
 
-def test_known_docs_go_and_models_are_ranked_again(tasks, models, tmp_path, capsys):
+def test_known_docs_go(tasks, models, tmp_path, capsys):
     assert prune(tasks, tmp_path, *models) == 0
     printed = capsys.readouterr().out
     gone = Counter(map(kind_of, ids(tmp_path, "removed")))
@@ -83,21 +79,9 @@ def test_known_docs_go_and_models_are_ranked_again(tasks, models, tmp_path, caps
         assert one["right"] == pytest.approx(
             sum(json.loads(line)["exact_match"] for line in log.read_text().splitlines()) / 120
         )
-    ranks = {NAME.search(one["model"])[1]: one for one in found["blind"]["ranks"]}
-    kept = {int(key.removeprefix("doc-")) for key in ids(tmp_path, "kept")}
-    for name, one in ranks.items():
-        run = next(path for path in models if path.name == name)
-        (log,) = run.rglob("*_samples_toy_rci2.jsonl")
-        marks = {line["doc_id"]: line["exact_match"] for line in map(json.loads, log.read_text().splitlines())}
-        assert one["before"][0] == pytest.approx(sum(marks.values()) / 120)
-        assert one["after"][0] == pytest.approx(sum(marks[i] for i in kept) / len(kept))
-        assert one["before"][1] < one["before"][0] < one["before"][2]
-        assert one["random"][1] <= one["random"][0] <= one["random"][2]
-    assert ranks["looker"]["rank_before"] == ranks["looker"]["rank_after"] == 1
-    assert sorted(one["rank_after"] for one in ranks.values()) == [1, 2, 3, 4, 5]
-    assert "WARNING" not in printed
     assert "toy: " in printed
     assert f"to run the kept docs: lmms-eval --tasks toy_pruned --include_path {tmp_path / 'task'} ..." in printed
+    kept = ids(tmp_path, "kept")
     asked = toys.run(toys.Model(), "toy_pruned", tmp_path / "task")
     assert len(asked["samples"]["toy_pruned"]) == len(kept)
 
@@ -108,10 +92,9 @@ def test_at_chance_nothing_goes(tasks, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "0 of 120 docs removed" in printed
     assert "no model is right more often than by guessing with its own answers" in printed
-    assert "These runs have no two models on the full image" in printed
 
 
-def test_copies_of_one_model_are_warned_of(tasks, tmp_path, capsys):
+def test_copies_of_one_model_count_as_one(tasks, tmp_path, capsys):
     """Three files of one model under three names: by any right answer each lucky guess would go, and a majority of three would be no better."""
     runs = []
     for name in ("a", "b", "c"):
@@ -119,18 +102,16 @@ def test_copies_of_one_model_are_warned_of(tasks, tmp_path, capsys):
         results["config"]["model_args"] = f"pretrained={name}"
         runs.append(save(tmp_path / name, results))
     assert prune(tasks, tmp_path / "out", *runs) == 0
-    assert "WARNING: models err together" in capsys.readouterr().out
+    assert "the 3 that count are taken for 1.0 independent ones" in capsys.readouterr().out
     assert pruned(tmp_path / "out")["blind"]["as_many_as"] == pytest.approx(1, abs=0.3)
 
 
-def test_the_dataset_has_a_card_that_says_so(tasks, models, tmp_path):
-    made = tmp_path / "made"
-    assert prune(tasks, tmp_path / "out", *models, "--to", made, "--copy", "--license", "mit") == 0
-    text = (made / "README.md").read_text()
-    assert "more likely known to models without the image than not, by answers of 5 models" in text
-    assert "https://arxiv.org/abs/2603.21687" in text
+def test_the_card_says_so(tasks, models, tmp_path):
+    assert prune(tasks, tmp_path, *models) == 0
+    text = (tmp_path / "README.md").read_text()
+    assert "The docs that are more likely known to models without the right image than guessed went." in text
+    assert "arXiv 2603.21687" in text
     assert "2511.04655" not in text
-    assert re.search(r"looker\S* \| toy\S*rci2 \| 1 \| 0\.\d{3} ", text)
 
 
 @pytest.mark.parametrize(

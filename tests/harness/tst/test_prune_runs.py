@@ -98,37 +98,12 @@ def test_by_delta_goes_by_what_training_added(runs, tasks, tmp_path, knows):
     assert Counter(map(kind_of, ids(tmp_path / "out", "removed"))) == {"size": 40}
 
 
-def test_by_locality_docs_go_that_one_cell_solves(runs, tasks, tmp_path, knows, capsys):
-    """By hand from the log: what the best cell scores, less what the lenders' best cells score on the doc's gold."""
-    found = records(runs / "rci", "toy_rci2")
-    best = {r["doc_id"]: max(view["scores"]["exact_match"] for view in r["views"][1:]) for r in found}
-    luck = {i: [] for i in best}
-    for r in found:
-        for to, score in zip(r["lent"]["to"], r["lent"]["best"]["2"], strict=True):
-            luck[to].append(score)
-    scores = {i: best[i] - sum(luck[i]) / len(luck[i]) for i in best}
-    assert len(set(scores.values())) > 2
-    assert command(tasks, tmp_path, "--from", runs / "rci", "--by", "locality", "--grid", "2", "--budget", "30") == 0
-    assert [scores[one["doc_id"]] for one in pruned(tmp_path)["removed"]] == pytest.approx(
-        sorted(scores.values(), reverse=True)[:30]
-    )
-    assert knows.docs == [], "locality is no text-only score: nothing is judged"
-    assert "judged" not in pruned(tmp_path)
-
-
-def test_by_locality_finds_the_wrapped_task_among_others(runs, tasks, tmp_path, knows):
-    assert command(tasks, tmp_path, "--from", runs / "mixed", "--by", "locality", "--budget", "30") == 0
-
-
 @pytest.mark.parametrize(
     ("run", "arguments", "says"),
     [
         ("tst", ("--by", "delta"), "no doc has a score 'delta'"),
-        ("tst", ("--by", "locality"), "no toy_rci in this run"),
         ("rci", (), "no toy_tst5 in this run"),
         ("other", (), "no toy_tst5 in this run"),
-        ("other", ("--by", "locality"), "no toy_rci in this run"),
-        ("rci", ("--by", "locality", "--grid", "3"), "toy_rci2: no grid 3 in this run; allowed: 2"),
         ("nowhere", (), "no *_results.json here"),
     ],
 )
@@ -138,28 +113,12 @@ def test_a_run_without_such_scores_is_one_line(runs, tasks, tmp_path, capsys, ru
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (
-            lambda path: path.write_text(path.read_text()[:-20]),
-            "line 120: cut or not JSON; the run did not finish writing this file",
-        ),
-        (lambda path: path.write_text(path.read_text().replace('"schema": 2', '"schema": 9')), "records of schema 9"),
-        (lambda path: path.unlink(), "no sample log of toy_tst3 beside it; run with --log_samples"),
-        (lambda path: path.write_text(""), "0 docs, but the run scored 120"),
-        pytest.param(
-            lambda path: path.write_text("".join(path.read_text().splitlines(True)[:50])),
-            "50 docs, but the run scored 120",
-        ),
-        pytest.param(lambda path: path.write_bytes(b"\xff" + path.read_bytes()), "line 1: cut or not JSON"),
-    ],
-)
-def test_a_damaged_log_is_one_line_and_leaves_nothing(runs, tasks, tmp_path, knows, capsys, damage, says):
+def test_a_damaged_log_is_one_line_and_leaves_nothing(runs, tasks, tmp_path, knows, capsys):
     shutil.copytree(runs / "tst", tmp_path / "run")
-    damage(log_of(tmp_path / "run", "toy_tst3"))
+    log = log_of(tmp_path / "run", "toy_tst3")
+    log.write_text(log.read_text()[:-20])
     assert command(tasks, tmp_path / "out", "--from", tmp_path / "run") == 2
-    assert says in refused(capsys)
+    assert "line 120: cut or not JSON; the run did not finish writing this file" in refused(capsys)
     assert not (tmp_path / "out").exists()
 
 
@@ -181,21 +140,23 @@ def row_of(n, full, blind):
 
 
 def test_the_gap_before_and_after(runs, tasks, tmp_path, knows, capsys):
-    """All 30 removed docs are planted, which a blind guess solves: the gap grows from 108 - 80 of 120 to that of the other 90."""
+    """All 30 removed docs are planted, which a blind guess solves: the gap grows from 108 - 80 of 120 to that of the other 90.
+
+    Of the planted docs any 30 may go for that: random removals, which keep the counts of each category, have gaps as wide.
+    """
     assert command(tasks, tmp_path, "--budget", "30", "--batch", "10") == 0
     kept = [int(key.removeprefix("doc-")) for key in ids(tmp_path, "kept")]
     assert by_hand(range(120)) == (120, 108 / 120, 80 / 120)
     capsys.readouterr()
-    assert main(["gap", str(runs / "both"), str(runs / "both"), "--subset", str(tmp_path), "--match", "format"]) == 0
+    assert main(["gap", str(runs / "both"), str(runs / "both"), "--subset", str(tmp_path)]) == 0
     header, _, original, after, random, verdict, *more = capsys.readouterr().out.splitlines()
     assert header.split() == ["docs", "n", "full", "blind", "gap", "interval"]
     assert original.split()[:5] == ["original", *row_of(*by_hand(range(120)))]
     assert after.split()[:5] == ["pruned", *row_of(*by_hand(kept))]
     assert random.split()[:3] == ["random", "(200)", "90"]
-    assert [float(cell) for cell in random.split()[3:6]] == pytest.approx(
-        [0.9, 2 / 3, 0.9 - 2 / 3], abs=0.01
-    )  # any 90 docs, on average all docs
-    assert verdict.startswith("pruning widened the gap: ")
+    _, _, blind = by_hand(kept)
+    assert [float(cell) for cell in random.split()[3:6]] == pytest.approx([0.9, blind, 0.9 - blind], abs=0.01)
+    assert verdict.startswith("no widening is shown (random subsets have gaps as wide): ")
     assert more == [
         "not recorded in both runs, so not compared: docs, prompts, lmms-eval version"
     ]  # the full side is a plain task
@@ -208,25 +169,6 @@ def test_within_categories_only_selection_counts(runs, tasks, tmp_path, knows, c
     for subset in (tmp_path, tmp_path / "pruned.json", tmp_path / "kept_ids.txt"):
         assert main(["gap", str(runs / "both"), str(runs / "both"), "--subset", str(subset)]) == 0
         assert "\nno widening is shown (" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (lambda path: path.write_text(path.read_text()[:-20]), "cut or not JSON"),
-        (
-            lambda path: path.write_text("".join(path.read_text().splitlines(True)[:50])),
-            "50 docs, but the run scored 120",
-        ),
-        (lambda path: path.unlink(), "no sample log of toy_blind beside it"),
-        pytest.param(lambda path: path.write_bytes(b"\xff" + path.read_bytes()), "cut or not JSON"),
-    ],
-)
-def test_a_damaged_run_has_no_gap(runs, tmp_path, capsys, damage, says):
-    shutil.copytree(runs / "both", tmp_path / "run")
-    damage(log_of(tmp_path / "run", "toy_blind"))
-    assert main(["gap", str(runs / "both"), str(tmp_path / "run")]) == 2
-    assert says in refused(capsys)
 
 
 def test_runs_and_subsets_of_other_tasks_have_no_gap(runs, tasks, tmp_path, knows, capsys):

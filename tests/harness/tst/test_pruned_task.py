@@ -42,13 +42,6 @@ def score(doc, results):
     return {"right": neighbour_of_toy.right(doc, results[0])}
 '''
 
-SCORING = {
-    "process_docs": "!function utils.odd",
-    "doc_to_text": "!function utils.ask",
-    "process_results": "!function utils.score",
-    "metric_list": [{"metric": "right", "aggregation": "!function ../shared.mean", "higher_is_better": True}],
-}
-
 
 def answer(prompt, images):
     """Right for some docs: it names the number in every third prompt."""
@@ -170,13 +163,9 @@ def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path)
         if path.is_file() and "__pycache__" not in path.parts
     )
     own = [
-        "base/data.parquet",
-        "base/neighbour_of_toy.py",
-        "base/shots.parquet",
-        "base/utils.py",
-        "base/words/greeting.txt",
-        "base2/utils.py",
-    ]
+        "base/data.parquet", "base/neighbour_of_toy.py", "base/shots.parquet", "base/utils.py",
+        "base/words/greeting.txt", "base2/utils.py",
+    ]  # fmt: skip
     assert files == [*own, "kept_ids.txt", "pruned_filter.py", "pruned_task.json", "toy_pruned.yaml"]
     assert (folder / "kept_ids.txt").read_text() == f"{keys[1]}\n{keys[2]}\n"
     assert str(tmp_path) not in (folder / "toy_pruned.yaml").read_text() + (folder / "pruned_task.json").read_text()

@@ -22,6 +22,10 @@ def pooled(doc, results):
 def pool(items):
     return sum(item["said"] == item["gold"] for item in items) / len(items)
 
+def pairs(items):
+    assert len(items) > 1
+    return pool(items)
+
 def nothing(doc, results):
     return {"marks": 0.0}
 """
@@ -68,12 +72,20 @@ def test_docs_of_a_category_of_their_own_have_a_baseline(tmp_path):
     assert head["above"]["n"] == head["accuracy"]["n"] == 60
 
 
+def test_where_items_have_no_score_it_is_the_aggregation_of_a_single_item(tmp_path):
+    rows = choices(60, purity=0.8)
+    scored_by(tmp_path, "pooled", rows, "!function utils.pool")
+    scores = [(record["scores"]["source"][0], record["answers"][0]) for record in tst_of(rf(tmp_path))]
+    assert scores == [(float(said == row["answer"]), said) for row, (_, said) in zip(rows, scores, strict=True)]
+    assert {score for score, _ in scores} == {0.0, 1.0}
+
+
 @pytest.mark.parametrize(
     ("scorer", "more", "says"),
     [
         (
             "pooled",
-            {"aggregation": "!function utils.pool"},
+            {"aggregation": "!function utils.pairs"},
             "no doc of toy has a score of its own; name the key of its items that holds one with 'score'",
         ),
         ("nothing", {}, "the scorer of toy gives golds no more than any other answer (doc 0: gold "),

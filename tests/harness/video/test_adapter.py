@@ -8,8 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.harness.names.adapters import limit_of_rate, reads_as_qwen
-from lmms_patch.harness.video.adapter import sampling_of
+from lmms_patch.harness.video.adapter import limit_of_rate, reads_as_qwen, sampling_of
 from lmms_patch.harness.video.clip import Sampling
 from tests.harness import hosted
 

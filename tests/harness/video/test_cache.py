@@ -70,7 +70,7 @@ def test_what_was_not_read_stays(cache):
 
 
 def test_the_last_ones_stay_also_where_they_were_read(tmp_path):
-    """An adapter that reads the pictures of its batch, and then the sounds, opens each file twice."""
+    """An adapter may open the files of its batch twice."""
     cache = Cache(100, tmp_path, held=2)
     a, b, c = (cache.path_of("doc", name, lambda: bytes(30)) for name in "abc")
     assert all(path.read_bytes() for path in (a, b, c))

@@ -145,7 +145,7 @@ def written(source):
             part = numbers[bounds[i] : bounds[i + 1]]
             cuts[View("segment", k, 0, i)] = part if len(part) > 1 else part * 2
     yield (
-        {cache.written("here", repr(view), clip, view, min_cell=0, seed="s")[0]: held for view, held in cuts.items()},
+        {cache.written("here", repr(view), clip, view, min_cell=0, seed="s"): held for view, held in cuts.items()},
         clip,
     )
     cache.forget("here")
@@ -162,7 +162,6 @@ def test_a_decoder_shows_the_frames_that_are_counted(source, decoder):
     frames, _ = decoder(path)
     ours = read(path, Sampling(None))
     assert numbers_of(upright(frames, one)) == list(range(one.frames))
-    assert ours.times.tolist() == pytest.approx(one.times, abs=2e-3)
     if decoder is by_opencv:  # its conversion of colours rounds otherwise
         np.testing.assert_allclose(frames.astype(int), ours.frames.astype(int), atol=4)
     else:

@@ -20,7 +20,7 @@ from lmms_patch.harness.video import reading
 from lmms_patch.harness.video.clip import Sampling
 from lmms_patch.harness.video.reading import read
 from lmms_patch.harness.wrap.media import UnreadableError
-from tests.making.videos import make, number_of, numbered, numbers_of, tone
+from tests.making.videos import make, number_of, numbered, numbers_of
 from tests.sizes import some
 
 EVERY = Sampling(None)
@@ -73,20 +73,15 @@ def test_every_container_gives_its_frames(videos, name):
     path = videos(name)
     whole = read(path, EVERY)
     assert numbers_of(whole.frames) == list(range(60))
-    assert whole.total == len(whole) == 60
+    assert len(whole) == 60
     if name != "h264 alone, without times":  # its rate is a guess
-        np.testing.assert_allclose(whole.times, np.arange(60) / 10, atol=1e-3)
         assert float(whole.rate) == pytest.approx(10, rel=1e-3)
     for count in (1, 2, 7, 32, 59, 60, 500):
         clip = read(path, Sampling(count))
         assert numbers_of(clip.frames) == uniform(60, count)
-        assert (clip.total, clip.size) == (60, (160, 120))
+        assert clip.size == (160, 120)
         np.testing.assert_array_equal(clip.frames, whole.frames[uniform(60, count)])
         assert clip.duration == pytest.approx(whole.duration, abs=2e-3)
-        np.testing.assert_array_equal(clip.times, whole.times[uniform(60, count)])
-        assert clip.spans[0, 0] == 0
-        assert clip.spans[-1, 1] == pytest.approx(whole.duration, abs=2e-3)
-        np.testing.assert_array_equal(clip.spans[1:, 0], clip.spans[:-1, 1])
 
 
 def remuxed(source, path, change):
@@ -99,12 +94,8 @@ def remuxed(source, path, change):
         for number, packet in enumerate(packet for packet in coded.demux(video=0) if packet.size):
             new = av.Packet(change(number, packet, bytes(packet)))
             new.pts, new.dts, new.time_base, new.duration, new.is_keyframe = (
-                packet.pts,
-                packet.dts,
-                packet.time_base,
-                packet.duration,
-                packet.is_keyframe,
-            )
+                packet.pts, packet.dts, packet.time_base, packet.duration, packet.is_keyframe,
+            )  # fmt: skip
             new.stream = track
             out.mux(new)
     return path
@@ -119,8 +110,7 @@ def test_hidden_frames_are_not_counted(videos, tmp_path):
         lambda number, _, data: bytes([data[0] & ~(0x10 * (number in hidden))]) + data[1:],
     )
     left = [number for number in range(60) if number not in hidden]
-    clip = read(path, EVERY)
-    assert (numbers_of(clip.frames), clip.total) == (left, 56)
+    assert numbers_of(read(path, EVERY).frames) == left
     assert numbers_of(read(path, Sampling(10)).frames) == [left[i] for i in uniform(56, 10)]
 
 
@@ -141,7 +131,7 @@ def test_odd_sizes(tmp_path, size, file, codec):
 @pytest.mark.parametrize("file", ["v.mp4", "v.mkv", "v.webm"])
 def test_one_frame(tmp_path, file):
     clip = read(make(tmp_path / file, [numbered(5)], codec="libvpx-vp9" if file == "v.webm" else "libx264"))
-    assert (numbers_of(clip.frames), clip.total, clip.times.tolist()) == ([5], 1, [0])
+    assert numbers_of(clip.frames) == [5]
     assert 0 < clip.duration <= 1
 
 
@@ -152,13 +142,8 @@ def test_variable_rate(tmp_path, file):
     seconds = (np.array(ticks) - ticks[0]) / 1000
     clip = read(path, Sampling(8))
     assert numbers_of(clip.frames) == uniform(50, 8)
-    np.testing.assert_allclose(clip.times, seconds[uniform(50, 8)], atol=1e-3)
     duration = seconds[-1] * 50 / 49  # the last frame lasts as long as the others on average
     assert clip.duration == pytest.approx(duration, abs=2e-3)
-    borders = [
-        np.interp(i * 50 / 8, range(51), [*seconds, duration]) for i in range(9)
-    ]  # each span holds 50 / 8 frames
-    np.testing.assert_allclose(clip.spans, np.stack([borders[:-1], borders[1:]], 1), atol=2e-3)
 
 
 def patched(path, changes):
@@ -191,7 +176,6 @@ def test_a_header_that_claims_three_hours(tmp_path):
             assert container.duration > 10_000 * 10**6, f"{path} claims nothing"
         clip = read(path, Sampling(8))
         assert numbers_of(clip.frames) == uniform(20, 8)
-        assert clip.total == 20
         assert clip.duration == pytest.approx(2, abs=2e-3)
 
 
@@ -306,7 +290,7 @@ def test_forms_of_a_medium(videos):
 def test_a_relative_path_that_ffmpeg_would_take_for_an_instruction(videos, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "concat:a.mp4").write_bytes(videos("mp4").read_bytes())
-    assert read("concat:a.mp4").total == 60
+    assert len(read("concat:a.mp4", EVERY)) == 60
 
 
 def test_a_list_of_images_is_one_frame_per_second(tmp_path):
@@ -314,7 +298,7 @@ def test_a_list_of_images_is_one_frame_per_second(tmp_path):
     images[3].save(tmp_path / "3.png")
     clip = read([*images[:3], str(tmp_path / "3.png"), *images[4:]], EVERY)
     assert numbers_of(clip.frames) == list(range(10))
-    assert (clip.rate, clip.duration, clip.times.tolist(), clip.sound) == (1, 10, list(range(10)), None)
+    assert (clip.rate, clip.duration) == (1, 10)
     assert numbers_of(read(images, Sampling(4)).frames) == uniform(10, 4)
     with pytest.raises(CannotWrapError, match=r"one size, not 2: \(160, 120\), \(160, 121\)"):
         read([images[0], Image.new("RGB", (160, 121))])
@@ -355,7 +339,7 @@ def test_sound_alone(tmp_path):
     path = tmp_path / "v.mp4"
     with av.open(str(path), "w") as out:
         stream = out.add_stream("aac", rate=44100, layout="mono")
-        frame = av.AudioFrame.from_ndarray(tone(1), format="fltp", layout="mono")
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 44100), np.float32), format="fltp", layout="mono")
         frame.sample_rate, frame.pts, frame.time_base = 44100, 0, Fraction(1, 44100)
         out.mux(stream.encode(frame))
         out.mux(stream.encode())
@@ -395,7 +379,7 @@ def test_a_file_that_is_cut_short(videos, tmp_path, name, part):
     "padding", [bytes(1000), b"made by a program that says so at the end" * 3], ids=["zeros", "text"]
 )
 def test_padding_behind_the_end(videos, name, padding):
-    assert read(videos(name).read_bytes() + padding).total == 60
+    assert len(read(videos(name).read_bytes() + padding, EVERY)) == 60
 
 
 @pytest.mark.parametrize("name", ["avi", "mov", "webm vp9 with hidden frames"])

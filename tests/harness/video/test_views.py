@@ -1,4 +1,4 @@
-"""Views of a clip: which frames they hold, in which order, and for which stretch of the video they stand."""
+"""Views of a clip: which frames they hold, in which order, and at which rate."""
 
 import tracemalloc
 from fractions import Fraction
@@ -12,16 +12,11 @@ from PIL import Image
 from lmms_patch.ask.views import View, cut
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.video.clip import Clip, Sampling, segment, shown
-from lmms_patch.harness.video.sound import Sound
-
-SOUND = Sound("no file", 0, 8000, 1)
 
 
-def clip_of(count, size=(6, 4), rate=Fraction(2), **rest):
-    """Return a clip whose frame i is filled with i, and stands for second i / rate to (i + 1) / rate."""
-    frames = np.tile(np.arange(count, dtype=np.uint8)[:, None, None, None], (1, size[1], size[0], 3))
-    edges = np.arange(count + 1) / float(rate)
-    return Clip(frames, edges[:-1], np.stack([edges[:-1], edges[1:]], axis=1), rate, total=count, **rest)
+def clip_of(count, size=(6, 4), rate=Fraction(2)):
+    """Return a clip whose frame i is filled with i."""
+    return Clip(np.tile(np.arange(count, dtype=np.uint8)[:, None, None, None], (1, size[1], size[0], 3)), rate)
 
 
 def order(clip):
@@ -38,33 +33,29 @@ def test_segments_cover_the_frames_exactly(count, k):
 
 
 @pytest.mark.parametrize("k", range(2, 10))
-def test_a_segment_keeps_rate_and_times(k):
-    clip = clip_of(32, sound=SOUND)
+def test_a_segment_keeps_the_rate(k):
+    clip = clip_of(32)
     parts = [shown(clip, View("segment", k, 0, i)) for i in range(k)]
     assert [frame for part in parts for frame in order(part)] == list(range(32))
     assert {part.rate for part in parts} == {clip.rate}
     assert sum(part.duration for part in parts) == pytest.approx(clip.duration)
-    np.testing.assert_array_equal(np.concatenate([part.spans for part in parts]), clip.spans)
-    np.testing.assert_array_equal(np.concatenate([part.times for part in parts]), clip.times)
-    assert all(part.sound for part in parts)
     assert all(np.shares_memory(part.frames, clip.frames) for part in parts), "no copy of the frames"
 
 
 @pytest.mark.parametrize(("count", "middle"), [(1, 0), (2, 1), (3, 1), (32, 16), (33, 16)])
 def test_the_middle_frame(count, middle):
     for view in (View("frame"), View("frames", 1)):
-        alone = shown(clip_of(count, sound=SOUND), view)
+        alone = shown(clip_of(count), view)
         assert order(alone) == [middle]
-        assert (alone.rate, alone.sound) == (2, None)
+        assert alone.rate == 2
 
 
 @pytest.mark.parametrize(("k", "expected"), [(2, [0, 31]), (4, [0, 10, 20, 31]), (8, [0, 4, 8, 13, 17, 22, 26, 31])])
 def test_uniform_frames_run_over_the_same_duration(k, expected):
-    clip = clip_of(32, sound=SOUND)
+    clip = clip_of(32)
     few = shown(clip, View("frames", k))  # 31 i / (k - 1), rounded down
     assert order(few) == expected
     assert few.duration == clip.duration
-    assert not few.sound
 
 
 @pytest.mark.parametrize("k", range(2, 10))
@@ -82,7 +73,6 @@ def test_segments_permuted_none_in_its_place(k):
     assert all(part != place for place, part in enumerate(found))
     assert mixed.rate == clip.rate
     assert order(shown(clip, View("tshuffle", k), seed="doc 3")) == order(mixed)
-    np.testing.assert_array_equal(mixed.spans, clip.spans[order(mixed)])
 
 
 def test_the_seed_decides_the_permutation():
@@ -92,11 +82,9 @@ def test_the_seed_decides_the_permutation():
 
 
 def test_reversed():
-    clip = clip_of(5, sound=SOUND)
+    clip = clip_of(5)
     back = shown(clip, View("treverse"))
     assert order(back) == [4, 3, 2, 1, 0]
-    assert back.spans.tolist() == [[2.5, 2.0], [2.0, 1.5], [1.5, 1.0], [1.0, 0.5], [0.5, 0.0]]
-    assert back.sound
     assert back.rate == clip.rate
 
 
@@ -107,11 +95,10 @@ def test_reversed():
 )
 def test_views_in_space_are_cut_from_every_frame(view):
     frames = np.random.default_rng(0).integers(0, 256, (4, 31, 41, 3), dtype=np.uint8)
-    clip = Clip(frames, np.arange(4.0), np.zeros((4, 2)), Fraction(1), total=4, sound=SOUND)
-    part = shown(clip, view, min_cell=28, seed="s")
+    part = shown(Clip(frames, Fraction(1)), view, min_cell=28, seed="s")
     for frame, source in zip(part.frames, frames, strict=True):
         np.testing.assert_array_equal(frame, np.asarray(cut(Image.fromarray(source), view, min_cell=28, seed="s")))
-    assert (part.rate, part.sound, len(part)) == (1, SOUND, 4)
+    assert (part.rate, len(part)) == (1, 4)
 
 
 def test_full_is_the_clip_and_blind_has_none():

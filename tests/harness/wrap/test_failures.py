@@ -117,10 +117,6 @@ def test_a_failed_cell_costs_its_grid_and_a_failed_full_image_everything(folder,
         assert {doc for doc in range(120) if patch[doc]["excluded"].get(str(n)) == failures.REASON} == set(
             range(120)
         ) - set(used)
-    for doc in any_failed:
-        lent = patch[doc].get("lent", {"full": [], "best": {}})
-        assert doc not in lost or set(lent["full"]) <= {None}
-        assert all(patch[doc]["excluded"].get(n) != failures.REASON for n in lent["best"])
     calls = sum(one_in_20(doc, view) != "" for doc in range(120) for view in ["full", *cells(2), *cells(3)])
     text = " ".join(FAILED.split())
     assert numbers["analysis"]["failed"] == {
@@ -168,14 +164,9 @@ def test_few_failures_are_named_without_a_warning(folder, told):
 
 TEXTS = (FAILED, f"\n  {FAILED}\nagain", "[LMMS_EVAL_BUDGET_EXCEEDED]", "[SAFETY_BLOCKED:finish_reason=SAFETY]", None)
 NOT_FAILED = (
-    "the log says [LMMS_EVAL_REQUEST_FAILED after 3 retries] Error code: 500",
-    "[BUDGET] LMMS_EVAL_REQUEST_FAILED",
-    "[ERROR] disk full",
-    "Can not infer the answer.",
-    "None",
-    "",
-    " ",
-)
+    "the log says [LMMS_EVAL_REQUEST_FAILED after 3 retries] Error code: 500", "[BUDGET] LMMS_EVAL_REQUEST_FAILED",
+    "[ERROR] disk full", "Can not infer the answer.", "None", "", " ",
+)  # fmt: skip
 
 
 class Results(Server):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from lmms_eval.tasks import TaskManager
 from tests.harness.handmade import Case
 from tests.harness.handmade_words import CASES, cider, hallusion_judged
 from tests.harness.standins import Overlap, Verdict, Words
-from tests.harness.told import Outcome, images_in, load, run_told
+from tests.harness.told import Outcome, images_in, run_told
 
 NEAR = 1e-9
 JUDGED = "{task: hallusion_judged, class: !function lmms_patch.Wrap, base: hallusion_bench_image, grids: [2], allow_judge: true, null: 0}"
@@ -113,47 +112,6 @@ def test_form_and_clusters(done: tuple[Case, Outcome]) -> None:
     for record, row in zip(run.records, case.rows, strict=True):
         assert record["image_sizes"] == [list(image.size) for image in images_in(row)]
         assert {len(view["boxes"]) for view in record["views"][1:]} == {len(images_in(row))}
-
-
-def test_donors_are_of_the_same_kind_and_of_another_cluster(done: tuple[Case, Outcome]) -> None:
-    case, run = done
-    if not case.floors and case.ceiling is None:
-        assert not any("lent" in record or "baselines" in record for record in run.records)
-        return
-    kinds = Counter(record["answer"]["format"] for record in run.records)
-    donors = run.donors()
-    for doc, found in donors.items():
-        own = run.records[doc]
-        assert len(set(found)) == len(found) <= 10
-        assert found or kinds[own["answer"]["format"]] == 1
-        for donor in found:
-            other = run.records[donor]
-            assert donor != doc
-            assert other["answer"]["format"] == own["answer"]["format"]
-            for place in ("cluster", "group"):
-                assert own.get("fields", {}).get(place, 0) != other.get("fields", {}).get(place, 1)
-
-
-def test_lent_scores_are_the_native_scorers(done: tuple[Case, Outcome]) -> None:
-    """What a donor said, scored by the base task itself under the other doc's gold."""
-    case, run = done
-    if case.base is None or case.standin is None:
-        return
-    task, metric = load(case.standin, case.base), run.analysis["metric"]
-    docs = task.eval_docs
-
-    def score(to: int, said: str) -> float:
-        item = task.process_results(
-            {**docs[to], **({"answers": [*docs[to]["answers"]]} if "answers" in docs[to] else {})}, [said]
-        )[metric]
-        return float(item if not isinstance(item, dict) else item["score"] if "score" in item else item["is_correct"])
-
-    for sample in run.samples:
-        lent, said = sample["patch"].get("lent", {"to": [], "full": [], "best": {}}), sample["filtered_resps"]
-        assert len(said) == 5
-        assert lent["full"] == pytest.approx([score(to, said[0]) for to in lent["to"]])
-        if lent["best"]:
-            assert lent["best"]["2"] == pytest.approx([max(score(to, one) for one in said[1:]) for to in lent["to"]])
 
 
 def test_the_judge_hears_only_what_the_model_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,7 @@ import pytest
 from lmms_eval.tasks import TaskManager
 from PIL import Image
 
-from lmms_patch.app import api
-from lmms_patch.app.commands.tasks import lines
+from lmms_patch.app.commands.tasks import Catalogue, lines
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError
@@ -247,7 +246,7 @@ def test_a_field_that_holds_no_options(tmp_path, field, said):
 
 def test_the_catalogue_says_that_the_options_decide_what_it_costs(tmp_path):
     manager = TaskManager(verbosity="ERROR", include_path=str(task(tmp_path)))
-    listed = api.Catalogue(
+    listed = Catalogue(
         [catalog.entry(manager, "toy", parse("toy_rotate"))], "rotate", asked_per_doc(parse("toy_rotate"))
     )
     said = lines(listed)

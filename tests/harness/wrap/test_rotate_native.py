@@ -60,13 +60,9 @@ def scienceqa() -> StandIn:
 
 def mmstar() -> StandIn:
     kinds = [
-        "coarse perception",
-        "fine-grained perception",
-        "instance reasoning",
-        "logical reasoning",
-        "science & technology",
-        "math",
-    ]
+        "coarse perception", "fine-grained perception", "instance reasoning", "logical reasoning",
+        "science & technology", "math",
+    ]  # fmt: skip
     made = rows(
         lambda doc: {
             "index": doc,
@@ -110,16 +106,9 @@ def mmmu() -> StandIn:
         }
     )
     texts = (
-        "id",
-        "question",
-        "options",
-        "explanation",
-        "img_type",
-        "answer",
-        "topic_difficulty",
-        "question_type",
+        "id", "question", "options", "explanation", "img_type", "answer", "topic_difficulty", "question_type",
         "subfield",
-    )
+    )  # fmt: skip
     columns = {**dict.fromkeys(texts, TEXT), **{f"image_{k}": datasets.Image() for k in range(1, 8)}}
     return one("mmmu_val", "lmms-lab-encoder/MMMU", None, "validation", columns, made)
 
@@ -184,16 +173,8 @@ def seedbench(task: str = "seedbench") -> StandIn:
         return {**columns, **about, "answer": LETTERS[gold(doc)], "image": [noise(doc)]}
 
     texts = (
-        "question",
-        "answer",
-        "choice_a",
-        "choice_b",
-        "choice_c",
-        "choice_d",
-        "data_id",
-        "data_type",
-        "question_id",
-    )
+        "question", "answer", "choice_a", "choice_b", "choice_c", "choice_d", "data_id", "data_type", "question_id",
+    )  # fmt: skip
     columns = {
         **dict.fromkeys(texts, TEXT),
         "question_type_id": WHOLE,

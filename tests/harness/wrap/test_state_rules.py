@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from lmms_eval.api.instance import GenerationResult, TokenCounts
 
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.app.cli import main
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.views import STATES
@@ -92,12 +92,12 @@ def test_show_says_how_many_answers_have_each_state(finished, capsys):
 
 def test_the_notes_of_the_gate_say_it_too(finished, tmp_path):
     (tmp_path / "gate.yaml").write_text("schema: 1\nrules:\n  - {name: full, task: toy_rci2, metric: fip, min: 0.1}\n")
-    judged = api.gate(finished, tmp_path / "gate.yaml")
+    judged = commands.gate(finished, tmp_path / "gate.yaml")
     assert [one for one in SENTENCES if not any(one in note for note in judged.notes)] == []
 
 
 def test_the_page_has_a_line_with_the_counts_of_all_views(finished, tmp_path):
-    api.report([finished], tmp_path / "page", examples=0)
+    commands.report([finished], tmp_path / "page", examples=0)
     said = re.sub(r"<[^>]+>", "", (tmp_path / "page" / "index.html").read_text())
     counts = Counter(PLAN.values())
     assert counts == {"failed": 3, "unscored": 2, "unfinished": 3}

@@ -22,7 +22,6 @@ from lmms_patch.harness import compat, plugin
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import ViewId
 from lmms_patch.harness.wrap.task import WrappedTask
-from lmms_patch.present.board import write as board_files
 from lmms_patch.present.terminal.rci import table
 from lmms_patch.present.terminal.rci import warnings as show_warnings
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
@@ -1285,15 +1284,3 @@ def test_a_run_says_which_images_it_showed(tmp_path):
     larger = [{**row, "image": row["image"].resize((90, 60), 0)} for row in plain]
     other, _ = _shown(larger, tmp_path / "d", tasks="toy_rci2")
     assert (other["image_sizes"] == first["image_sizes"], other["images"] == first["images"]) == (False, False)
-
-
-def test_updates_of_a_board_take_turns_after_an_evaluation_in_the_same_process(tmp_path, monkeypatch):
-    """An evaluation makes every ``FileLock(path)`` of the process one object, which lets anybody in again."""
-    run(Model(), "toy_rci2", write_task(tmp_path, "toy", rows(2)))
-    monkeypatch.setattr(board_files, "PATIENCE", 0.05)
-    with (
-        board_files.locked(tmp_path / "board", print),
-        pytest.raises(PatchError, match="another update of this board has not ended"),
-        board_files.locked(tmp_path / "board", print),
-    ):
-        pass

@@ -5,8 +5,8 @@ still shows the same all the time; a text names its answer without the clip.
 """
 
 import pytest
-
 from lmms_patch.harness.models.mosaic_reader import MosaicReader, MosaicReaderChat
+
 from tests.harness.toys import metrics, run
 from tests.sizes import size
 

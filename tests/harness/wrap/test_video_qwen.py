@@ -80,9 +80,9 @@ def given(weights, tasks, monkeypatch, protocol, names, reader="decord", **optio
     write_view, read_video, process = cache.written, vision.VIDEO_READER_BACKENDS[reader], model.processor
 
     def writing(owner, key, clip, view, **rest):
-        path, count = write_view(owner, key, clip, view, **rest)
+        path = write_view(owner, key, clip, view, **rest)
         views[path] = (key[0], view)
-        return path, count
+        return path
 
     def reading(asked):
         found = read_video(asked)
@@ -135,10 +135,6 @@ def test_the_reader_of_qwen_gives_the_frames_of_each_segment(weights, tasks, mon
     assert all(resps[0] for sample in results["samples"]["toy_trci4"] for resps in sample["resps"]), (
         "the model has answered"
     )
-    if protocol == "chat":
-        said = dict(results["results"]["toy_trci4"]["patch,none"].items())["frames_read"]
-        assert said["checked"]
-        assert "read" not in said, "the full clips were read as promised"
     segments = {(doc, view.col): (read, shown) for _, (doc, view), read, shown in (one for one in found if one[1])}
     assert len(segments) == K * len(VIDEOS)
     for doc, (frames, rate, _) in enumerate(VIDEOS):

@@ -59,11 +59,6 @@ def test_a_number_that_python_does_not_read(world: World) -> None:
         world.build()
 
 
-def test_long_ids_have_previews(world: World) -> None:
-    world.put({"q" * 260: question("1", "o1"), "猫" * 90: question("2", "o1")}, {"1": scene(), "2": scene()})
-    assert len(list((world.build(weak=True, previews=True).folder / "previews").iterdir())) == 2
-
-
 DAMAGE: list[tuple[str, str, str]] = [
     # the question, its reason, a word of its detail
     ("d01", "question without scene", "image 9"),
@@ -192,19 +187,6 @@ def test_an_image_without_room_gives_fewer_boxes_and_is_counted(world: World) ->
     built = world.build(weak=True, adversarial=3)
     assert [sum(not box.relevant for box in item.boxes) for item in built.items] == [0, 3]
     assert built.counts["items short of adversarial boxes"] == 1
-
-
-@pytest.mark.parametrize("name", ["build.json", "build.journal.jsonl", "items.jsonl"])
-@pytest.mark.parametrize(
-    "content",
-    ["[" * 100_000, '{"schema": 1, "fingerprint": ' + "9" * 5000 + "}", "null", '{"a": ' * 900 + "1" + "}" * 900],
-)
-def test_nested_or_endless_files_of_an_earlier_build_are_one_line(world: World, name: str, content: str) -> None:
-    world.build(weak=True)
-    (world.folder / "out" / name).write_text(content + "\n" + content + "\n")
-    with pytest.raises(BuildError) as caught:
-        world.build(weak=True)
-    assert "\n" not in str(caught.value)
 
 
 def test_scenes_and_annotations_without_end_are_dropped_in_a_line(world: World) -> None:

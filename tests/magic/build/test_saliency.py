@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.errors import OptionError
 from lmms_patch.magic.build.saliency import (
     Rect,
     RegionSettings,
@@ -138,12 +137,9 @@ def test_scales(tmp_path: Path) -> None:
     dim = np.zeros((10, 10), np.uint8)
     dim[:, 5:] = 51  # a fifth of the range
     Image.fromarray(dim).save(tmp_path / "dim.png")
-    assert load_saliency(tmp_path / "dim.png", (10, 10), "full").max() == pytest.approx(0.2)
-    assert load_saliency(tmp_path / "dim.png", (10, 10), "peak").max() == 1
+    assert load_saliency(tmp_path / "dim.png", (10, 10)).max() == 1
     Image.fromarray(dim.astype(np.uint16) * 257).save(tmp_path / "deep.png")
-    assert np.allclose(
-        load_saliency(tmp_path / "deep.png", (10, 10), "full"), load_saliency(tmp_path / "dim.png", (10, 10), "full")
-    )
+    assert np.allclose(load_saliency(tmp_path / "deep.png", (10, 10)), load_saliency(tmp_path / "dim.png", (10, 10)))
     Image.new("L", (10, 10), 200).save(tmp_path / "flat.png")
     assert hotspots(load_saliency(tmp_path / "flat.png", (10, 10)), DEFAULT) == []  # it points nowhere
 
@@ -155,7 +151,6 @@ def test_remove_overlap_by_hand() -> None:
     big, inside, beside, half = (0, 0, 10, 10), (2, 2, 5, 5), (20, 0, 30, 10), (5, 0, 15, 10)
     # inside: IoU with big 0.09, coverage 1; half: IoU 50 / 150, coverage 0.5
     assert remove_overlap([inside, big, beside, half], 0.5, 0.8) == [1, 2, 3]
-    assert remove_overlap([inside, big, beside, half], 0.5, 0.8, "earlier") == [0, 2, 3]
     assert remove_overlap([big, half], 0.33, 1) == [0]
     assert remove_overlap([big, half], 0.34, 1) == [0, 1]
     assert remove_overlap([half, big], 0.33, 1) == [0]  # equally large: the earlier
@@ -168,18 +163,15 @@ def test_remove_overlap_by_hand() -> None:
     st.lists(rects, max_size=8),
     st.sampled_from([0.0, 0.3, 0.7]),
     st.sampled_from([0.0, 0.5, 0.9]),
-    st.sampled_from(["larger", "earlier"]),
 )
 def test_no_two_that_stay_overlap_and_each_that_goes_overlaps_one_of_higher_rank(
-    boxes: list[Rect], most_iou: float, most_coverage: float, keep: str
+    boxes: list[Rect], most_iou: float, most_coverage: float
 ) -> None:
-    staying = remove_overlap(boxes, most_iou, most_coverage, keep)
+    staying = remove_overlap(boxes, most_iou, most_coverage)
     for a, b in itertools.combinations(staying, 2):
         assert not overlaps(boxes[a], boxes[b], most_iou, most_coverage)
     for gone in set(range(len(boxes))) - set(staying):
-        better = [
-            s for s in staying if (len(pixels(boxes[s])) >= len(pixels(boxes[gone])) if keep == "larger" else s < gone)
-        ]
+        better = [s for s in staying if len(pixels(boxes[s])) >= len(pixels(boxes[gone]))]
         assert any(overlaps(boxes[gone], boxes[s], most_iou, most_coverage) for s in better)
 
 
@@ -275,12 +267,3 @@ def test_no_room_for_the_smallest_box() -> None:
         1,
         10,
     )  # shrinks to the one free pixel
-
-
-def test_settings_that_are_refused() -> None:
-    with pytest.raises(OptionError, match="threshold is 2; allowed: a fraction from 0 to 1"):
-        RegionSettings(threshold=2)
-    with pytest.raises(OptionError, match="keep is 'best'; allowed: larger, earlier"):
-        RegionSettings(keep="best")
-    with pytest.raises(OptionError, match="min_size"):
-        RegionSettings(min_size=0.5, max_size=0.2)

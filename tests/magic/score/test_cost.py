@@ -15,7 +15,6 @@ import pytest
 from lmms_patch.magic.prompts import ask
 from lmms_patch.magic.rows import unique_keys
 from lmms_patch.magic.score.extract import own_steps, regions, renumber
-from lmms_patch.magic.score.labels import _letters
 from lmms_patch.magic.score.matching import exact, synonym
 from lmms_patch.magic.score.mentions import groups
 from lmms_patch.magic.score.response import parse
@@ -293,7 +292,6 @@ def test_replies_of_a_judge(parts: Text) -> None:
 def test_other_readers(parts: Text) -> None:
     assert_in_proportion(lambda given: regions(given, 4), parts)
     assert_in_proportion(lambda given: renumber(given, {1: 2, 2: 1}, 2), parts)
-    assert_in_proportion(_letters, parts)
 
 
 @pytest.mark.parametrize("parts", [("", "a ", ""), ("", "a ", "b"), ("", "a b a c ", "")], ids=repr)

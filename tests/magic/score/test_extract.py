@@ -280,23 +280,9 @@ PIECES = (
     "region {a} or region {b}|Region **{a}**|bounding box [120, 4, 30, 2]|boxes ({a}, {b})|R{a}'s edge|3 people"
 )
 JOINTS = (
-    ". ",
-    ", ",
-    " and ",
-    ", then ",
-    "\n- ",
-    "\n2. ",
-    " is next to ",
-    " (",
-    ") ",
-    "; ",
-    ", not ",
-    " instead of the ",
-    " shows 3 people. ",
-    " to ",
-    " is from the ",
-    " and that ",
-)
+    ". ", ", ", " and ", ", then ", "\n- ", "\n2. ", " is next to ", " (", ") ", "; ", ", not ", " instead of the ",
+    " shows 3 people. ", " to ", " is from the ", " and that ",
+)  # fmt: skip
 TEXTS = st.lists(
     st.tuples(st.sampled_from(PIECES.split("|")), st.tuples(*[st.integers(1, 5)] * 3), st.sampled_from(JOINTS)),
     max_size=7,

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lmms_patch.app.api_magic import Steps
-from lmms_patch.app.commands.magic_steps import text
+from lmms_patch.app.commands.magic_steps import Steps, text
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.prompts import ask
 from lmms_patch.magic.score import logs, results
@@ -84,19 +83,19 @@ def test_a_sample_depends_on_seed_and_ids_alone(log):
 def test_rows_are_one_a_step(log):
     chains = sample([chain_of(line) for line in list_of(log)], 2)
     empty = rows(chains)
-    assert [(row["item"], row["step"], row["annotator"], row["correct"], row["source"]) for row in empty[:2]] == [
-        (chains[0].item, 1, None, None, "human"),
-        (chains[0].item, 2, None, None, "human"),
+    assert [(row.item, row.step, row.annotator, row.correct, row.source) for row in empty[:2]] == [
+        (chains[0].item, 1, "", None, "human"),
+        (chains[0].item, 2, "", None, "human"),
     ]
     judged = rows(chains, "m", "judge", {chains[0].item: [True, None], chains[1].item: [False, True]})
-    assert [row["correct"] for row in judged] == [1, None, 0, 1]
-    assert {row["annotator"] for row in judged} == {"m"}
+    assert [row.correct for row in judged] == [1, None, 0, 1]
+    assert {row.annotator for row in judged} == {"m"}
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 9}, "schema 9; this version of lmms-patch reads schema 1"),
+        ({"schema": 9}, "schema 9; written by another version of lmms-patch"),
         ({"used": [4]}, "with 3 boxes that names box 4"),
         ({"relevant": ["1"]}, r"magic.relevant\[0\] must be a whole number"),
         ({"boxes": True}, "magic.boxes must be a whole number"),
@@ -130,8 +129,8 @@ def test_a_response_in_any_form_of_the_harness():
 def test_a_judge_without_any_verdict_leaves_nothing_to_score(tmp_path):
     lines = tuple(rows([Chain("a", "g", "Is it?", "yes", "yes", ("It is.", "So.", "Yes."), 3)], "m", "judge"))
     found = Steps("toy", lines, 1, 1, 0, 0, "m", 3, ("no answer", "malformed", *"abcde"))
-    said = text(found, tmp_path / "judge.csv")
+    said = text(found, tmp_path / "judge.jsonl")
     assert "3 steps have no verdict (no answer; malformed; a; b; c; and 2 more reasons)" in said
     assert "score them" not in said
     assert said.endswith("there is nothing to score yet")
-    assert "score them" in text(replace(found, unjudged=2, errors=("no answer",)), tmp_path / "judge.csv")
+    assert "score them" in text(replace(found, unjudged=2, errors=("no answer",)), tmp_path / "judge.jsonl")

@@ -7,15 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from lmms_patch.app import api
-from lmms_patch.magic.score.labels import LabelError, StepLabel
+from lmms_patch import commands
+from lmms_patch.magic.score.labels import LabelError, Row, to_text
 from lmms_patch.magic.score.stepsense import across, kappa, stepsense
 from lmms_patch.present.terminal.stepsense import text
 from tests.sizes import examples
 
 
 def labels(item, verdicts, annotator="a", source="human"):
-    return [StepLabel(item, step, annotator, bool(verdict), source) for step, verdict in enumerate(verdicts, 1)]
+    return [label(item, step, annotator, verdict, source) for step, verdict in enumerate(verdicts, 1)]
+
+
+def label(item, step, annotator, correct, source="human"):
+    return Row(item=item, step=step, annotator=annotator, correct=correct, source=source)
 
 
 def test_scores_by_hand():
@@ -31,7 +35,7 @@ def test_scores_by_hand():
 
 def test_a_step_counts_once_however_often_it_is_labelled():
     # step 1: a 1, b 0 -> 1/2; step 2: a 1 -> 1
-    score = stepsense([*labels("x", [1, 1]), StepLabel("x", 1, "b", False)])
+    score = stepsense([*labels("x", [1, 1]), label("x", 1, "b", 0)])
     assert score.micro.value == pytest.approx(1.5 / 2)
     assert score.disputed == 1
     assert score.steps == 2
@@ -70,7 +74,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), min
 def test_against_scikit_learn(rows):
     mine = []
     for step, (item, a, b) in enumerate(rows, 1):
-        mine += [StepLabel(str(item), step, "a", a), StepLabel(str(item), step, "b", b)]
+        mine += [label(str(item), step, "a", int(a)), label(str(item), step, "b", int(b))]
     value = stepsense(mine, draws=2).pairs[0].kappa.value
     first, second = [a for _, a, _ in rows], [b for _, _, b in rows]
     if set(first) == set(second) and len(set(first)) == 1:
@@ -105,7 +109,7 @@ def test_clusters_widen_the_interval():
     assert clustered.micro.clusters == 50
     assert free.micro.clusters == 200
     assert clustered.micro.se / free.micro.se == pytest.approx(2, rel=0.15)
-    assert stepsense(mine, images, seed=1) == stepsense(mine, images, seed=1)
+    assert stepsense(mine, images) == clustered
     assert stepsense(mine[::-1], images).micro == clustered.micro
 
 
@@ -140,7 +144,7 @@ def test_other_mistakes():
 def test_agreement_of_people_with_a_judge_by_hand():
     # a and the judge: (0,0) 1, (1,1) 2, (1,0) 1: p_o 3/4, p_e (3/4)(2/4) + (1/4)(2/4) = 1/2, kappa 1/2; b shares one
     # step
-    human = [*labels("x", [0, 1, 1, 1]), StepLabel("x", 2, "b", True)]
+    human = [*labels("x", [0, 1, 1, 1]), label("x", 2, "b", 1)]
     judged = labels("x", [0, 1, 1, 0], "a", "judge")  # a judge of the same name as a person
     first, second = across(human, judged, draws=200)
     assert (first.annotators, first.steps, first.kappa.value, first.agreed.value) == (
@@ -154,33 +158,29 @@ def test_agreement_of_people_with_a_judge_by_hand():
 
 
 def test_what_has_no_interval_is_said_with_the_reason(tmp_path):
-    rows = "".join(f"q{n},1,{who},{verdict}\n" for n in range(3) for who, verdict in (("Ann", 1), ("ann", 1)))
-    (tmp_path / "a.csv").write_text(f"item,step,annotator,correct\n{rows}")
-    lines = text(api.magic.stepsense(tmp_path / "a.csv")).splitlines()
-    assert (
-        "mind: annotators 'Ann' and 'ann' differ by case or white space alone; they are counted as different annotators"
-        in lines
-    )
+    (tmp_path / "a.jsonl").write_text(to_text(label(f"q{n}", 1, who, 1) for n in range(3) for who in ("Ann", "ann")))
+    lines = text(commands.magic_stepsense(tmp_path / "a.jsonl")).splitlines()
     (few,) = [line for line in lines if "no interval: 3 items are too few for an interval" in line]
     assert few.startswith(
         "mind: StepSense (micro) (human, Ann, ann), macro (human, Ann, ann), equal labels (human, Ann, ann): "
     )
     assert "mind: Cohen's kappa (human, Ann, ann): not defined on these items" in lines
-    many = "".join(f"q{n},1,ann,{n % 2}\n" for n in range(60))
-    (tmp_path / "b.csv").write_text(f"item,step,annotator,correct\n{many}")
-    assert not [line for line in text(api.magic.stepsense(tmp_path / "b.csv")).splitlines() if "interval:" in line]
+    (tmp_path / "b.jsonl").write_text(to_text(label(f"q{n}", 1, "ann", n % 2) for n in range(60)))
+    assert not [
+        line for line in text(commands.magic_stepsense(tmp_path / "b.jsonl")).splitlines() if "interval:" in line
+    ]
 
 
 def test_a_crowd_has_a_score_and_no_agreement(tmp_path):
-    rows = "".join(f"q{n % 7},1,worker{n},{n % 7 == 0:d}\n" for n in range(400))  # every pair of them would take 83 GiB
-    (tmp_path / "a.csv").write_text(f"item,step,annotator,correct\n{rows}")
-    found = api.magic.stepsense(tmp_path / "a.csv", draws=200)
+    rows = [label(f"q{n % 7}", 1, f"worker{n}", int(n % 7 == 0)) for n in range(400)]  # all pairs would take 83 GiB
+    (tmp_path / "a.jsonl").write_text(to_text(rows))
+    found = commands.magic_stepsense(tmp_path / "a.jsonl")
     assert found.scores[0].micro.value == pytest.approx(1 / 7)
     assert (found.scores[0].pairs, found.scores[0].agreement) == ((), None)
     said = text(found)
     assert "mind: 400 annotators: how far they agree is computed for at most 20" in said
     assert "worker17" not in said
-    crowd = [StepLabel("q", 1, f"w{n}", True) for n in range(21)]
+    crowd = [label("q", 1, f"w{n}", 1) for n in range(21)]
     assert across(crowd, labels("q", [1], "m", "judge"), draws=200) == ()
 
 
@@ -189,11 +189,10 @@ def test_a_judge_that_gave_no_verdict_on_some_steps_has_bounds(tmp_path):
 
     Micro 2/3, between 2/6 and 5/6; macro 2/3, between (2/4 + 0) / 2 and (3/4 + 1) / 2.
     """
-    verdicts = {"a": ["1", "1", "0", ""], "b": ["", ""]}
-    lines = [f"{item},{step},j,{said},judge" for item, own in verdicts.items() for step, said in enumerate(own, 1)]
-    (tmp_path / "judge.csv").write_text("\n".join(["item,step,annotator,correct,source", *lines]) + "\n")
-    (tmp_path / "ann.csv").write_text("item,step,annotator,correct\na,1,ann,1\na,2,ann,\n")
-    found = api.magic.stepsense([tmp_path / "ann.csv", tmp_path / "judge.csv"], draws=200)
+    judged = [*labels("a", [1, 1, 0, None], "j", "judge"), *labels("b", [None, None], "j", "judge")]
+    (tmp_path / "judge.jsonl").write_text(to_text(judged))
+    (tmp_path / "ann.jsonl").write_text(to_text(labels("a", [1, None], "ann")))
+    found = commands.magic_stepsense([tmp_path / "ann.jsonl", tmp_path / "judge.jsonl"])
     human, judge = found.scores
     assert human.bounds is None  # what people have not labelled yet is no refusal
     assert (judge.micro.value, judge.macro.value) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
@@ -208,7 +207,6 @@ def test_a_judge_that_gave_no_verdict_on_some_steps_has_bounds(tmp_path):
 
 
 def test_a_step_that_another_judge_labelled_is_not_open(tmp_path):
-    (tmp_path / "judge.csv").write_text(
-        "item,step,annotator,correct,source\na,1,j,1,judge\na,2,j,,judge\na,2,k,0,judge\n"
-    )
-    assert api.magic.stepsense(tmp_path / "judge.csv", draws=200).scores[0].bounds is None
+    both = [*labels("a", [1, None], "j", "judge"), label("a", 2, "k", 0, "judge")]
+    (tmp_path / "judge.jsonl").write_text(to_text(both))
+    assert commands.magic_stepsense(tmp_path / "judge.jsonl").scores[0].bounds is None

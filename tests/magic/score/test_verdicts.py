@@ -42,40 +42,18 @@ READ = [
     ('Reasoning: "Correctness" is not at stake.\nCorrectness: Correct', True),
 ]
 UNREAD = [
-    "",
-    "   \n",
-    "Correct",
-    "Incorrect.",
-    "The answer is correct.",
-    "Correctness",
-    "Correctness:",
-    "Correctness: \n",
-    "Correctness: Yes",
-    "Correctness: True",
-    "Correctness: 1",
-    "Correctness: Correct or Incorrect",
-    "Correctness: Correct/Incorrect",
-    'Correctness: [Write only one word: Either "Correct" or "Incorrect"]',
-    "Correctness: not Correct",
-    "Correctness: Partially Correct",
-    "Correctness: Correct (mostly)",
-    "Correctness: Correct, but the colour is wrong",
-    "Correctness: in correct",
-    "Correctness: Correct\nCorrectness: Incorrect",
-    "Correctness: Incorrect. On second thought, Correctness: Correct",
+    "", "   \n", "Correct", "Incorrect.", "The answer is correct.", "Correctness", "Correctness:", "Correctness: \n",
+    "Correctness: Yes", "Correctness: True", "Correctness: 1", "Correctness: Correct or Incorrect",
+    "Correctness: Correct/Incorrect", 'Correctness: [Write only one word: Either "Correct" or "Incorrect"]',
+    "Correctness: not Correct", "Correctness: Partially Correct", "Correctness: Correct (mostly)",
+    "Correctness: Correct, but the colour is wrong", "Correctness: in correct",
+    "Correctness: Correct\nCorrectness: Incorrect", "Correctness: Incorrect. On second thought, Correctness: Correct",
     "Correctness: Correct\nWait, the colour is wrong. So it is incorrect.",
-    "Correctness: Correct\nExample 5\nQuestion:\n> What?",
-    "Korrektheit: Richtig",
-    "正确性：正确",
-    "Correctness: Правильно",
-    "Correctness: 正确",
-    "I would say that its correctness: Correct",
-    '{"correctness": "Correct or Incorrect"}',
-    "<think>Correctness: Correct",
-    "<think>long thoughts",
-    "Final judgement: YES",
+    "Correctness: Correct\nExample 5\nQuestion:\n> What?", "Korrektheit: Richtig", "正确性：正确", "Correctness: Правильно",
+    "Correctness: 正确", "I would say that its correctness: Correct", '{"correctness": "Correct or Incorrect"}',
+    "<think>Correctness: Correct", "<think>long thoughts", "Final judgement: YES",
     "I'm sorry, but I can't help with that.",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reply", "verdict"), READ)
@@ -314,10 +292,9 @@ def test_settings_from_the_environment(tmp_path):
             "MAGIC_JUDGE_TIMEOUT": "1.5",
             "MAGIC_JUDGE_RETRIES": "0",
             "MAGIC_JUDGE_TOKENS": "64",
-            "API_TYPE": "Async_OpenAI",
         }
     )
-    assert found == JudgeSettings(model="j", cache=tmp_path / "c", timeout=1.5, retries=0, tokens=64, api="openai")
+    assert found == JudgeSettings(model="j", cache=tmp_path / "c", timeout=1.5, retries=0, tokens=64)
     assert JudgeSettings.from_env({"MAGIC_JUDGE": "j", "MAGIC_JUDGE_CACHE": "off"}).cache is None
     assert JudgeSettings.from_env({"MAGIC_JUDGE": "j"}).cache.parts[-2:] == ("lmms-patch", "magic-judge")
 
@@ -332,8 +309,6 @@ def test_settings_from_the_environment(tmp_path):
         ("MAGIC_JUDGE_RETRIES", "-1", "from 0 to 100"),
         ("MAGIC_JUDGE_RETRIES", "2.5", "from 0 to 100"),
         ("MAGIC_JUDGE_TOKENS", "3", "from 16"),
-        ("API_TYPE", "opnai", "did you mean openai?"),
-        ("API_TYPE", "gemini", "'openai', 'azure'"),
     ],
 )
 def test_wrong_settings_give_one_line(name, value, allowed):

@@ -2,10 +2,12 @@ import pytest
 
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present.board.board import NEEDED, board
-from lmms_patch.present.board.store import Store, find, update
+from lmms_patch.present.board.build import leaderboard
+from lmms_patch.present.board.overall import changes, overall
 from lmms_patch.present.board.tables import flat_sheet, group_sheet, remarks
 from lmms_patch.present.ranking import by_of
 from lmms_patch.runs import catalogue
+from lmms_patch.runs.run import find
 from lmms_patch.stats.resample import Estimate
 from tests.making.boards import blind_task, board_of, document, index_task, shown, tst_task
 from tests.stored import unpack
@@ -280,22 +282,22 @@ def test_a_table_has_every_number_that_the_catalogue_shows_of_its_kind(tmp_path)
 
     An index stands under names of its own, and FIP of a kind that shows the full image is its score.
     """
-    names = ("turned_a", "parts_a", "boxes_a", "clips", "regions_b", "mosaic")
+    names = ("turned", "points", "boxes", "clips", "demo")
     runs = unpack(tmp_path)
-    found = board(update(Store(), find([runs / name for name in names]), tmp_path / "board").store, by_of("pcri"))
+    found = board(find([runs / name for name in names]), by_of("pcri"))
     seen = set()
     for group in found.groups:
         row = group_sheet(group, False).rows[0]
-        entry, kind = group.entries[0], group.entries[0].result.asked
+        entry, kind = group.entries[0], group.entries[0].kind
         shown = {id(value) for value in row.values() if isinstance(value, Estimate)}
         for name, (number, _) in catalogue.keyed(kind, [group.grid] if group.grid else []).items():
             if (
                 number.measured
-                and name in entry.result.numbers
+                and name in entry.result.measures
                 and not number.words
                 and name not in ("score", "ceiling")
             ):
-                assert id(entry.result.numbers[name]) in shown, (group.kind, name)
+                assert id(entry.result.measures[name]) in shown, (group.kind, name)
                 seen.add((group.kind, number.name))
     assert {
         ("regions", "regions_mean"),
@@ -304,3 +306,27 @@ def test_a_table_has_every_number_that_the_catalogue_shows_of_its_kind(tmp_path)
         ("lowres", "drop{key}"),
         ("index", "mpp{key}"),
     } <= seen
+
+
+def test_runs_of_full_images_alone_are_ranked_by_fip(tmp_path):
+    """Of 0.9, 0.8 and 0.6, each ± 0.05, no grid was asked: no index, no mean over benchmarks, and no table of size 0x0."""
+    runs = [
+        document(model, [index_task("toy", "rci", {}, fip=fip)]) for model, fip in (("a", 0.6), ("b", 0.9), ("c", 0.8))
+    ]
+    found = board_of(tmp_path, *runs)
+    (group,) = found.groups
+    assert shown(group) == {"b": (1, 2), "c": (1, 2), "a": (3, 3)}
+    sheet = group_sheet(group, False)
+    assert sheet.title == "toy, full image"
+    assert [(row["rank"], row["model"], row["fip"].value) for row in sheet.rows] == [
+        ("1–2", "b", 0.9),
+        ("1–2", "c", 0.8),
+        ("3", "a", 0.6),
+    ]
+    assert {"rank", "model", "fip", "chance"} <= {column.key for column in sheet.columns}
+    assert "Ranked by FIP: nothing but full images was asked, so there is no index." in sheet.note
+    assert (overall(found), changes(found)) == ([], [])
+    page = (leaderboard([tmp_path], tmp_path / "board").folder / "index.html").read_text()
+    assert "0×0" not in page
+    assert "0.900" in page
+    assert overall(board_of(tmp_path / "mixed", *runs, document("d", [index_task("toy", "rci")])))[0].grid == 3

@@ -149,16 +149,9 @@ def test_every_size_of_board_fits_every_screen(browser, tmp_path, models):
 
 def test_twelve_benchmarks_fit_a_wide_screen_with_score_and_index_in_each_cell(browser, tmp_path):
     names = [
-        "gqa",
-        "mmbench_en_dev",
-        "scienceqa_img",
-        "textvqa_val",
-        "docvqa_val",
-        "chartqa",
-        "ai2d",
-        "mmstar",
+        "gqa", "mmbench_en_dev", "scienceqa_img", "textvqa_val", "docvqa_val", "chartqa", "ai2d", "mmstar",
         "realworldqa",
-    ]
+    ]  # fmt: skip
     names += ["hallusion_bench_image", "vstar_bench", "seedbench_2_plus"]
     models = [
         "Qwen/Qwen2.5-VL-7B-Instruct",

@@ -6,11 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmms_patch.present.board.board import board
 from lmms_patch.present.board.overall import changes, overall
-from lmms_patch.present.board.store import Store, find, update
 from lmms_patch.present.board.tables import changes_sheet, overall_note, overall_sheet
-from lmms_patch.present.ranking import by_of, mean_index, mean_size, shared_benchmarks
+from lmms_patch.present.ranking import mean_index, mean_size, shared_benchmarks
 from lmms_patch.present.report import models
 from lmms_patch.present.report.points import Point
 from lmms_patch.stats.resample import Estimate
@@ -147,14 +145,6 @@ def test_the_interval_of_a_mean_of_distances_by_hand(tmp_path):
     assert size.n == 200
 
 
-def test_of_one_benchmark_the_mean_has_its_own_interval(tmp_path):
-    tasks = [index_task("x", grids={3: (-0.5, -0.7, -0.4)})]
-    (table,) = overall(board_of(tmp_path, document("m", tasks)))
-    signed, size = table.lines[0].mean, table.lines[0].mean_abs
-    assert (signed.low, signed.high) == pytest.approx((-0.7, -0.4))
-    assert (size.low, size.high) == pytest.approx((0.4, 0.7), abs=1e-3)
-
-
 def test_a_board_and_a_report_give_one_interval(tmp_path):
     """The same numbers, once from results files and once as a report has them."""
     made = {
@@ -258,12 +248,6 @@ def test_a_mixed_limit_is_told_where_it_is_ignored(tmp_path):
     assert "x (100 docs, limit 20 or none)" in overall_note(table)
 
 
-def test_no_interval_no_place(tmp_path):
-    tasks = [index_task("x", grids={3: (0.05, None, None)}), index_task("y")]
-    (table,) = overall(board_of(tmp_path, document("a", tasks), run("b", {"x": 0.5, "y": 0.5})))
-    assert [str(line.place) for line in table.lines] == ["1–2", "1–2"]
-
-
 @pytest.mark.parametrize(
     ("have", "expected"),
     [
@@ -332,13 +316,6 @@ def test_the_change_of_means_by_hand(tmp_path):
     assert changes_sheet(table).rows[1]["lacks"] == "y"
 
 
-def test_a_change_of_next_to_nothing_is_not_a_number(tmp_path):
-    task = index_task("x", grids={2: (-0.001, -0.05, 0.05), 3: (-0.1, -0.2, 0.0)})
-    (line,) = changes(board_of(tmp_path, document("m", [task])))[0].lines
-    assert line.cells["x"].value is None
-    assert "cannot be told from 0" in line.cells["x"].reason
-
-
 def test_grids_of_runs_under_other_settings_are_not_set_against_each_other(tmp_path):
     coarse, fine = (
         index_task("x", grids={2: (0.1, 0.0, 0.2)}),
@@ -396,17 +373,3 @@ def test_benchmarks_that_were_chosen_but_not_asked_at_a_grid_leave_it_without_ra
         "Means over 1 of 2 benchmarks, which every ranked model has (0): x. Without a rank, because they lack some"
     )
     assert changes(found, ["x"]) == []
-
-
-def test_the_same_board_from_the_stored_file(tmp_path):
-    """What is read back from the file is what was read from the runs."""
-    from lmms_patch.present.board import store
-
-    runs = tmp_path / "runs"
-    found = board_of(runs, run("a", {"x": 0.1}), run("b", {"x": None}))
-    before = update(Store(), find([runs]), tmp_path / "board").store
-    (tmp_path / "board").mkdir()
-    (tmp_path / "board" / store.NAME).write_text(store.to_text(before))
-    assert store.load(tmp_path / "board") == before
-    again = board(store.load(tmp_path / "board"), by_of("pcri"))
-    assert overall(again) == overall(found)

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from collections import Counter
 
 import pytest
@@ -15,6 +16,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.explore import explorer as explorer_module
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.views import RIGHT, WRONG
+from lmms_patch.rci import recompute
 from lmms_patch.runs.need import NEEDS, needs
 from lmms_patch.runs.run import find
 from lmms_patch.runs.samples import table
@@ -41,11 +43,11 @@ def by_hand(line):
     return image, None if not lost else 0 if right(lost[0]) else image
 
 
-@pytest.mark.parametrize("task", ["mosaic_center_rci", "mosaic_count_rci", "mosaic_larger_rci", "mosaic_text_rci"])
+@pytest.mark.parametrize("task", ["mosaic_center_rci3", "mosaic_count_rci3", "mosaic_text_rci3"])
 def test_columns_are_those_of_the_log(stored, loaded, task):
-    explorer = loaded(stored / "mosaic")
+    explorer = loaded(stored / "demo")
     found = explorer.columns([one.name for one in explorer.tasks].index(task))
-    log = lines(stored / "mosaic", task)
+    log = lines(stored / "demo", task)
     assert found["ids"] == [line["doc_id"] for line in log]
     assert found["image"][0] == "".join(str(by_hand(line)[0]) for line in log)
     assert found["need"][0] == "".join("-" if need is None else str(need) for _, need in map(by_hand, log))
@@ -59,7 +61,7 @@ def test_columns_are_those_of_the_log(stored, loaded, task):
 
 
 def test_classes_are_those_of_the_analysis(stored, loaded):
-    for name in ("mosaic", "world_a"):
+    for name in ("demo", "grids"):
         explorer = loaded(stored / name)
         for number, task in enumerate(explorer.tasks):
             result = task.main.result
@@ -200,22 +202,14 @@ def test_tasks_of_two_runs_stand_side_by_side_where_it_is_clear_which(tmp_path, 
 
 
 def test_a_category_is_known_by_its_name_in_both_runs(tmp_path, loaded):
-    """The second run lacks the docs of the first category by name, so its other categories have other numbers."""
+    """The second run calls the docs of the first category by the name of the second, so its categories have other numbers."""
     one, two = write_many(tmp_path / "one", 24).parent, write_many(tmp_path / "two", 24)
-    kept = [
-        line
-        for line in lines(two.parent, "album_rci3")
-        if line["patch"]["fields"]["category"] != "indoor" and line["doc_id"] != 5
-    ]
     [log] = two.parent.glob("*.jsonl")
-    log.write_text("".join(json.dumps(line) + "\n" for line in kept))
-    data = json.loads(two.read_text())
-    data["results"]["album_rci3"]["patch,none"]["records"] = len(kept)
-    two.write_text(json.dumps(data))
+    log.write_text(log.read_text().replace('"category": "indoor"', '"category": "outdoor"'))
     explorer = loaded(one, two)
     names = explorer.columns(0)["categories"]
     found = {name: [of and of["docs"] for of in explorer.maps(0, number)] for number, name in enumerate(names)}
-    assert found == {"indoor": [8, None], "outdoor": [8, 8], "other": [8, 7]}
+    assert found == {"indoor": [8, None], "outdoor": [8, 16], "other": [8, 8]}
     with pytest.raises(RecordError, match="there is no such category"):
         explorer.maps(0, 3)
 
@@ -224,7 +218,7 @@ def write_blind(docs):
     """The blind task of ``toy``, as ``write_files`` takes it."""
     spec = WrapSpec("toy", KINDS["blind"])
     view = {"kind": "blind", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
-    found = [{"schema": 2, "task": spec.name, "base": "toy", "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "views": [view], "best": {},
+    found = [{"schema": 1, "task": spec.name, "base": "toy", "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "views": [view], "best": {},
               "excluded": {}} for doc in range(docs)]  # fmt: skip
     return {spec.name: ({"acc": 1.0, "patch": {"records": docs}}, described(spec), lines_of(found))}
 
@@ -245,7 +239,6 @@ def test_a_quick_run_with_a_blind_task_beside_it_shows_the_map_that_it_stored(tm
     (blind.parent / f"{DATE}_samples_toy_blind.jsonl").rename(folder / f"{DATE}_samples_toy_blind.jsonl")
     [found] = loaded(folder).about()["tasks"][0]["maps"]
     assert (found["docs"], found["sources"]) == (10, [])
-    assert found["shares"]["one cell"]["reason"].startswith("near chance")  # so there are no shares
 
 
 def test_the_orders_of_a_doc_have_names_of_their_own(tmp_path, loaded):
@@ -326,23 +319,26 @@ def test_any_error_is_told_with_its_task_and_the_other_tasks_are_read(stored, mo
     read = explorer_module.samples.table
 
     def fails(result, columns):
-        if result.task == "mosaic_count_rci":
+        if result.task == "mosaic_count_rci3":
             raise ZeroDivisionError("of all things")
         return read(result, columns)
 
     monkeypatch.setattr(explorer_module.samples, "table", fails)
-    explorer = open_runs([stored / "mosaic"])
+    explorer = open_runs([stored / "demo"])
     explorer.load()
-    assert explorer.fault == "mosaic_count_rci: its docs cannot be read: ZeroDivisionError: of all things"
+    assert explorer.fault == "mosaic_count_rci3: its docs cannot be read: ZeroDivisionError: of all things"
     about = explorer.about()["tasks"]
-    assert [task["name"] for task in about if not task["whole"]] == ["mosaic_count_rci"]
+    assert [task["name"] for task in about if not task["whole"]] == ["mosaic_count_rci3"]
     assert [task["fault"] for task in about if task["fault"]] == [explorer.fault]
 
 
 def test_a_map_is_computed_once(album, loaded, monkeypatch):
     explorer, asked = loaded(album), []
-    shares = explorer_module.necessity.shares
-    monkeypatch.setattr(explorer_module.necessity, "shares", lambda *given: asked.append(1) or shares(*given))
+    for name in ("recompute", "of_category"):
+        again = getattr(explorer_module.recompute, name)
+        monkeypatch.setattr(
+            explorer_module.recompute, name, lambda *given, again=again: asked.append(1) or again(*given)
+        )
     maps = [explorer.about()["tasks"][0]["maps"] for _ in range(3)]
     assert maps[0] == maps[2] != [None]
     of_category = [explorer.maps(0, 1) for _ in range(2)]
@@ -370,7 +366,7 @@ def test_the_command_asks_the_one_doc(album, stored, loaded):
 
 def test_runs_that_cannot_be_shown_are_refused_in_one_line(tmp_path, stored):
     with pytest.raises(RecordError, match="a MAGIC task has no cells; type 'lmms-patch magic show"):
-        open_runs([stored / "magic_a"])
+        open_runs([stored / "magic"])
     bare = write_many(tmp_path / "bare", 8)
     bare.write_text(json.dumps(json.loads(bare.read_text()) | {"configs": {"album_rci3": {}}}))
     with pytest.raises(RecordError, match="no task of lmms-patch in this run"):
@@ -398,19 +394,21 @@ def test_the_docs_of_a_long_log_come_in_two_parts(tmp_path, monkeypatch):
     assert [len(docs) for docs in explorer_module._read(explorer.tasks[0].main.result)] == [20, 90]
 
 
-def test_a_log_that_cannot_be_read_is_told_and_the_others_are_shown(stored):
-    explorer = open_runs([stored / "damaged"])
+def test_a_log_that_cannot_be_read_is_told_and_the_others_are_shown(stored, tmp_path):
+    damaged = shutil.copytree(stored / "demo", tmp_path / "damaged")
+    next(damaged.glob("*_mosaic_count_rci3.jsonl")).unlink()
+    log = next(damaged.glob("*_mosaic_center_rci3.jsonl"))
+    log.write_text("\n".join(log.read_text().splitlines()[:19]) + "\n{")
+    explorer = open_runs([damaged])
     explorer.load()
     assert re.search(
-        r"^mosaic_center_rci: its docs cannot be read: .*mosaic_center_rci\.jsonl, line 20: cut or not JSON",
+        r"^mosaic_center_rci3: its docs cannot be read: .*mosaic_center_rci3\.jsonl, line 20: cut or not JSON",
         explorer.fault,
     )
-    assert [task.name for task in explorer.tasks if not task.whole] == ["mosaic_center_rci"]
+    assert [task.name for task in explorer.tasks if not task.whole] == ["mosaic_center_rci3"]
     assert explorer.search("digit")[0] == []
     [left_out] = explorer.left_out
-    assert left_out.startswith(
-        "mosaic_count_rci: its sample log is not beside the results file, so its docs are not known"
-    )  # the run says it was logged
+    assert left_out.startswith("mosaic_count_rci3: no sample log, so its docs are not known; run with --log_samples")
 
 
 def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):
@@ -424,3 +422,23 @@ def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):
     assert note.startswith("acc is better when lower, so answers have a score, but are not right or wrong")
     assert explorer.about()["tasks"][0]["maps"] == [None]
     assert explorer.doc(0, 0)["sides"][0]["views"][0]["score"] == 1.0
+
+
+def test_explorer_and_report_say_the_same_shares(stored, loaded):
+    """Of all docs, and of each category: the composition is computed by one function, with luck and gate."""
+    found = loaded(stored / "demo")
+    at = [task.name for task in found.tasks].index("mosaic_local_rci3")
+    result = found.tasks[at].main.result
+    said = found.about()["tasks"][at]["maps"][0]["shares"]
+    assert {need: share["value"] for need, share in said.items()} == {
+        need: share.value for need, share in result.analysis.necessity[0].shares.items()
+    }
+    (run,) = [one for one in recompute.load(result.run.path) if one.name == result.task]
+    by_category, _ = recompute.by_category(run)
+    names = found.columns(at)["categories"]
+    assert len(by_category) > 1
+    for name, analysis in by_category.items():
+        shares = found.maps(at, names.index(name))[0]["shares"]
+        assert {need: one["value"] for need, one in shares.items()} == {
+            need: one.value for need, one in analysis.necessity[0].shares.items()
+        }

@@ -16,13 +16,9 @@ PORT, TOKEN = 51234, "a-token-of-this-test"
 HERE = {"host": f"127.0.0.1:{PORT}"}
 PUBLIC = ["/", "/explore.js", "/explore.css"]
 OF_RUNS = [
-    "/api/about",
-    "/api/columns?task=0",
-    "/api/doc?task=0&place=0",
-    "/image?task=0&place=0",
-    "/api/image?task=0&place=0",
-    "/nothing",
-]
+    "/api/about", "/api/columns?task=0", "/api/doc?task=0&place=0", "/image?task=0&place=0",
+    "/api/image?task=0&place=0", "/nothing",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -212,7 +208,7 @@ def test_a_doc_without_its_image_says_why(ours):
     [
         ("aa", "aa", ""),
         ("aa", "bb", "another image: its colours are not those of the image in the run"),
-        (None, "bb", ""),  # a run of an earlier version
+        (None, "bb", ""),
         ("aa", "", ""),  # not known here
     ],
 )

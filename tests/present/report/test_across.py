@@ -14,7 +14,7 @@ from scipy import stats
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.present.ranking import folded_mean, mean_index, mean_size, standard_error
+from lmms_patch.present.ranking import folded_mean, standard_error
 from lmms_patch.present.report import across, benchmarks, figures, models, published
 from lmms_patch.present.report.figures import canvas
 from lmms_patch.present.report.points import Point, distinct
@@ -205,61 +205,9 @@ def test_only_what_all_models_have_is_averaged():
     assert "left out, because some ranked model has no index there: z" in models.ranking(points).note
 
 
-def test_models_without_a_common_benchmark_are_not_ranked_together():
-    apart = [point("x", "a", 3, 0.1), point("x", "b", 3, 0.2), point("y", "c", 3, 0.0)]
-    assert [(one.model, one.rank) for one in models.standings(apart, 3)] == [("a", 1), ("b", 2), ("c", 1)]
-    chain = [point("x", "a", 3, 0.1), point("x", "b", 3, 0.2), point("y", "b", 3, 0.0), point("y", "c", 3, 0.3)]
-    found = models.standings(chain, 3)
-    assert [(one.model, one.rank, one.size.value) for one in found] == [("a", 1, 0.1), ("b", 2, 0.2), ("c", None, None)]
-    assert found[2].own.value == pytest.approx(0.3)
-    assert "without a rank, because they lack some of these: c" in models.ranking(chain).note
-
-
-def test_the_interval_of_a_mean_by_hand():
-    """Two benchmarks, half-widths 0.3 and 0.4: the half-width of the mean is sqrt(0.09 + 0.16) / 2 = 0.25."""
-    found = mean_index([one.estimate for one in (point("x", "m", 3, 0.1, 0.3), point("y", "m", 3, -0.5, 0.4))])
-    assert (found.value, found.low, found.high) == pytest.approx((-0.2, -0.45, 0.05))
-    assert mean_index([one.estimate for one in (point("x", "m", 3, 0.1, 0.3), point("y", "m", 3, 0.1))]).low is None
-
-
 def test_the_mean_of_a_folded_normal_is_scipys():
     for size, se in itertools.product((0.0, 0.3, 2.0), (0.1, 1.0)):
         assert folded_mean(size, se) == pytest.approx(stats.foldnorm.mean(size / se, scale=se) - size, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    "truth",
-    [np.zeros(8), np.full(8, 0.03), np.linspace(-0.3, 0.3, 8), np.array([0.0] * 4 + [-0.4] * 4), np.array([0.02])],
-)
-def test_the_interval_of_a_mean_size_covers(truth):
-    """Also where every index is 0, and |index| is noise alone; it may cover more than it says, not less."""
-    stream, se, hits, runs = np.random.default_rng(1), 0.05, 0, 800
-    for _ in range(runs):
-        seen = truth + se * stream.normal(size=len(truth))
-        found = mean_size([point(str(i), "m", 3, v, 1.959964 * se).estimate for i, v in enumerate(seen)])
-        hits += found.low <= np.abs(truth).mean() <= found.high
-    assert hits / runs >= 0.935
-
-
-def test_ranks_that_intervals_leave_open():
-    points = [point("x", m, 3, v, 0.05) for m, v in (("a", 0.1), ("b", -0.16), ("c", 0.5))]
-    assert [(one.model, one.rank, str(one.place)) for one in models.standings(points, 3)] == [
-        ("a", 1, "1–2"),
-        ("b", 2, "1–2"),
-        ("c", 3, "3"),
-    ]
-
-
-def test_relative_change_is_left_out_where_the_first_is_noise():
-    points = [
-        point("x", m, n, v, h)
-        for m, vs, h in (("a", (-0.2, -0.3), 0.1), ("b", (-0.02, -0.3), 0.1))
-        for n, v in zip((2, 3), vs, strict=True)
-    ]
-    a, b = models.changes(points)
-    assert a.relative.value == pytest.approx(-0.5)
-    assert b.relative.value is None
-    assert b.relative.reason == "the coarser index, -0.020, cannot be told from 0"
 
 
 def test_a_benchmark_near_chance_at_one_grid_is_in_neither_mean():

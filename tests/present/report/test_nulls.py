@@ -17,7 +17,6 @@ from lmms_patch.runs import run
 from lmms_patch.stats.resample import Estimate
 from tests.making.pages import rows_of
 from tests.making.runs import (
-    as_before,
     guesses_on_cells,
     misled_by_cells,
     never_looks,
@@ -43,13 +42,11 @@ WORLDS = {
 
 @pytest.fixture(scope="module")
 def entries(tmp_path_factory):
-    """The results of five models on one benchmark, by name; the last one is of an earlier version."""
+    """The results of five models on one benchmark, by name; of the last one no doc was asked on a wrong image."""
     folder = tmp_path_factory.mktemp("runs")
     for name, (model, docs) in WORLDS.items():
         path = write_run(folder / name, {"toy_rci3": world_run(model, n=docs, grid=3)})
         path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": name}))
-        if name == "before":
-            as_before(path)
     found, _, _ = gather(run.find([folder]), categories=False)
     return {entry.model: entry for entry in found}
 
@@ -76,9 +73,9 @@ def sheet(report, section, name):
 
 def test_what_can_be_read_is_counted_without_what_is_contradicted_or_refused(report, html):
     found = shapes.facts(report)
-    assert (found.readable, found.contradicted, found.refused, found.unknown) == (2, 2, {"does not look": 1}, 0)
+    assert (found.readable, found.contradicted, found.refused, found.unknown) == (3, 1, {"does not look": 1}, 0)
     tiles = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.partition('<dl class="tiles">')[2].partition("</dl>")[0]))
-    assert "Index can be read ✓ 2 Contradicted ! 2 Does not look ✕ 1" in tiles
+    assert "Index can be read ✓ 3 Contradicted ! 1 Does not look ✕ 1" in tiles
     assert "Not checked whether the answers depend on the image, in 1 of 5 results" in html
 
 
@@ -89,11 +86,10 @@ def test_no_tick_stands_beside_a_contradicted_or_refused_index(results):
         "guesses": "! valid, index contradicted",
         "known": "✓ valid",
         "misled": "✓ valid",
-        "before": "! valid, index contradicted",
+        "before": "✓ valid",
     }
-    assert results["never"][7] == results["never"][8] == "N/A does not look"
+    assert (results["never"][7], results["never"][8]) == ("N/A does not look", "—")
     assert results["guesses"][7].endswith("contradicted")
-    assert results["before"][8].endswith(" assumed null")
     assert results["misled"][8] == "1.00 cells mislead"
 
 
@@ -110,7 +106,7 @@ def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
         "guesses": ["", "strong-global"],
         "known": ["", "balanced"],
         "misled": ["", "mislead"],  # no strong need of the whole
-        "before": ["", ""],  # contradicted, by an assumed null: neither is to be gone by
+        "before": ["balanced", ""],
     }
 
 
@@ -121,14 +117,12 @@ def test_the_details_say_the_reason_the_null_and_what_was_not_checked(html):
     )
     assert "300 docs asked on another doc’s image: full image 0.587, wrong image 0.587; difference" in details["never"]
     assert (
-        "Measured null: each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs"
+        "Each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs"
         in details["known"]
     )
-    assert "Assumed null:" in details["before"]
     assert "not checked whether the answers depend on the image" in details["before"]
     assert "3x3, contradicted: not luck-corrected −0." in details["guesses"].replace("corrected -", "corrected −")
     assert "2 · SE of FIP − chance" in details["known"]
-    assert "2 · max(SE of FIP" in details["before"]
 
 
 def test_the_tables_show_the_null(report):
@@ -140,7 +134,7 @@ def test_the_tables_show_the_null(report):
     assert rows["guesses"]["band"] == "strong global"
     assert "looks" not in rows["before"]
     text = sheet(report, "runs", "runs").to_markdown()
-    for words in (", contradicted |", ", assumed null |", "1.00, cells mislead |"):
+    for words in (", contradicted |", "1.00, cells mislead |"):
         assert words in text
 
 
@@ -178,7 +172,7 @@ def test_marks_come_back_from_our_own_tables(report, tmp_path):
         path = tmp_path / f"{name}.csv"
         path.write_text(sheet(report, "benchmarks", name).to_csv(), encoding="utf-8")
         found = {point.model: point.contradicted for point in published.read(path)}
-        assert found == {"never": False, "guesses": True, "known": False, "misled": False, "before": True}
+        assert found == {"never": False, "guesses": True, "known": False, "misled": False, "before": False}
 
 
 # --- models ---------------------------------------------------------------------------------------

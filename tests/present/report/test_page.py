@@ -350,8 +350,8 @@ def test_the_table_of_results_says_each_number_with_its_interval(html):
     # 0.825 · (1 + 0.15) = 0.94875, ± 0.04
     assert first[6] == "0.949 [0.909, 0.989]"
     assert first[7] == "−0.124 [−0.174, −0.074]"
-    assert first[8] == "−0.150 [−0.240, −0.060] moderate local to balanced"
-    assert first[9] == "−0.180 assumed null"
+    assert first[8] == "−0.150 [−0.240, −0.060]"
+    assert first[9] == "−0.180 [−0.330, −0.030] strong local to balanced"
     assert first[10:] == ["0.150 [0.120, 0.180]", "✓ valid", "0", "3"]
 
 

@@ -5,7 +5,8 @@ import json
 import jsonschema
 import pytest
 
-from lmms_patch.app import api, schemas
+from lmms_patch import commands
+from lmms_patch.app import schemas
 from lmms_patch.present.report import build
 from lmms_patch.present.terminal import magic
 from tests.making.runs import magic_doc, write_magic
@@ -25,7 +26,7 @@ def run(tmp_path_factory):
 
 def shown(path):
     """The rows of the terminal's table by their metric, and the whole text."""
-    text = magic.text(api.magic.show(path))
+    text = magic.text(commands.magic_show(path))
     return {line.split()[0]: line for line in text.splitlines() if line.split()}, text
 
 
@@ -46,7 +47,7 @@ def test_bounds_within_a_point_are_not_shown(tmp_path, unjudged, told):
 
 
 def test_the_file_and_the_page_hold_them(run, tmp_path):
-    data = magic.to_json(api.magic.show(run))
+    data = magic.to_json(commands.magic_show(run))
     jsonschema.validate(json.loads(json.dumps(data)), schemas.load("magic-show"))
     first, _ = data["tasks"]
     assert (first["bounds"]["acc_short"]["low"]["value"], first["bounds"]["acc_short"]["high"]["value"]) == (0.5, 1.0)

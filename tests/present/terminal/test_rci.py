@@ -23,7 +23,6 @@ from lmms_patch.runs.run import read
 from tests.making.analyses import labelled
 from tests.making.boxes import write_boxes
 from tests.making.runs import (
-    as_before,
     guesses_on_cells,
     mc_run,
     misled_by_cells,
@@ -124,15 +123,6 @@ def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
     assert len(told) == (cell != "0.800")
 
 
-def test_an_earlier_version_s_advice_is_not_repeated(tmp_path):
-    """Its line said to run the blind task too; with that task in the same run, and without."""
-    (old,) = load(as_before(write_run(tmp_path, {"toy_rci2": mc_run()})))
-    for beside in ([], [labelled("toy_blind", {"acc": 0.5})]):
-        told = warnings([old, *beside])
-        assert sum("rests on an assumed null" in line for line in told) == 1
-        assert not any("run the blind task" in line for line in told)
-
-
 def test_occlude_shows_its_drop():
     lines = table([labelled("gqa_occlude2", {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
     assert lines[0].split()[-1] == "drop_2"
@@ -146,7 +136,6 @@ def test_a_run_shows_what_it_computed(tmp_path):
     metrics = shown.result.metrics
     row = table([shown]).splitlines()[2]
     assert f"{metrics['rci2']:+.3f} [{metrics['rci2_low']:+.3f}, {metrics['rci2_high']:+.3f}]" in row
-    assert f"{metrics['rci2_adj']:+.3f}, assumed null" in row
     text = cell_tables([shown]).splitlines()
     assert "p = 0.001" in text[0]
     assert "*" in text[1].split()[0]
@@ -154,7 +143,6 @@ def test_a_run_shows_what_it_computed(tmp_path):
     assert line[4] == "valid"
     assert line[5:8] == ["N/A"] * 3  # nothing was asked on a wrong image
     assert line[8] == "0.250"  # a random one of four letters
-    assert any("assumed null" in line for line in warnings([shown]))
     assert any("not checked whether the answers depend on the image" in line for line in warnings([shown]))
 
 
@@ -221,7 +209,6 @@ def test_groups_and_averages_are_tables(tmp_path):
     assert pooled_table(groups(path, analyzed)).splitlines()[3].split()[:3] == ["g", "2x2", "120"]
     averaged = averaged_table(average([analyzed, analyzed]), [analyzed, analyzed])
     assert "SD between runs" in averaged
-    assert "rci2_adj, assumed null" in averaged
 
 
 # --- which null, whether it looks, what contradicts what -------------------------------------------
@@ -310,27 +297,6 @@ def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
     assert said.startswith("More than one cell is needed for toy")
 
 
-def test_an_earlier_run_says_what_it_lacks(tmp_path):
-    """Without wrong images the correction rests on an assumed null.
-
-    The two indices still contradict each other, and that is said.
-    """
-
-    def model(stream, gold):
-        return guesses_on_cells(stream, gold)[0], None
-
-    path = as_before(write_run(tmp_path, {"toy_rci3": world_run(model, n=1000, grid=3)}))
-    (one,) = load(path)
-    assert told(path)[0].startswith("Undecided: toy (the two indices disagree")
-    raw, adj = cells_of(one)
-    assert raw.endswith("], contradicted")
-    assert adj == f"{one.result.metrics['rci3_adj']:+.3f}, assumed null"
-    lines = warnings([one])
-    assert any("not checked whether the answers depend on the image" in line for line in lines)
-    assert any(line.endswith("the first is mostly luck (assumed null)") for line in lines)
-    assert chances([one]).splitlines()[2].split()[4:8] == ["valid", "N/A", "N/A", "N/A"]
-
-
 def without_level(value):
     """The object of a results file with no level beside any number."""
     if isinstance(value, dict):
@@ -369,12 +335,6 @@ def test_too_few_docs_to_tell_reads_otherwise_than_a_model_that_does_not_look():
     assert f"{one.label}: {reason}" in warnings([one])
 
 
-def test_an_interval_without_width_is_not_shown_and_says_nothing():
-    """As runs of earlier versions have it where no cell was right, or every one: +1.000 [+1.000, +1.000]."""
-    one = shown("count", 0.9, 0.0, 0.0, ends=(0.0, 0.0))
-    assert cells_of(one)[0] == "+1.000"
-
-
 # --- how wide it is -------------------------------------------------------------------------------
 
 
@@ -392,7 +352,7 @@ def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
     one = judged(
         {"valid": True, "looks": [], "reason": ""},
         name,
-        {"null": "measured", "estimate": {"value": 0.5, "low": 0.4, "high": 0.6}},
+        {"estimate": {"value": 0.5, "low": 0.4, "high": 0.6}},
     )
     made = table([one], width)
     assert max(widths(made)) <= width

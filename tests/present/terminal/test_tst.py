@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import show
 from lmms_patch.present import text_only
@@ -201,7 +201,7 @@ def test_the_first_ten_lines(tmp_path):
     found["text"] = found["none"]
     path.write_text(json.dumps(data))
     next(tmp_path.glob("*.jsonl")).unlink()  # it would not give the number without copies
-    told = show.text(api.show(tmp_path), most=80)
+    told = show.text(commands.show(tmp_path), most=80)
     first = " ".join(" ".join(told.splitlines()[:10]).split())
     assert first.startswith(
         "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy (0.775,"

@@ -164,9 +164,9 @@ def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     curves, corrected = [], []
     for entry in entries:
         read = [at for at in map(entry.index, entry.grids) if at.raw is not None and at.raw.value is not None]
-        is_corrected = bool(read) and all(at.measured is not None and at.measured.value is not None for at in read)
+        is_corrected = bool(read) and all(at.adj is not None and at.adj.value is not None for at in read)
         corrected += [entry.label] if is_corrected else []
-        chosen = {str(at.n): at.measured if is_corrected else at.raw for at in read}
+        chosen = {str(at.n): at.adj if is_corrected else at.raw for at in read}
         curves.append(Curve(entry, _defined({size: one for size, one in chosen.items() if one is not None})))
     words = entries[0].words
     sizes = sorted({n for entry in entries for n in entry.grids})

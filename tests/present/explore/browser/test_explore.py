@@ -4,6 +4,7 @@ import functools
 import itertools
 import json
 import re
+import shutil
 import threading
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -13,7 +14,6 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from lmms_patch.app.serving import _leading_to
-from lmms_patch.present.explore import explorer
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.static import write
@@ -35,12 +35,12 @@ def state(page):
 
 @pytest.fixture
 def mosaic(serve, stored):
-    return serve(stored / "mosaic")
+    return serve(stored / "demo")
 
 
 def by_hand(stored, task):
     """How many docs of a mosaic task are of each class; all of them were asked on a wrong image."""
-    [log] = (stored / "mosaic").glob(f"*_samples_{task}.jsonl")
+    [log] = (stored / "demo").glob(f"*_samples_{task}.jsonl")
     found = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), 0)
     for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
         views, lost = line["patch"]["views"], line["patch"]["wrong_image"]["views"]
@@ -59,16 +59,16 @@ def by_hand(stored, task):
 
 def test_the_map_filters_and_the_address_keeps_the_state(pages, mosaic, stored):
     page = pages.open(mosaic)
-    expect(count(page)).to_have_text("280 of 280 docs")
+    expect(count(page)).to_have_text("210 of 210 docs")
     assert "token" not in page.url
-    page.get_by_role("button", name="mosaic_count_rci", exact=True).click()
-    expect(count(page)).to_have_text("40 of 280 docs")
-    for name, docs in by_hand(stored, "mosaic_count_rci").items():
+    page.get_by_role("button", name="mosaic_count_rci3", exact=True).click()
+    expect(count(page)).to_have_text("30 of 210 docs")
+    for name, docs in by_hand(stored, "mosaic_count_rci3").items():
         expect(need(page, name).locator(".count")).to_have_text(f"{docs} docs")
-    page.get_by_role("group", name="mosaic_larger_rci").get_by_role("button", name=re.compile("^unsolved")).click()
-    unsolved = by_hand(stored, "mosaic_larger_rci")["unsolved"]
-    expect(count(page)).to_have_text(f"{unsolved} of 280 docs")
-    assert (state(page)["task"], state(page)["need"]) == ("mosaic_larger_rci", "unsolved")
+    page.get_by_role("group", name="mosaic_same_rci3").get_by_role("button", name=re.compile("^whole image")).click()
+    whole = by_hand(stored, "mosaic_same_rci3")["whole image"]
+    expect(count(page)).to_have_text(f"{whole} of 210 docs")
+    assert (state(page)["task"], state(page)["need"]) == ("mosaic_same_rci3", "whole image")
     third = page.locator("#list [role=option]").nth(2)
     title = "Doc " + re.search(r"#(\d+)", third.inner_text())[1]
     third.click()
@@ -76,24 +76,24 @@ def test_the_map_filters_and_the_address_keeps_the_state(pages, mosaic, stored):
     chosen = page.url
     page.go_back()
     page.go_back()
-    expect(count(page)).to_have_text("40 of 280 docs")
+    expect(count(page)).to_have_text("30 of 210 docs")
     again = pages.open(mosaic, state=urllib.parse.urlsplit(chosen).fragment)
     expect(again.locator("#doc h2")).to_have_text(title)
-    expect(count(again)).to_have_text(f"{unsolved} of 280 docs")
+    expect(count(again)).to_have_text(f"{whole} of 210 docs")
 
 
 def test_search_filters_and_sort(pages, mosaic):
-    page = pages.open(mosaic, state="task=mosaic_center_rci")
+    page = pages.open(mosaic, state="task=mosaic_center_rci3")
     page.locator("#q").fill("IN RED")
     page.wait_for_timeout(300)
     texts = page.locator("#list [role=option] p:last-child").all_inner_texts()
     assert texts
     assert all("in red" in text for text in texts)
     page.locator("#q").fill("no such words")
-    expect(count(page)).to_have_text("0 of 280 docs")
+    expect(count(page)).to_have_text("0 of 210 docs")
     expect(page.locator("#list")).to_contain_text("No doc is like this")
     page.get_by_role("button", name="Clear filters").click()
-    expect(count(page)).to_have_text("280 of 280 docs")
+    expect(count(page)).to_have_text("210 of 210 docs")
     page.get_by_label("First answer").select_option("wrong")
     expect(page.locator("#list .item").first.locator(".sr")).to_have_text("wrong")
     page.get_by_label("Sort by").select_option("most right cells")
@@ -271,9 +271,10 @@ def test_the_shares_beside_the_classes_are_those_of_the_category(pages, serve, t
     assert held == []
 
 
-def test_the_level_of_the_intervals_is_the_one_they_were_computed_at(pages, serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(explorer, "LEVEL", 0.9)
-    page = pages.open(serve(write_many(tmp_path / "out", 40).parent))
+def test_the_level_of_the_intervals_is_the_one_they_were_computed_at(pages, serve, tmp_path):
+    path = write_many(tmp_path / "out", 40)
+    path.write_text(path.read_text().replace('"records": 40', '"settings": {"level": 0.9}, "records": 40'))
+    page = pages.open(serve(path.parent))
     expect(page.locator("#of")).to_contain_text("Share of docs, 90 % interval (grid 3×3")
 
 
@@ -337,10 +338,10 @@ def test_axe_finds_nothing_serious_in_any_state(pages, mosaic, serve, album, pic
 
     page = pages.open(mosaic, theme=theme)
     check(page)
-    page.get_by_role("group", name="mosaic_larger_rci").get_by_role("button", name=re.compile("^text")).click()
+    page.get_by_role("group", name="mosaic_same_rci3").get_by_role("button", name=re.compile("^whole image")).click()
     check(page)
     page.locator("#q").fill("no such words")
-    expect(count(page)).to_have_text("0 of 280 docs")
+    expect(count(page)).to_have_text("0 of 210 docs")
     check(page)
     page.get_by_role("button", name="Keys and words").click()
     check(page)
@@ -439,10 +440,10 @@ def test_another_server_of_this_machine_learns_nothing(browser, mosaic):
         context = browser.new_context()
         page = context.new_page()
         page.goto(mosaic)
-        expect(count(page)).to_have_text("280 of 280 docs")
+        expect(count(page)).to_have_text("210 of 210 docs")
         assert context.cookies() == []
         page.reload()
-        expect(count(page)).to_have_text("280 of 280 docs")  # the token is kept for this port
+        expect(count(page)).to_have_text("210 of 210 docs")  # the token is kept for this port
         page.goto(f"http://127.0.0.1:{server.server_port}/")
         assert page.evaluate("JSON.stringify(localStorage)") == "{}"
         context.close()
@@ -453,7 +454,7 @@ def test_another_server_of_this_machine_learns_nothing(browser, mosaic):
 
 def test_the_file_that_the_browser_is_given_leads_to_the_page(pages, mosaic, tmp_path):
     page = pages.open(_leading_to(mosaic, tmp_path).as_uri())
-    expect(count(page)).to_have_text("280 of 280 docs")
+    expect(count(page)).to_have_text("210 of 210 docs")
 
 
 def answered(answer, route):
@@ -482,13 +483,16 @@ def test_what_goes_wrong_is_told_in_words_until_something_goes_right(pages, mosa
     pages.said.clear()
 
 
-def test_a_task_that_cannot_be_read_says_so_and_the_others_are_there(pages, serve, stored):
-    page = pages.open(serve(stored / "damaged"))
-    expect(page.locator("#fault")).to_contain_text("mosaic_center_rci: its docs cannot be read")
-    expect(count(page)).to_have_text("200 of 200 docs")
+def test_a_task_that_cannot_be_read_says_so_and_the_others_are_there(pages, serve, stored, tmp_path):
+    damaged = shutil.copytree(stored / "demo", tmp_path / "damaged")
+    log = next(damaged.glob("*_mosaic_center_rci3.jsonl"))
+    log.write_text("\n".join(log.read_text().splitlines()[:19]) + "\n{")
+    page = pages.open(serve(damaged))
+    expect(page.locator("#fault")).to_contain_text("mosaic_center_rci3: its docs cannot be read")
+    expect(count(page)).to_have_text("180 of 180 docs")
     expect(page.locator("#bars")).not_to_contain_text("reading")
-    page.get_by_label("Task").select_option("mosaic_center_rci")
-    expect(page.locator("#list")).to_contain_text("mosaic_center_rci: its docs cannot be read")
+    page.get_by_label("Task").select_option("mosaic_center_rci3")
+    expect(page.locator("#list")).to_contain_text("mosaic_center_rci3: its docs cannot be read")
     expect(page.locator("#doc")).to_contain_text("its docs cannot be read")
     expect(page.locator("#fault")).to_be_visible()
 

@@ -5,7 +5,7 @@ In ``make test`` one on 4 and two on 5.
 
 import pytest
 
-from lmms_patch.app import api
+from lmms_patch import commands
 from lmms_patch.present.page import wording
 from lmms_patch.present.report import figures, shapes
 from lmms_patch.present.report.figures import canvas
@@ -30,7 +30,7 @@ def made(request, tmp_path_factory):
             "_bytes",
             lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more),
         )
-        report = api.report([suite(work / "runs", *request.param, docs=sizes.size(24, 60))], work / "report")
+        report = commands.report([suite(work / "runs", *request.param, docs=sizes.size(24, 60))], work / "report")
     return request.param, work / "report" / "index.html", report
 
 

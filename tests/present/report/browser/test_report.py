@@ -13,7 +13,7 @@ from tests import sizes
 from tests.making import pages
 from tests.making.browsing import Opened
 
-THEMES, SIZES = ("light", "dark"), ("wide", "narrow")
+THEMES = ("light", "dark")
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(18, 22, 26)"
 
 
@@ -366,16 +366,6 @@ def test_colours_have_contrast_in_the_other_size(open_page, axe, size, theme):
     page = open_page(size, theme)
     found = axe.run(page, options={"runOnly": ["color-contrast"], "resultTypes": ["violations"]}).response["violations"]
     assert [node["html"][:200] for one in found for node in one["nodes"]] == []
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_page_never_scrolls_sideways(open_page, size):
-    page = open_page(size)
-    open_all(page)
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    # tables that are wider scroll by themselves, also by keyboard
-    assert size == "wide" or page.locator("#s-benchmarks-1").bounding_box()["width"] > 390
-    assert page.locator(".scroll:not([tabindex='0'][role=region][aria-label])").count() == 0
 
 
 def test_the_first_tab_stop_skips_to_the_content(open_page):

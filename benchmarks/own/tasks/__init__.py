@@ -1,1 +1,0 @@
-"""Tasks for lmms-eval, on docs that ``benchmarks/here.py`` writes."""

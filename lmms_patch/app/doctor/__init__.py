@@ -1,1 +1,0 @@
-"""``lmms-patch doctor``: is everything set up, and is a run whole? One line for each thing that is looked at."""
