@@ -63,7 +63,7 @@ FEW = [
 @pytest.mark.parametrize("world", FEW[:: size(2, 1)], ids=lambda world: world.name)
 def test_the_measured_null_finds_what_was_planted(world):
     runs = size(12, 60)
-    found = null.study(world, "new", runs, 7)
+    found = null.study(world, "by habit", runs, 7)
     assert abs(found.bias) <= null.BIAS + 4 * found.width / (2 * 1.96) / math.sqrt(runs)
     assert within(found.covered, runs, null.LOW, 1)
     assert found.none < 0.2
@@ -71,7 +71,7 @@ def test_the_measured_null_finds_what_was_planted(world):
 
 def test_yes_or_no_with_nine_guesses_has_no_index():
     (world, *_) = (world for world in null.LITTLE if world.name.startswith("guesses anew, yes/no"))
-    assert null.study(world, "new", size(5, 20), 7).none == 1
+    assert null.study(world, "by habit", size(5, 20), 7).none == 1
 
 
 KNOWN_TO_FAIL = (
@@ -89,7 +89,7 @@ def test_where_wrong_pictures_are_answered_otherwise(world):
     And the test says that habits differ.
     """
     runs = size(10, 60)
-    found, alike = null.study(world, "new", runs, 7), null.study(world, "alike", size(3, 6), 7)
+    found, alike = null.study(world, "by habit", runs, 7), null.study(world, "alike", size(3, 6), 7)
     assert abs(alike.bias) > 0.1
     assert found.unlike > 0.7 - 1 / math.sqrt(runs) or found.none > 0.7
     if not any(name in world.name for name in KNOWN_TO_FAIL):
@@ -138,7 +138,7 @@ def test_shares_of_what_docs_need_have_luck_removed(world):
 @pytest.mark.parametrize("world", null.HIDDEN, ids=lambda world: world.name)
 def test_what_no_run_can_tell_is_wrong_and_the_docs_say_so(world):
     """If a change made these right, docs/statistics.md would have to say so."""
-    found = null.study(world, "new", size(5, 12), 7)
+    found = null.study(world, "by habit", size(5, 12), 7)
     assert found.bias < -0.1
     assert found.unlike < 0.5
 

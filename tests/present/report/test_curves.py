@@ -66,7 +66,7 @@ def made(tmp_path_factory):
             "two_rci": world_run(held, n=60, grid=(2, 3), base="two"),
         }
         write_run(folder / model, tasks, model_name=f"org/{model}")
-    entries, _, _ = gather(find([folder]), categories=False)
+    entries, _, _ = gather(find([folder]))
     with canvas.style():
         return {one.name: canvas.write(dataclasses.replace(one, papers=()), folder) for one in curves.drawings(entries)}
 

@@ -47,7 +47,7 @@ def entries(tmp_path_factory):
     for name, (model, docs) in WORLDS.items():
         path = write_run(folder / name, {"toy_rci3": world_run(model, n=docs, grid=3)})
         path.write_text(json.dumps({**json.loads(path.read_text()), "model_name": name}))
-    found, _, _ = gather(run.find([folder]), categories=False)
+    found, _, _ = gather(run.find([folder]))
     return {entry.model: entry for entry in found}
 
 
