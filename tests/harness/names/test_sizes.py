@@ -58,13 +58,14 @@ def test_the_docs_of_a_folder(tmp_path):
 
 @pytest.mark.usefixtures("indexed")
 @pytest.mark.parametrize("name", ["a.csv", "array.json", "a.jsonl"])
-def test_the_command_prices_a_local_table(tmp_path, capsys, name):
+def test_the_command_prices_a_local_table(tmp_path, monkeypatch, capsys, name):
     """Each doc is asked on the full image and nine cells."""
     builder, write, more = FORMS[name]
     toys.write_task(
         tmp_path, "table", ROWS, dataset_path=builder, dataset_kwargs={"data_files": {"test": name}, **more}
     )
     write(tmp_path / name)
+    monkeypatch.chdir(tmp_path)  # a run in the folder ``out`` would tell what calls cost
     assert main(["tasks", "table", "--include-path", str(tmp_path)]) == 0
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == "table_rci3  [task] wraps, 7 docs, 70 requests"
