@@ -221,9 +221,12 @@ def _no_constant(name: str) -> Any:
 
 
 def _snapshot(folder: Path) -> dict[str, str]:
-    """Return what lies in a folder: by relative path, kind and digest."""
+    """Return what lies in a folder, but for Python's caches: by relative path, kind and digest."""
     found = {}
     for place, folders, files in os.walk(folder):
+        # Python keeps there what it compiled of a task folder's modules, unless PYTHONDONTWRITEBYTECODE is set
+        if "__pycache__" in folders:
+            folders.remove("__pycache__")
         for path in (Path(place) / name for name in (*folders, *files)):
             kind = f"link {os.readlink(path)}" if path.is_symlink() else "folder" if path.is_dir() else ""
             found[str(path.relative_to(folder))] = kind or f"file {hashlib.sha256(path.read_bytes()).hexdigest()}"
