@@ -57,7 +57,7 @@ test-deep: setup
 
 # Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \
-  tests/gate/test_missing.py tests/gate/test_rules.py tests/ask/test_views.py tests/runs/test_records.py tests/present/test_sheets.py tests/present/terminal/test_folding.py \
+  tests/gate/test_partial.py tests/gate/test_rules.py tests/ask/test_views.py tests/runs/test_schema.py tests/runs/test_tables.py tests/present/test_sheets.py tests/present/terminal/test_folding.py \
   tests/tst/test_features.py tests/tst/test_trees.py \
   tests/magic/build/test_builder.py tests/magic/test_draw.py tests/magic/test_dataset_names.py tests/magic/score/test_magiscore.py tests/present/report/test_build.py \
   tests/present/report/test_figures.py tests/present/board/test_build.py tests/app/commands/test_config.py tests/app/commands/test_show.py tests/app/commands/test_analyze.py

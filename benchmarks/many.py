@@ -1,9 +1,9 @@
 """How long a board, a report and a table of numbers over many runs take.
 
-    python benchmarks/many.py [--runs 2000] [--docs 100] [--benchmarks 20]
+    python benchmarks/many.py [--runs 1000] [--docs 100] [--benchmarks 20]
 
-Makes runs of one task each (``tests/making/runs.py``: 4 options, full image and 3×3 cells), each with its sample log
-and the Parquet file beside it. They are of 20 benchmarks; 10 models or more are asked each on 10 days, so the board
+Makes runs of one task each (``tests/making/runs.py``: 4 options, full image and 3×3 cells), each with its table
+and its numbers. They are of 20 benchmarks; 10 models or more are asked each on 10 days, so the board
 reads all runs, and the report shows the newest of each model and benchmark. A few runs of each benchmark are made, and
 copied under the names of other models and days. Times and peak memory are those of whole commands, imports included. See
 benchmarks/README.md.
@@ -12,11 +12,10 @@ benchmarks/README.md.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import shutil
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -32,9 +31,10 @@ TARGETS = {"leaderboard": (30.0, 1024.0, 10.0), "report": (60.0, 2048.0, 10.0), 
 def make(folder: Path, count: int, benchmarks: int, docs: int) -> None:
     """The files of the runs, one folder each."""
     from loguru import logger
+    from msgspec import structs
 
-    from lmms_patch.runs.run import find
-    from lmms_patch.runs.samples import write
+    from lmms_patch.runs import cache, samples
+    from lmms_patch.runs.run import read
     from tests.making.runs import guess, world_run, write_run
 
     logger.disable("lmms_patch")
@@ -47,25 +47,24 @@ def make(folder: Path, count: int, benchmarks: int, docs: int) -> None:
             return known, [guess(stream) for _ in known]
 
         name = f"bench{bench:02d}"
-        path = write_run(
-            folder / f"run{number:05d}",
-            {f"{name}_rci3": world_run(say, n=docs, grid=3, seed=bench, base=name, answers=1 + answers)},
-        )
-        write(find([path])[0].results)
-    for number in range(count):  # the first are those that were made: their names come last, when they are copied
-        place, of = folder / f"run{number:05d}", folder / f"run{number % (benchmarks * DIFFERENT):05d}"
-        if place != of:
-            shutil.copytree(of, place, copy_function=os.link)
-        [results] = place.glob("*_results.json")
+        made = world_run(say, n=docs, grid=3, seed=bench, base=name, answers=1 + answers)
+        write_run(folder / f"made{number:05d}", {f"{name}_rci3": made})
+    for number in range(count):
+        of = folder / f"made{number % (benchmarks * DIFFERENT):05d}"
         day, model = number // benchmarks % DAYS, number // (benchmarks * DAYS)
-        about = {
-            "model_name": f"org/model-{model:04d}",
-            "date": f"2026-01-{1 + day:02d}T00-00-00.000000",
-            "start_time": float(number),
-        }
-        data = json.loads(results.read_text(encoding="utf-8")) | about
-        results.unlink()  # it is a link to the one that it was copied from
-        results.write_text(json.dumps(data), encoding="utf-8")
+        date = f"2026-01-{1 + day:02d}T00-00-00.000000"
+        [table] = of.glob("*_samples_*.parquet")
+        about = samples.about_of(table)
+        named = structs.replace(about.model, name=f"org/model-{model:04d}", date=date)
+        results = folder / f"run{number:05d}" / f"{date}_results.json"
+        results.parent.mkdir()
+        own = samples.path_of(results, about.task)
+        samples.write(own, samples.frame_of(table), structs.replace(about, model=named, run=str(number)))
+        # a run leaves its numbers beside its tables
+        given = read(table).results[0].computed
+        cache.keep(replace(one, given=given) for one in read(own).results)
+    for number in range(min(count, benchmarks * DIFFERENT)):
+        shutil.rmtree(folder / f"made{number:05d}")
 
 
 def numbers(runs: Path) -> int:
@@ -78,7 +77,7 @@ def numbers(runs: Path) -> int:
 def main() -> int:
     """1 where a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--docs", type=int, default=100)
     parser.add_argument("--benchmarks", type=int, default=20)
     args = parse(parser, runs=12, docs=12, benchmarks=1)

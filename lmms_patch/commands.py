@@ -1,7 +1,7 @@
 """lmms-patch from Python: each command is a function, which returns data and prints nothing.
 
 >>> from lmms_patch import commands
->>> commands.config("schemas/patch").splitlines()[1].strip()
+>>> commands.config("schemas/magic-item").splitlines()[1].strip()
 '"$schema": "https://json-schema.org/draft/2020-12/schema",'
 
 Arguments and options are those of the command line (``lmms-patch show --help``), a path is a text or a ``Path``, and a

@@ -112,6 +112,16 @@ def harmless(value: Any) -> Any:
     return [harmless(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
+def whole(text: str) -> str:
+    """Return a text in which the two halves of a character are joined, and half a character by itself is U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # UTF-16 writes the two halves one after the other, which decoding joins
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def cut(text: str, most: int) -> str:
     """Return a text of at most so many characters, and how many it had.
 

@@ -21,14 +21,17 @@ PACKAGE = str(ROOT / "lmms_patch") + "/"
 
 
 def functions(work: Callable[[], Any]) -> set[tuple[str, str]]:
-    """Return the functions of lmms_patch that run in some work, also while it imports, as pairs of module path and qualified name.
+    """Return the functions of lmms_patch that run in some work, imports not counted, as pairs of module path and qualified name.
 
     Bodies of modules, lambdas and comprehensions are no functions here.
     """
     seen: set[CodeType] = set()
+    importing = threading.local()
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
+        if frame.f_code.co_name == "_find_and_load":
+            importing.depth = getattr(importing, "depth", 0) + {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not getattr(importing, "depth", 0):
             seen.add(frame.f_code)
 
     threading.setprofile(note)
@@ -73,7 +76,7 @@ def main() -> None:
             modules, called = counts(found)
             print(f"{title}: {modules} modules, {called} functions")
             if "--list" in sys.argv:
-                print(*sorted(":".join(one) for one in found), sep="\n")
+                print(*sorted(":".join(one) for one in found), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -113,13 +113,3 @@ def pytest_runtest_teardown():
 
 def pytest_sessionfinish():
     gc.unfreeze()  # C extensions report what is alive at the end as leaks
-
-
-@pytest.fixture(scope="module")
-def small_tables():
-    """Parquet files are taken whatever their size, so that tests can do with few docs."""
-    from lmms_patch.runs import samples
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samples, "WORTH", 0)
-        yield

@@ -24,11 +24,11 @@ SCRIPTS = sorted(
 )
 LINES = {
     "video": 4,
-    "leaderboard": 3,
     "phrases": 8,
     "many": 4,
     "report": 2,
-    "tables": 3,
+    "tables": 5,
+    "lake": 5,
     "scoring": 2,
     "journal": 1,
 }

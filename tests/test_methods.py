@@ -20,7 +20,7 @@ from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import cut, views_of
 from lmms_patch.present.report.figures import canvas
 from lmms_patch.runs.run import read
-from lmms_patch.runs.tabular import numbers_of
+from lmms_patch.runs.tabular import rows_of
 from tests.making.reports import undrawn
 from tests.making.runs import views_run, write_run
 from tests.making.typed import typed
@@ -34,12 +34,12 @@ image = Image.new("RGB", (1, 2), (200, 0, 0))
 image.putpixel((0, 1), (0, 0, 200))
 (out / "few.yaml").write_text("schema: 1\\nrules:\\n  - {name: few, metric: upside_only, max: 0.25}\\n")
 (out / "base.yaml").write_text("schema: 1\\nrules:\\n  - {name: base, kind: upside, metric: upside_only, max_rise: 0.05}\\n")
-records = [[view.scores["acc"] for view in record.views] for record in read(better).results[0].records()]
+records = read(better).results[0].frame(["doc_id", "score"]).group_by("doc_id", maintain_order=True).agg("score")["score"].to_list()
 said = {
     "views": [view.kind for view in views_of(spec)],
     "pixels": [cut(image, views_of(spec)[1]).getpixel((0, y)) for y in (0, 1)],
     "records": records,
-    "rows": {row["measure"]: [row["value"], row["low"], row["high"]] for row in numbers_of([read(better)]).to_pylist()},
+    "rows": {row["measure"]: [row["value"], row["low"], row["high"]] for row in rows_of(read(better).results).to_dicts()},
     "show": typed("show", better.parent, "--wide"),
     "analyze": typed("analyze", better.parent, "--draws", "200"),
     "compare": typed("compare", worse.parent, better.parent),
@@ -201,7 +201,8 @@ def test_each_kind_of_ours_has_its_method():
     from lmms_patch.magic.score.results import LOWER_IS_BETTER
 
     assert {name: kind.home for name, kind in KINDS.items() if kind.home != "rci"} == {"tst": "tst", "magic": "magic"}
-    assert KINDS["rci"].method.recompute([], seed=0) is None
-    assert [KINDS["magic"].method.better(types.SimpleNamespace(magic=None), name) for name in LOWER_IS_BETTER] == [
-        False
-    ] * 3
+    assert KINDS["rci"].method.recompute(None, {}, seed=0) is None
+    assert [
+        KINDS["magic"].method.better(types.SimpleNamespace(about=types.SimpleNamespace(magic={})), name)
+        for name in LOWER_IS_BETTER
+    ] == [False] * 3

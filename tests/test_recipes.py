@@ -10,7 +10,7 @@ import pytest
 
 from lmms_patch.runs.catalogue import documented
 from lmms_patch.runs.run import read
-from lmms_patch.runs.tabular import numbers_of
+from lmms_patch.runs.tabular import rows_of
 from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
 from tests.sizes import DEEP
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from lmms_patch.present.report.figures import canvas
 from lmms_patch.runs.run import read
-from lmms_patch.runs.tabular import numbers_of
+from lmms_patch.runs.tabular import rows_of
 from tests.making.reports import undrawn
 from tests.making.runs import mc_run, write_run
 from tests.making.typed import typed
@@ -35,13 +35,13 @@ path = write_run(out / "run", {"toy_rci2": mc_run(n=120)})
 (out / "few.yaml").write_text("schema: 1\\nrules:\\n  - {name: few, metric: 'only_cell*', max: 0.4}\\n")
 (out / "fip.yaml").write_text("schema: 1\\nrules:\\n  - {name: score, metric: fip, min: 0.1}\\n")
 told = {
-    "records": [[[view.scores["acc"] for view in record.views] for record in read(path).results[0].records()]],
+    "records": [read(path).results[0].frame(["doc_id", "score"]).group_by("doc_id", maintain_order=True).agg("score")["score"].to_list()],
     "show": typed("show", path.parent, "--wide"),
     "gate": typed("gate", path.parent, "--config", out / "few.yaml"),
     "report": typed("report", path.parent, "--output", out / "page"),
     "page": "only_cell2" in (out / "page" / "index.html").read_text(),
-    "rows": numbers_of([read(path)]).to_pylist(),
-    "earlier": numbers_of([read(earlier)]).to_pylist(),
+    "rows": rows_of(read(path).results).to_dicts(),
+    "earlier": rows_of(read(earlier).results).to_dicts(),
     "earlier_gate": typed("gate", earlier.parent, "--config", out / "fip.yaml"),
     "again": typed("analyze", earlier.parent, "--json", out / "again.json"),
     "metrics": json.loads((out / "again.json").read_text())["runs"][0]["tasks"][0]["metrics"],
@@ -137,7 +137,7 @@ def test_the_number_stands_everywhere(told):
 
 def test_earlier_runs_keep_their_numbers_and_pass_their_gates(told, earlier):
     """An earlier run lacks the new number until ``analyze`` computes it."""
-    before = numbers_of([read(earlier)]).to_pylist()
+    before = rows_of(read(earlier).results).to_dicts()
     assert len(before) >= 8
     assert [row for row in told["earlier"] if row["measure"] != "only_cell2"] == json.loads(json.dumps(before))
     assert all(row["value"] is None for row in told["earlier"] if row["measure"] == "only_cell2")
@@ -161,7 +161,7 @@ from PIL import Image
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import cut, views_of
 from lmms_patch.runs.run import read
-from lmms_patch.runs.tabular import numbers_of
+from lmms_patch.runs.tabular import rows_of
 from tests.making.runs import views_run, write_run
 from tests.making.typed import typed
 
@@ -180,9 +180,9 @@ print(json.dumps({
     "analyze": typed("analyze", better.parent, "--draws", "200"),
     "board": typed("leaderboard", better.parent, "--output", out / "board"),
     "page": not deep or [typed("report", better.parent, "--output", out / "page")[0], "without colour" in (out / "page" / "index.html").read_text()] == [0, True],
-    "rows": {row["measure"]: [row["value"], row["low"], row["high"]] for row in numbers_of([read(better)]).to_pylist()},
+    "rows": {row["measure"]: [row["value"], row["low"], row["high"]] for row in rows_of(read(better).results).to_dicts()},
     "unsolved": typed("unsolved", better.parent),
-    "wrong": [record.doc_id for record in read(better).results[0].records() if not any(view.scores["acc"] for view in record.views)],
+    "wrong": read(better).results[0].frame(["doc_id", "score"]).group_by("doc_id", maintain_order=True).max().filter(score=0)["doc_id"].to_list(),
 }))
 """
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,15 +29,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse, workers
 from lmms_patch.ask.answers import Asked
-from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.kinds import KINDS, RCI
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
+from lmms_patch.runs.frames import frame_of
 from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.record import SCHEMA, record_of
-from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
+from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.resample import Array
 
@@ -227,16 +226,14 @@ def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Ana
         blind: whether a blind run is at hand.
         seed: of plan and draws.
     """
-    table = Table(list(map(record_of, records_of(made, options, null, seed))), METRIC)
+    docs = list(docs_of(made, options, null, seed))
+    table = Table(frame_of(docs, [METRIC]), METRIC, kind=RCI)
     known = dict(enumerate((made.blind == made.golds).astype(float).tolist())) if blind else {}
     return analyse(table, Mean(table, GRID), Settings(draws=DRAWS, seed=seed), [GRID], known)
 
 
-def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[str, Any]]:
-    """The ``patch`` objects that a run with these answers would leave; arguments as of ``analysed``.
-
-    Built straight, as thousands are needed.
-    """
+def docs_of(made: Made, options: int, null: int, seed: int) -> Iterator[SampleRecord]:
+    """The docs of a run with these answers; arguments as of ``analysed``."""
     grid = math.isqrt(made.seen.shape[1] - 1)
     spec = WrapSpec("made_up", KINDS["rci"], (grid,))
     names = ("yes", "no") if options == 2 else tuple(LETTERS[:options])
@@ -251,64 +248,36 @@ def records_of(made: Made, options: int, null: int, seed: int) -> Iterator[dict[
     asked = np.arange(len(docs)) < null  # docs come in no order
     if made.clusters is not None and null:
         asked = made.clusters <= made.clusters[min(null, len(docs)) - 1]
-    own, other = (_views(spec, views) for views in (views_of(spec), swapped(views_of(spec))))
+    own = views_of(spec)
+    other = swapped(own)
     for i, (gold, seen, wrong) in enumerate(
         zip(made.golds.tolist(), made.seen.tolist(), made.wrong.tolist(), strict=True)
     ):
         answer = by.answers[i]
-        yield {
-            "schema": SCHEMA,
-            "task": spec.name,
-            "base": spec.base,
-            "kind": spec.kind.name,
-            "grids": [grid],
-            "doc_id": i,
-            "image_sizes": [SIZE],
-            "views": _scored(own, seen, gold),
-            "best": {str(grid): 1 + _best(seen[1:], gold)},
-            "excluded": {},
-            "fields": {} if units[i] is None else {"cluster": units[i]},
-            "answer": {
-                "format": answer.format,
-                "label": answer.label,
-                "options": len(answer.options),
-                "gold": answer.gold,
-            },
-            "stratum": by.strata[i],
-            "baselines": [
-                msgspec.to_builtins(
-                    Baseline(said, tuple(roles), *({METRIC: float(numbers.get(said, -1) == gold)},) * 2).record()
-                )
+        lost = WrongImage((i + 1) % len(docs), (SIZE,), _scored(other, wrong, gold), tuple(map(str, wrong)))
+        yield SampleRecord(
+            i,
+            (SIZE,),
+            _scored(own, seen, gold),
+            {grid: 1 + _best(seen[1:], gold)},
+            {},
+            {} if units[i] is None else {"cluster": units[i]},
+            {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
+            by.strata[i],
+            tuple(
+                Baseline(said, tuple(roles), {}, {METRIC: float(numbers.get(said, -1) == gold)})
                 for said, roles in by.baselines[i].items()
-            ],
-            **(
-                {
-                    "wrong_image": {
-                        "from": (i + 1) % len(docs),
-                        "image_sizes": [SIZE],
-                        "views": _scored(other, wrong, gold),
-                    }
-                }
-                if asked[i]
-                else {}
             ),
-        }
+            wrong_image=lost if asked[i] else None,
+        )
 
 
-def _views(spec: WrapSpec, views: Sequence[View]) -> list[dict[str, Any]]:
-    """Views as a record has them, without scores."""
-    found: list[dict[str, Any]] = SampleRecord(
-        spec.name, spec, 0, ((640, 480),), tuple(ScoredView(view) for view in views), {}, {}
-    ).to_json()["views"]
-    return found
-
-
-def _scored(views: Sequence[dict[str, Any]], said: Sequence[int], gold: int) -> list[dict[str, Any]]:
-    return [
-        {**view, "items": score, "scores": score, "said": str(one)}
+def _scored(views: Sequence[View], said: Sequence[int], gold: int) -> tuple[ScoredView, ...]:
+    right = {METRIC: 1.0}, {METRIC: 0.0}
+    return tuple(
+        ScoredView(view, scores=right[one != gold], items=right[one != gold])
         for view, one in zip(views, said, strict=True)
-        if (score := {METRIC: float(one == gold)})
-    ]
+    )
 
 
 def _best(said: Sequence[int], gold: int) -> int:

@@ -26,10 +26,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks import parse
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.tables import Table
 from lmms_patch.stats.resample import Estimate
-from tests.making.recordings import FakeNative
-from tests.making.runs import as_records, crci_run, in_worst_orders
+from tests.making.recordings import FakeNative, table
+from tests.making.runs import crci_run, in_worst_orders
 
 FULL = 0.9
 Choose = Callable[[int, Any, Sequence[int], int, np.random.Generator], int]
@@ -109,7 +108,7 @@ def indices(choose: Choose, docs: int, options: int, seed: int) -> list[Estimate
         (single, FakeNative(single)),
         (records, in_worst_orders(records, lambda items: float(np.mean(items)))),
     ):
-        grid = analyse(Table(as_records(some), "acc"), native, Settings(draws=400, seed=seed), (3,)).grids[3]
+        grid = analyse(table(some), native, Settings(draws=400, seed=seed), (3,)).grids[3]
         out += [grid.index, grid.adj.estimate if grid.adj else grid.index]
     return out
 

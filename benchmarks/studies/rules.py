@@ -39,8 +39,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.compare.engine import Compared
-from lmms_patch.gate import checks, judge, rules
+from lmms_patch.compare.formats import Compared
+from lmms_patch.gate import judge, rules
+from lmms_patch.gate.formats import Verdict
 from lmms_patch.stats import paired
 from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.intervals import UNSEEN, UNSEEN_OF_PAIRS, Sample
@@ -129,8 +130,8 @@ def unseen(scores: int) -> Array:
 class Side:
     """A finished run of one task, as far as the gate reads it (``gate.sides.Subject``)."""
 
-    kind, task, model = "rci", "toy_rci2", "toy"
-    fingerprint: dict[str, Any] = {}
+    label, model = "toy_rci2", "toy"
+    bounds: dict[str, Any] = {}
 
     def __init__(self, answers: Answers, clusters: NDArray[np.intp] | None) -> None:
         self.answers, self.clusters = answers, clusters
@@ -138,18 +139,16 @@ class Side:
             docs=len(answers.full),
             base="toy",
             metric="acc",
+            fingerprint={},
             kind=KINDS["rci"],
             grids=[2],
             options=SimpleNamespace(scale=None),
-            stored=SimpleNamespace(settings=None),
+            about=SimpleNamespace(settings=SimpleNamespace(signed=False)),
             analysis=SimpleNamespace(form="mean", ceiling=1.0, sets={}, failed=None, asked=None),
         )
 
-    def bounds(self, name: str) -> None:
-        """No judge gives a verdict, so none is missing."""
-
     @cached_property
-    def measures(self) -> dict[str, Estimate]:
+    def numbers(self) -> dict[str, Estimate]:
         """The numbers that the two rules need, with the intervals of a run."""
         rows = np.column_stack([self.answers.full, self.answers.best, np.ones(len(self.answers.full))])
         sample, corners = Sample(rows, self.clusters, draws=DRAWS), unseen(2)
@@ -224,14 +223,20 @@ def shipped() -> rules.Rules:
     return rules.read("model-regression")
 
 
-def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, checks.Verdict]:
+def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, Verdict]:
     """Return the verdicts of rules (by default the shipped ones) on two runs, by number: those on the score (fip) and the index (rci2)."""
     found = found or shipped()
     old, new = (Side(answers, two.clusters) for answers in (two.old, two.new))
     before: Any = Before(old, new)
     asked: Any = new
     asking = [
-        checks.Difference(rule, asked, str(rule.metric).replace("?", "2"), before)
+        judge.Check(
+            rule,
+            asked,
+            str(rule.metric).replace("?", "2"),
+            (-(rule.max_drop or 0), rule.max_rise) if rule.max_drop is not None else (None, rule.max_rise),
+            before,
+        )
         for rule in found.rules
         if rule.of_difference
     ]
@@ -285,7 +290,7 @@ def study(
                 score, index, failed = Counter[str](), Counter[str](), 0
                 for run in range(runs):
                     stream = np.random.default_rng([seed, WORLDS.index(world), docs, round(1000 * drop), run])
-                    said = {name: one.call for name, one in verdicts(pair(world, docs, drop, stream)).items()}
+                    said = {name: one.verdict for name, one in verdicts(pair(world, docs, drop, stream)).items()}
                     score[said["fip"]] += 1
                     index[said["rci2"]] += 1
                     failed += "fail" in said.values()

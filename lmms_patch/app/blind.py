@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from lmms_patch.app.options import PruneArguments
 from lmms_patch.errors import OptionError, PatchError, RecordError
-from lmms_patch.runs.record import Record, full_marks
+from lmms_patch.runs.docs import full_marks
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.text import clean
 from lmms_patch.tst.copies import cluster_of
@@ -23,8 +24,9 @@ WAYS = ("blind", "blindguess", "swap", "blank")
 more than when they are told to guess (https://arxiv.org/abs/2603.21687)."""
 USED = {"task", "runs", "blind", "output", "include_path", "key", "push"}
 """The options that mean something beside --blind."""
-CheckGolds = Callable[[Path, Sequence[Record], Sequence[Item]], None]
-"""Refuses a log whose golds are not those of the docs."""
+CheckGolds = Callable[[Path, pl.DataFrame, Sequence[Item]], None]
+"""Refuses a run whose golds, the columns ``GOLDS``, are not those of the docs."""
+GOLDS = ("doc_id", "gold", "label")
 
 
 def check(arguments: PruneArguments) -> None:
@@ -129,19 +131,17 @@ def _mean(values: Array) -> float:
 
 def _answers(result: Result, items: Sequence[Item], check_golds: CheckGolds) -> tuple[Array, list[object]]:
     """Return whether a model is right about each item (nan: not asked or not scored), and its answers (None likewise)."""
-    lines = {line.record.doc_id: line for line in result.lines(lean=False)}
-    assert result.log is not None
-    check_golds(result.log, [line.record for line in lines.values()], items)
+    docs = result.frame([*GOLDS, "view", "score", "answer", "names", "references"]).filter(view=0)
+    check_golds(result.path or result.run.path, docs, items)
+    told = docs.select("doc_id", "score", full_marks(result.metric).alias("marks"), "answer", "names")
+    rows = {doc_id: rest for doc_id, *rest in told.filter(pl.col("score").is_not_null()).iter_rows()}
     right: Array = np.full(len(items), np.nan)
     answers: list[object] = [None] * len(items)
     for at, item in enumerate(items):
-        line = lines.get(item.doc_id)
-        score = None if line is None else line.record.views[0].scores.get(result.metric)
-        if line is not None and score is not None:
-            right[at] = score >= full_marks(line.record, result.metric) / 2
-            said = line.filtered_resps
-            place = line.record.views[0].names
-            answers[at] = _plain(said[0] if isinstance(said, list) and said else said) if place is None else place
+        if item.doc_id in rows:
+            score, marks, answer, names = rows[item.doc_id]
+            right[at] = score >= marks / 2
+            answers[at] = _plain(answer) if names is None else names
     return right, answers
 
 

@@ -79,7 +79,7 @@ OVERVIEW = """Which part of the image does a multimodal benchmark, or a model, r
 the whole image, one corner of it, or no image at all?
 
   lmms-patch demo        see it on the embedded benchmark: 3 minutes, no network
-  lmms-eval --model MODEL --tasks gqa_rci3 --output_path out --log_samples
+  lmms-eval --model MODEL --tasks gqa_rci3 --output_path out
                          ask it of yours: any task of lmms-eval, _rci3 added
   lmms-patch show out    say what the run found, and show its table
   lmms-patch report out  write a page with figures, tables and examples

@@ -6,25 +6,23 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import csv
+import polars as pl
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.runs.results import is_of_run
+from lmms_patch.runs.cache import place
 from lmms_patch.runs.run import Run
 from lmms_patch.text import block, csv_cell
 
+_OF_RUNS = ("[0-9]*_results.json", "[0-9]*_numbers.parquet", "[0-9]*_samples_*")
+"""How the files of a run are named: they begin with its date."""
 FORMS = ("parquet", "csv", "jsonl")
 SITES = {"every-eval-ever": "every_eval_ever.json", "eval-results": "eval_results.yaml"}
 """The forms of other sites, and how their files are called where nothing else is said."""
-# rows at a time: as Python objects they take many times the table's memory
-_ROWS = 10_000
 
 
 def form_of(to: str | None, output: Path | None) -> str:
@@ -50,72 +48,62 @@ def check_output(output: Path, run: Run) -> None:
     Raises:
         OptionError: the file is a results file, a sample log, or a table beside a log.
     """
-    logs = [result.log for result in run.results if result.log is not None]
-    own = [run.path, *logs, *(log.with_suffix(".parquet") for log in logs)]
+    own = [run.path, place(run.path), *(result.path for result in run.results if result.path is not None)]
     if output.resolve() in [path.resolve() for path in own]:
         raise OptionError(f"--output {output}: this is a file of the run itself; give another name")
-    if is_of_run(output):
+    if any(fnmatch(output.name, pattern) for pattern in _OF_RUNS):
         raise OptionError(
             f"--output {output}: this is how lmms-eval names the files of a run, which would be lost or mistaken; give another name"
         )
 
 
-def write(table: pa.Table, path: Path, form: str) -> None:
+def write(frame: pl.DataFrame, path: Path, form: str) -> None:
     """Write a table, whole or not at all.
 
-    CSV and JSON lines have texts without control characters and secrets, Parquet has them as they are.
+    CSV and JSON lines have texts without control characters and secrets, Parquet has them as they are. Lists are JSON in
+    a CSV.
 
     Raises:
         RecordError: the file cannot be written.
     """
     with files.replacing(path) as part:
         if form == "parquet":
-            pq.write_table(table, part, compression="zstd")
-        elif form == "csv":
-            _write_csv(table, part)
+            frame.write_parquet(part)
+        elif form == "jsonl":
+            _changed(frame, block).write_ndjson(part)
         else:
-            encoder = msgspec.json.Encoder()
-            with open(part, "wb") as out:
-                for batch in table.to_batches(_ROWS):
-                    out.writelines(encoder.encode(row) + b"\n" for row in _changed(batch, block).to_pylist())
+            lists = {name: kind for name, kind in frame.schema.items() if kind.is_nested()}
+            flat = frame.with_columns(
+                pl.Series(name, map(_as_json, frame[name].to_list()), pl.String) for name in lists
+            )
+            _changed(flat, csv_cell).write_csv(part)
 
 
-def _write_csv(table: pa.Table, path: Path) -> None:
-    """Write a table as CSV; lists are JSON texts."""
-    schema = _changed(table.slice(0, 0), csv_cell, flat=True).schema
-    with csv.CSVWriter(path, schema) as out:
-        for batch in table.to_batches(_ROWS):
-            out.write_batch(_changed(batch, csv_cell, flat=True))
+def _as_json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _changed(
-    rows: pa.Table | pa.RecordBatch, change: Callable[[str], str], flat: bool = False
-) -> pa.Table | pa.RecordBatch:
-    """Return rows with every text and every name of a column changed; dictionaries become texts.
+def _changed(frame: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
+    """Return rows with every text and every name of a column changed."""
+    out = frame
+    for name in (name for name, kind in frame.schema.items() if kind == pl.String):
+        # each different text once, since a prompt stands in a row for each view
+        known = frame[name].drop_nulls().unique().to_list()
+        out = out.with_columns(pl.col(name).replace(known, list(map(change, known))))
+    nested = {name: kind for name, kind in frame.schema.items() if kind.is_nested()}
+    out = out.with_columns(
+        pl.Series(name, [_deep(value, change) for value in frame[name].to_list()], kind)
+        for name, kind in nested.items()
+    )
+    return out.rename({name: change(name) for name in out.columns})
 
-    Args:
-        rows: any.
-        change: what is made of a text.
-        flat: write lists as JSON texts.
-    """
 
-    def of_cell(value: Any) -> Any:
-        if isinstance(value, list):
-            inner = [None if one is None else block(one) for one in value]
-            return change(json.dumps(inner, ensure_ascii=False)) if flat else inner
-        if value is not None and value not in known:
-            known[value] = change(value)
-        return known.get(value)
-
-    # each different text is changed once, since a prompt stands in a row for each view
-    known: dict[str, str] = {}
-    columns = {}
-    for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_string(kind) or pa.types.is_list(kind):
-            column = pa.array(map(of_cell, column.to_pylist()), pa.string() if flat else kind)
-        columns[change(name)] = column
-    return type(rows).from_pydict(columns)
+def _deep(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _deep(inner, change) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_deep(inner, change) for inner in value]
+    return change(value) if isinstance(value, str) else value
 
 
 # --- numbers for other sites ----------------------------------------------------------------------

@@ -14,23 +14,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from msgspec import to_builtins
 
 from lmms_patch import files
 from lmms_patch.app import blind, hub
+from lmms_patch.app.blind import GOLDS
 from lmms_patch.app.options import PruneArguments as Arguments
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.runs.numbers import APART, REVERSED
-from lmms_patch.runs.record import Record
-from lmms_patch.runs.results import newest, sample_log
-from lmms_patch.runs.run import Result, read
+from lmms_patch.runs.run import Result, Run, newest_of
 from lmms_patch.tst import controls, pruned
 from lmms_patch.tst.diagnosis import DEALS, Diagnose, diagnose, in_threads
 from lmms_patch.tst.folds import Grouping
 from lmms_patch.tst.formats import Blind
 from lmms_patch.tst.items import Item, Places
 from lmms_patch.tst.prune import Pruned, fingerprint, prune
-from lmms_patch.tst.results import stress
+from lmms_patch.tst.results import NEEDED, stress
 from lmms_patch.tst.selection import PruneSettings, Selector
 from lmms_patch.tst.shuffle import shuffle_golds
 
@@ -299,48 +299,48 @@ def given_scores(arguments: Arguments, items: Sequence[Item], tell: Tell) -> Any
     run = arguments.scores_of
     assert run is not None
 
-    def fitting(file: Path) -> list[Result]:
-        return [r for r in read(file).results if r.base == arguments.task and r.kind.folds]
+    def fitting(run: Run) -> list[Result]:
+        return [r for r in run.results if r.base == arguments.task and r.kind.folds]
 
-    taken = newest(run, lambda file: bool(fitting(file)), f"with a tst task of {arguments.task}")
+    taken = newest_of(run, lambda run: bool(fitting(run)), f"with a tst task of {arguments.task}")
     path = taken.path
-    wanted = fitting(path)
+    wanted = fitting(taken.run)
     if not wanted:
         raise RecordError(f"{path}: no {arguments.task}_tst5 in this run")
     if taken.said:
         tell(taken.said)
-    log, lines = sample_log(path, wanted[0].task), list(wanted[0].records(lean=False))
-    _check_golds(log, lines, items)
-    _check_copies(log, lines)
-    by_doc = {record.doc_id: getattr(record.tst, arguments.by, None) for record in lines}
-    scores = np.array([np.nan if (value := by_doc.get(item.doc_id)) is None else value for item in items], float)
+    log, docs = wanted[0].path or path, wanted[0].frame([*GOLDS, *NEEDED]).filter(view=0)
+    _check_golds(log, docs, items)
+    _check_copies(log, docs, wanted[0].about.tst.get("grouping", "none"))
+    values = docs["tst"].struct.field(arguments.by)
+    by_doc = {doc_id: value for doc_id, value in zip(docs["doc_id"], values, strict=True) if value is not None}
+    scores = np.array([by_doc.get(item.doc_id, np.nan) for item in items], float)
     if not np.isfinite(scores).any():
         raise RecordError(f"{log}: no doc has a score {arguments.by!r}")
     return scores
 
 
-def _check_copies(log: Path, lines: Sequence[Record]) -> None:
+def _check_copies(log: Path, docs: pl.DataFrame, headline: str) -> None:
     """Refuse the scores of a run with copies answered in reverse.
 
     Raises:
         RecordError: what it found is no shortcut.
     """
-    found = stress(lines)
+    found = stress(docs, headline)
     reason = None if found is None else found.by_grouping[found.headline].withheld
     if reason is not None:
         raise RecordError(f"{log}: nothing is pruned: {REVERSED[reason]}")
 
 
-def _check_golds(log: Path, lines: Sequence[Record], items: Sequence[Item]) -> None:
+def _check_golds(log: Path, docs: pl.DataFrame, items: Sequence[Item]) -> None:
     """Refuse a run on docs with different golds than the task has now, as docs are joined by number.
 
     Raises:
         RecordError: a gold has changed.
     """
     golds = {item.doc_id: item.golds[0] for item in items if item.golds}
-    for record in lines:
-        gold, doc_id = record.answer.gold, record.doc_id
-        if gold is not None and doc_id in golds and golds[doc_id] != gold:
+    for doc_id, gold, label in docs.select(GOLDS).iter_rows():
+        if label is not None and gold is not None and golds.get(doc_id, gold) != gold:
             raise RecordError(
                 f"{log}: doc {doc_id} has the gold {gold!r} in this run and {golds[doc_id]!r} in the task: the dataset has changed since"
             )

@@ -1,4 +1,4 @@
-"""The JSON schemas (draft 2020-12) of the files that lmms-patch reads and writes: each is made of the type of its file."""
+"""The JSON schemas (draft 2020-12) of the files that people write: each is made of the type of its file."""
 
 from __future__ import annotations
 
@@ -8,28 +8,10 @@ from typing import Any
 from lmms_patch.errors import UnknownNameError, nearest
 
 _TYPES = {
-    "analysis": "rci.formats.AnalyzeJson",
-    "compare": "compare.formats.Comparison",
-    "details": "runs.details.Details",
-    "gate": "gate.formats.GateJson",
     "gate-config": "gate.rules.File",
-    "magic-build": "magic.formats.MagicBuild",
-    "magic-check": "magic.formats.MagicCheck",
-    "magic-details": "runs.details.MagicDetails",
     "magic-item": "magic.formats.MagicItem",
     "magic-label": "magic.score.labels.Row",
-    "magic-show": "present.formats.MagicShow",
-    "magic-stepsense": "magic.formats.MagicStepsense",
-    "objects": "runs.details.Objects",
-    "patch": "runs.record.Record",
-    "pruned": "tst.formats.PrunedJson",
-    "report": "present.formats.Report",
-    "task-config": "runs.details.TaskConfig",
 }
-_MODELS = ("gate-config",)
-"""Types that are pydantic models; the function ``json_schema`` of their module gives the schema."""
-_OF_PEOPLE = ("magic-item", "magic-label")
-"""Files that people write, and that may lack what has a default."""
 
 
 def names() -> list[str]:
@@ -52,6 +34,6 @@ def load(name: str) -> dict[str, Any]:
 
     module, _, kind = _TYPES[name].rpartition(".")
     found = importlib.import_module(f"lmms_patch.{module}")
-    if name in _MODELS:
+    if hasattr(found, "json_schema"):
         return {"$schema": DRAFT, **found.json_schema(), "title": name}
-    return schema_of(name, getattr(found, kind), ours=name not in _OF_PEOPLE)
+    return dict(schema_of(name, getattr(found, kind)))

@@ -26,6 +26,8 @@ REGIONS = ("relevant", "adversarial")
 """The two sets of a doc's own boxes."""
 BESIDE = "beside"
 """The view that a doc has beside the full image (``Kind.beside``)."""
+TURNS = "turns"
+"""The key of why a doc is not asked in other orders of its options, among its sets that are excluded."""
 
 
 def shape(view: str, n: int) -> tuple[int, int]:

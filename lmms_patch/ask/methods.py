@@ -29,7 +29,7 @@ class Own:
     Attributes:
         name: what it is called.
         help: what it is, in one sentence.
-        values: from the records (``runs.tables.Table``) to a value of each doc, shape (docs,); nan where there is none.
+        values: from the docs (``runs.tables.Table``) to a value of each doc, shape (docs,); nan where there is none.
         title: the head of its column in ``lmms-patch show --wide``.
         scale: ``metric`` or ``difference`` (``runs.catalogue.Number``).
     """
@@ -55,8 +55,14 @@ class Method:
     sentence = "shown otherwise: {}"
     rows: tuple[str, ...] = ()
 
-    def recompute(self, records: Sequence[Any], *, seed: int) -> Any:
-        """Return the numbers that stand beside the analysis, from the records; None: there are none."""
+    def recompute(self, samples: Any, about: Mapping[str, Any], *, seed: int) -> Any:
+        """Return the numbers that stand beside the analysis, from the rows of the samples; None: there are none.
+
+        Args:
+            samples: a polars frame.
+            about: what a text-only diagnostic found out about the task as a whole.
+            seed: of the bootstrap.
+        """
         return None
 
     def flat(self, found: Any) -> Mapping[str, float | None]:
@@ -67,8 +73,13 @@ class Method:
         """Return whether a native metric of a result (``runs.run.Result``) is better when higher."""
         return bool(result.better(metric))
 
-    def check(self, result: Any) -> None:
-        """Refuse a result (``runs.run.Result``) whose log is cut or of another run, where the method has a log of its own."""
+    def numbers_of(self, result: Any) -> Any:
+        """Return the numbers of a finished task that is not wrapped (``runs.run.Result``), from its table."""
+        raise NotImplementedError("only kinds of ours are not wrapped")
+
+    def beside(self, result: Any) -> Any:
+        """Return the same numbers of a finished result (``runs.run.Result``), from its table; None: there are none."""
+        return None
 
     def kinds(self) -> Iterable[Kind]:
         """Return its kinds; a kind that brings a view of its own calls it by the kind's name (``Kind.view``)."""

@@ -152,7 +152,7 @@ def shown(records: Iterable[Any]) -> dict[str, str]:
 
     They are made from the records because each rank decodes the images of its own docs only.
     """
-    rows = sorted((record.doc_id, record.image_sizes, record.images) for record in records)
+    rows = sorted((record.doc_id, record.sizes, record.images) for record in records)
     if not any(images for _, _, images in rows):
         return {}
     return {

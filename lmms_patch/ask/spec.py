@@ -29,7 +29,7 @@ _Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[_Text, must("a name")]
 ASKING = ("exit", "quick", "precision", "budget", "target", "pilot", "reference")
 """The options that decide how much is asked; none of them changes a view."""
-UNWRITTEN = ("null", "probe", *ASKING)
+UNWRITTEN = ("null", "probe", "doc_fields", *ASKING)
 """The options that a results file does not hold: they change no view, and the harness's response cache goes by what it holds."""
 DESCRIBING = ("caption_prompt", "caption_tokens", "captions")
 """The options of ``caption``; no other kind writes them."""
@@ -104,6 +104,8 @@ class Options(BaseModel):
     """Doc field that says which answers are possible (a question type)."""
     choices: Name | None = None
     """Doc field with the list of option texts."""
+    doc_fields: bool = True
+    """Keep the short fields of each doc (numbers, yes or no, texts of up to 64 characters) as columns ``doc.<name>``."""
     images: Literal["all", "first"] = "all"
     """Cut every image of a doc, or only the first (the others stay whole)."""
     min_side: Annotated[int, Field(ge=1, le=10**6), must("a whole number of at least 1, and at most a million")] = 1

@@ -1,1 +1,1 @@
-"""Two results, doc by doc, by whatever method they were made."""
+"""Two finished runs side by side, doc by doc: models, a run and its blind run, MAGIC variants."""

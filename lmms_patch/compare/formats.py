@@ -12,7 +12,7 @@ from lmms_patch.ask.kinds import INDICES
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
-from lmms_patch.stats.paired import McNemar
+from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import html_table
 
@@ -86,12 +86,11 @@ class Task(Struct, frozen=True, kw_only=True):
         draws: of the bootstrap
         identical: whether both score the same on every doc and view
         numbers: the primary one first
-        tests: of MAGIC tasks, by metric: docs that count 0 or 1 in it; right is the better score
         lower: of MAGIC tasks: the numbers that are better when lower
         marks: by index: how the luck-corrected index of a run contradicts it, a line for each such run
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("tests", "lower", "marks")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("lower", "marks")
 
     first: str
     second: str
@@ -111,7 +110,6 @@ class Task(Struct, frozen=True, kw_only=True):
     draws: Count
     identical: bool
     numbers: tuple[Change, ...] = ()
-    tests: Mapping[str, McNemar] = field(default_factory=dict)
     lower: tuple[str, ...] = ()
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -119,6 +117,27 @@ class Task(Struct, frozen=True, kw_only=True):
     def by_name(self) -> dict[str, Change]:
         """The numbers by their names."""
         return {number.name: number for number in self.numbers}
+
+
+class Compared(Task, frozen=True, kw_only=True):
+    """A task of both runs before its p-values are corrected: ``numbers`` is empty.
+
+    Attributes:
+        differences: by name (``measures``), second less first.
+        unchanged: the second's numbers of which no answer changed: all docs of both runs, also docs without a score,
+            have the same scores in all views that the number is made of. Equal numbers alone do not show that.
+        bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
+            (``magic.bounds``).
+    """
+
+    differences: Mapping[str, Difference]
+    unchanged: tuple[str, ...]
+    bounds: Mapping[str, tuple[Difference, Difference]] = field(default_factory=dict)
+
+    @property
+    def primary(self) -> str:
+        """The name of the task's main number: its primary metric on the first view."""
+        return next((name for name in (self.metric, "fip", "tst", "score") if name in self.differences), "")
 
 
 class Comparison(Struct, frozen=True, kw_only=True):

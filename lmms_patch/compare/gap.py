@@ -1,12 +1,10 @@
-"""Does the model need to look? The gap between a full and a blind run, and whether pruning widened it.
+"""Does the model need to look? A run with images against its blind run, and whether pruning widened the gap between them.
 
-Needs neither model nor data.
-
-The vision-blind gap is the mean over docs of (score with the image − score without). Docs are joined by their id.
-Pruning removes docs that can be answered without looking, so the remaining subset should have a wider gap. But any
-subset has another gap than all docs, by luck. Two tests guard against that: the gap of the kept docs is compared with
-the gaps of random subsets that have as many docs of every group, and its difference to the gap of all docs gets a
-paired interval. A widening is claimed only where both show it.
+The vision-blind gap is the mean over docs of (score with the image − score without). Pruning removes docs that can be
+answered without looking, so the remaining subset should have a wider gap. But any subset has another gap than all docs,
+by luck. Two tests guard against that: the gap of the kept docs is compared with the gaps of random subsets that have as
+many docs of every group, and its difference to the gap of all docs gets a paired interval. A widening is claimed only
+where both show it.
 
 Source: TsT paper, 4.2, Table 4; DESIGN 7.
 """
@@ -14,85 +12,47 @@ Source: TsT paper, 4.2, Table 4; DESIGN 7.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lmms_patch.compare.gap_sides import GapSide
+from lmms_patch.compare import alike
+from lmms_patch.compare.pair import Pair, join
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.numbers import ALPHA
-from lmms_patch.runs.scoring import Scalar
+from lmms_patch.runs.run import RECORDED, find, newest, not_compared
 from lmms_patch.stats import intervals
-from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Ints, cluster_numbers, generator
+from lmms_patch.stats.resample import DRAWS, LEVEL, Array, Estimate, Ints, generator
+from lmms_patch.text import line
+from lmms_patch.tst import pruned
 from lmms_patch.tst.controls import matched_random
 
 CONTROLS = 200
 _ROUNDING = 1e-9
 """Gaps this close are equal: means of the same scores differ by rounding when they are summed in another order."""
+_ASKED = [name for name in (*RECORDED, "limit", "generation") if name not in ("image sizes", "images")]
+"""Settings that both runs should share; images differ by design."""
 
 
 @dataclass(frozen=True)
-class GapRow:
+class Row:
     """The scores and the gap over a set of docs.
 
     Attributes:
-        name: ``original`` or ``pruned``.
-        docs: number of docs, scored in both runs.
+        name: of the set.
         full, blind: mean scores, on the metric's own scale.
-        gap: full − blind, paired by doc (blind − full where lower is better: above 0, looking helps).
+        gap: full − blind, paired by doc (blind − full where lower is better: above 0, looking helps). Of random
+            subsets, the mean and the central 95 % of their gaps.
     """
 
     name: str
-    docs: int
-    full: Estimate
-    blind: Estimate
-    gap: Estimate
-
-
-@dataclass(frozen=True)
-class Controls:
-    """Random subsets of the pruned subset's size, with as many docs of every group.
-
-    Attributes:
-        subsets: R, their number.
-        groups: number of groups that are matched; 1: only the size is matched.
-        full, blind: mean scores over docs and subsets.
-        low, mean, high: of the subsets' gaps; low and high are the ends of the central 95 %.
-    """
-
-    subsets: int
-    groups: int
     full: float
     blind: float
-    low: float
-    mean: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Leakage:
-    """Multi-modal leakage: the blind score beyond the score of the underlying language model.
-
-    Source: MMStar, https://arxiv.org/abs/2403.20330, "Multi-modal Gain/Leakage":
-    ML = max(0, S_wv − S_t). Multi-modal gain, MG = S_v − S_wv, is the gap itself.
-
-    Attributes:
-        model: the language model, as its run names it.
-        docs: number of docs, scored in both runs.
-        blind: S_wv, the mean score of the multimodal model without images, on the metric's own scale.
-        text: S_t, the mean score of the language model.
-        difference: blind − text, paired by doc (text − blind where lower is better).
-        value: ML, the difference or 0, whichever is larger.
-    """
-
-    model: str
-    docs: int
-    blind: Estimate
-    text: Estimate
-    difference: Estimate
-    value: float | None
+    gap: Estimate
 
 
 @dataclass(frozen=True)
@@ -100,46 +60,67 @@ class Gap:
     """The vision-blind gap, and whether pruning widened the gap.
 
     Attributes:
-        base, metric: the benchmark, and its metric.
-        original: on all docs that are scored in both runs.
-        kept: on those of these docs that the subset has; None where no subset was given.
-        controls: on random subsets; None without a subset.
-        widened: gap(kept) − gap(original), paired by doc, over docs in their clusters; None without a subset.
-        p: (1 + random subsets with at least the gap of the kept docs) / (1 + R); None without a subset.
-        claimed: whether "pruning widened the gap" can be said: p < 0.05, and the interval of ``widened`` above 0.
+        rows: of all docs that both runs scored; with a subset, also of those that it has, and of random subsets.
         verdict: in one sentence.
-        n_only_full, n_only_blind: docs that only one of the two runs asked.
+        widened: gap of the subset − gap of all docs, paired by doc, over docs in their clusters.
+        p: (1 + random subsets with at least the gap of the kept docs) / (1 + their number).
+        claimed: whether "pruning widened the gap" can be said: p < 0.05, and the interval of ``widened`` above 0.
         warnings: one line each.
-        leakage: against the language model; None where no run of it was given.
     """
 
-    base: str
-    metric: str
-    original: GapRow
-    kept: GapRow | None
-    controls: Controls | None
-    widened: Estimate | None
-    p: float | None
-    claimed: bool
+    rows: tuple[Row, ...]
     verdict: str
-    n_only_full: int
-    n_only_blind: int
-    warnings: tuple[str, ...]
-    leakage: Leakage | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the gap in plain JSON types."""
-        return dataclasses.asdict(self)
+    widened: Estimate | None = None
+    p: float | None = None
+    claimed: bool = False
+    warnings: tuple[str, ...] = ()
 
 
-# --- the gap ------------------------------------------------------------------------------------
+# --- of scores ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The docs scored in both runs.
+
+    Attributes:
+        ids: of the docs.
+        full, blind: shape (docs,), on the metric's own scale.
+        clusters: shape (docs,), what is drawn together; None: docs are independent.
+        groups: what random subsets have as many docs of; empty: only the size is matched.
+        higher: whether higher scores are better.
+    """
+
+    ids: Sequence[int]
+    full: Array
+    blind: Array
+    clusters: Ints | None = None
+    groups: Sequence[Hashable] = ()
+    higher: bool = True
+
+    @property
+    def gaps(self) -> Array:
+        """What looking gives, shape (docs,)."""
+        return (self.full - self.blind) * (1 if self.higher else -1)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the most possible gap of a doc."""
+        low, high = intervals.ends_of(np.concatenate([self.full, self.blind]))
+        return low - high, high - low
+
+    def row(self, name: str, places: Ints | slice = slice(None), **how: Any) -> Row:
+        """Return means and gap of some docs, clusters of docs together."""
+        clusters = None if self.clusters is None else self.clusters[places]
+        gap = intervals.mean(self.gaps[places], clusters, ends=self.ends, **how)
+        return Row(name, float(self.full[places].mean()), float(self.blind[places].mean()), gap)
 
 
 def gap(
-    full: GapSide,
-    blind: GapSide,
-    kept: Iterable[int] | None = None,
+    scores: Scores,
+    kept: Collection[int] | None = None,
     *,
+    circular: bool = False,
     controls: int = CONTROLS,
     draws: int = DRAWS,
     level: float = LEVEL,
@@ -148,286 +129,156 @@ def gap(
     """Return the gap on all docs and, with a subset, on the kept docs and on random subsets.
 
     Args:
-        full: the run with the image.
-        blind: the run without.
+        scores: of both runs.
         kept: doc ids of the subset; None: no subset.
-        controls: R, number of random subsets.
+        circular: whether the blind answers are those that pruning went by: they cannot also prove its effect.
+        controls: number of random subsets.
         draws: of the bootstrap.
         level: nominal coverage of the intervals, 0..1.
         seed: of the bootstrap and the random subsets.
-
-    Raises:
-        RecordError: runs of different benchmarks or metrics, or no doc that both (and the subset) have.
     """
-    paired = _Paired(full, blind, {"draws": draws, "level": level, "seed": seed})
-    whole = paired.whole()
+    how: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
+    whole = scores.row("original", **how)
     if kept is None:
-        return whole
-    wanted = set(kept)
-    own = np.flatnonzero([doc_id in wanted for doc_id in paired.ids])
-    if not len(own):
+        return Gap((whole,), _seeing(whole.gap))
+    inside = np.isin(scores.ids, list(kept))
+    places, gaps = np.flatnonzero(inside), scores.gaps
+    if not len(places):
         raise RecordError(
-            f"{full.base}: none of the {len(wanted)} doc ids of the subset is scored in both runs; is it of another benchmark?"
+            f"none of the {len(kept)} doc ids of the subset is scored in both runs; is it of another benchmark?"
         )
-    row, widened = paired.row("pruned", own), paired.widened(own)
-    gaps, random = paired.controls(own, controls, seed)
-    # The observed gap counts as one of the subsets, so p is never 0.
-    p = (1 + int((gaps >= paired.mean_gap(own) - _ROUNDING).sum())) / (1 + controls)
-    # A text-only cross-validation is what pruning goes by: its answers cannot also prove the effect of pruning.
-    circular = blind.kind == "tst"
-    claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
-    verdict = _widening(row, random, widened, p, claimed, circular)
-    warnings = (*whole.warnings, *_subset_warnings(len(wanted), len(own), len(paired.ids)))
-    return dataclasses.replace(
-        whole, kept=row, controls=random, widened=widened, p=p, claimed=claimed, verdict=verdict, warnings=warnings
+    own = scores.row("pruned", places, **how)
+    rows = np.column_stack([gaps * inside, inside, gaps, np.ones(len(gaps))])
+    # A doc that was never drawn may be of the subset or not, at either end of the gap.
+    unseen = np.array([[end * within, within, end, 1.0] for end in scores.ends for within in (0.0, 1.0)])
+    widened = intervals.estimate(
+        rows, lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3], scores.clusters, extremes=unseen, **how
     )
+    stream = generator(seed)
+    groups = scores.groups or [None] * len(gaps)
+    drawn = [matched_random(groups, places, stream) for _ in range(controls)]
+    random = np.array([gaps[one].mean() for one in drawn])
+    low, high = np.quantile(random, [0.025, 0.975]).tolist()
+    full, blind = (float(np.mean([side[one].mean() for one in drawn])) for side in (scores.full, scores.blind))
+    subsets = Estimate(float(random.mean()), None, low, high, len(places), len(places), controls)
+    # The observed gap counts as one of the subsets, so p is never 0.
+    p = (1 + int((random >= gaps[places].mean() - _ROUNDING).sum())) / (1 + controls)
+    claimed = p < ALPHA and widened.low is not None and widened.low > 0 and not circular
+    warnings = []
+    if len(kept) > len(places):
+        warnings.append(f"{len(kept) - len(places)} of the {len(kept)} docs of the subset are not scored in both runs")
+    if inside.all():
+        warnings.append("the subset has every doc: there is nothing to compare")
+    said = "pruning widened the gap" if claimed else "no widening is shown"
+    if circular:
+        said += " (the blind answers are those of a text-only diagnostic, which is what pruning goes by)"
+    said += f": {signed(widened)} against all docs; {own.gap.value:.3f} against {subsets.value:.3f} in random subsets (p = {p:.3f})"
+    rows_of = (whole, own, Row(f"random ({controls})", full, blind, subsets))
+    return Gap(rows_of, said, widened, p, claimed, tuple(warnings))
 
 
-def leakage(blind: GapSide, text: GapSide, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0) -> Leakage:
-    """Return the multi-modal leakage.
+# --- of runs --------------------------------------------------------------------------------------
+
+
+def of_runs(full: Path, blind: Path, subset: Path | None = None, task: str | None = None) -> Gap:
+    """Return the gap between two runs.
 
     Args:
-        blind: the multimodal model's run without images.
-        text: the run of the language model that it was made from.
-        draws: of the bootstrap.
-        level: nominal coverage of the intervals, 0..1.
-        seed: of the bootstrap.
+        full: of a wrapped task that asks the full image.
+        blind: of a blind task, or of a text-only cross-validation; may be the same run.
+        subset: see ``read_subset``.
+        task: name of a task on either side, or of the base, where there are several pairs.
 
     Raises:
-        RecordError: runs of different benchmarks or metrics or of one model, a text-only cross-validation, or no doc
-            that both have.
+        RecordError: no pair of tasks of one benchmark, or several; no doc that both, or the subset, have.
     """
-    for side in (blind, text):
-        if side.kind == "tst":
-            raise RecordError(
-                f"{side.task} is a text-only cross-validation, which was trained on this benchmark; leakage needs runs of the _blind task"
-            )
-    if text.model and blind.model == text.model:
+    seeing, unseeing = (newest(one for run in find([path]) for one in run.results)[0] for path in (full, blind))
+    seeing = [one for one in seeing if one.kind.full]
+    unseeing = [one for one in unseeing if one.kind.name in ("blind", "tst")]
+    pairs = [(a, b) for a in seeing for b in unseeing if (a.base, a.filter) == (b.base, b.filter)]
+    pairs = [(a, b) for a, b in pairs if task in (None, a.task, a.base, b.task)]
+    pairs = [pair for pair in pairs if pair[0].run.identity == pair[1].run.identity] or pairs
+    # all full sides of a benchmark show the same images: the first counts
+    sides = {(b.task, b.filter, b.run.identity): (a, b) for a, b in reversed(pairs)}
+    if len(sides) != 1:
+        names = [", ".join(dict.fromkeys(one.task for one in side)) or "none" for side in (seeing, unseeing)]
+        what = f"{len(sides)} pairs of a task and its blind task" if sides else "no task and its blind task"
         raise RecordError(
-            f"both runs without images are of {blind.model}; give as language model a run of the model that it was made from"
+            f"{what}: {full} has {names[0]}, {blind} {names[1]}; ask for both, such as gqa_rci3,gqa_blind, or choose with --task"
         )
-    paired = _Paired(blind, text, {"draws": draws, "level": level, "seed": seed}, names=("blind", "language model's"))
-    row = paired.row("leakage", np.arange(len(paired.ids)))
-    return Leakage(
-        text.model, row.docs, row.full, row.blind, row.gap, None if row.gap.value is None else max(0.0, row.gap.value)
-    )
+    ((one, other),) = sides.values()
+    alike.check(other, one, ("benchmark", "metric", "filter"))
+    pair = join(other, one)
+    docs = pair.sides[1].frame.filter(view=0).select("doc_id", "label", "category")
+    groups = {doc_id: tuple(group) for doc_id, *group in docs.iter_rows()}
+    blind_scores, full_scores = (side.scores for side in pair.firsts)
+    scores = Scores(pair.ids, full_scores, blind_scores, pair.clusters, [groups[one] for one in pair.ids], pair.higher)
+    kept = None if subset is None else read_subset(subset, one.base)
+    found = gap(scores, kept, circular=bool(other.kind.folds))
+    return dataclasses.replace(found, warnings=(*_minds(pair), *found.warnings))
 
 
-def _subset_warnings(wanted: int, kept: int, docs: int) -> list[str]:
-    out = []
-    if wanted > kept:
-        out.append(f"{wanted - kept} of the {wanted} docs of the subset are not scored in both runs")
-    if kept == docs:
-        out.append("the subset has every doc: there is nothing to compare")
-    return out
-
-
-class _Paired:
-    """The docs scored in both runs, as arrays."""
-
-    def __init__(
-        self, full: GapSide, blind: GapSide, options: Mapping[str, Any], names: tuple[str, str] = ("full", "blind")
-    ) -> None:
-        _check_pair(full, blind, names)
-        self.sides, self.options = (full, blind), options
-        common = [doc_id for doc_id in sorted(full.scores) if doc_id in blind.scores]
-        self.only = len(full.scores) - len(common), len(blind.scores) - len(common)
-        self.ids = [doc_id for doc_id in common if full.scores[doc_id] is not None and blind.scores[doc_id] is not None]
-        self.unscored = len(common) - len(self.ids)
-        if not self.ids:
-            why = (
-                "all are unscored in one of them"
-                if common
-                else f"doc ids {_span(full.scores)} and {_span(blind.scores)}"
-            )
-            raise RecordError(
-                f"{full.base}: no doc is scored in both the {names[0]} and the {names[1]} run ({why}); both must be asked the same docs"
-            )
-        self.scores = np.array([[side.scores[doc_id] for side in self.sides] for doc_id in self.ids], float)
-        # where lower is better, a gap above 0 still says that the images help
-        self.gaps = (self.scores[:, 0] - self.scores[:, 1]) * (1 if full.higher else -1)
-        self.ends = intervals.ends_of(self.scores)
-        self.clusters = self._clusters()
-
-    def _clusters(self) -> Ints | None:
-        """Return cluster numbers, None for independent docs; a doc without a label is a cluster alone."""
-        known = self._known([side.clusters for side in self.sides])
-        # marked, so that the id of a doc is never the label of a cluster
-        labels = [("of", known[doc_id]) if doc_id in known else ("doc", doc_id) for doc_id in self.ids]
-        return cluster_numbers(labels) if any(doc_id in known for doc_id in self.ids) else None
-
-    def _known(self, labels: Sequence[Mapping[int, Any]]) -> Mapping[int, Any]:
-        """Return the labels of the run with labels for more docs."""
-        return max(labels, key=lambda known: sum(doc_id in known for doc_id in self.ids))
-
-    def mean_gap(self, places: Ints) -> float:
-        """Return the mean gap of some docs."""
-        return float(self.gaps[places].mean())
-
-    @property
-    def _ends_of_gap(self) -> tuple[float, float]:
-        width = self.ends[1] - self.ends[0]
-        return -width, width
-
-    def row(self, name: str, places: Ints) -> GapRow:
-        """Return the means and the gap of some docs, clusters of docs together."""
-        clusters = None if self.clusters is None else self.clusters[places]
-        full, blind = (intervals.mean(self.scores[places, k], clusters, ends=self.ends, **self.options) for k in (0, 1))
-        return GapRow(
-            name,
-            len(places),
-            full,
-            blind,
-            intervals.mean(self.gaps[places], clusters, ends=self._ends_of_gap, **self.options),
-        )
-
-    def widened(self, places: Ints) -> Estimate:
-        """Return the gap of some docs less the gap of all docs, both on the same draws of clusters."""
-        kept = np.isin(np.arange(len(self.ids)), places).astype(float)
-        rows = np.column_stack([self.gaps * kept, kept, self.gaps, np.ones(len(kept))])
-        # A doc that was never drawn may be of the subset or not, at either end of the gap.
-        unseen = [[gap * own, own, gap, 1.0] for gap in self._ends_of_gap for own in (0.0, 1.0)]
-        return intervals.estimate(
-            rows,
-            lambda s: s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3],
-            self.clusters,
-            extremes=unseen,
-            **self.options,
-        )
-
-    def controls(self, places: Ints, subsets: int, seed: int) -> tuple[Array, Controls]:
-        """Return the gaps of random subsets, shape (R,), and their summary."""
-        known, stream = self._known([side.groups for side in self.sides]), generator(seed)
-        groups: list[Hashable] = [known.get(doc_id) for doc_id in self.ids]
-        drawn = [matched_random(groups, places, stream) for _ in range(subsets)]
-        gaps = np.array([self.mean_gap(own) for own in drawn])
-        full, blind = np.mean([self.scores[own].mean(axis=0) for own in drawn], axis=0).tolist()
-        low, high = np.quantile(gaps, [0.025, 0.975]).tolist()
-        return gaps, Controls(subsets, len(set(groups)), full, blind, low, float(gaps.mean()), high)
-
-    def whole(self) -> Gap:
-        """Return the gap on all docs, with warnings about the two runs."""
-        full, blind = self.sides
-        warnings = [*full.warnings, *blind.warnings]
-        if full.model and blind.model and full.model != blind.model and blind.kind != "tst":
-            warnings.append(
-                f"the full run is of the model {full.model}, the blind run of {blind.model}: the gap is also one between models"
-            )
-        warnings += [
-            f"{n} docs are only in the {name} run and are left out"
-            for n, name in zip(self.only, ("full", "blind"), strict=True)
-            if n
-        ]
-        if self.unscored:
-            warnings.append(f"{self.unscored} docs are unscored in one of the runs and are left out")
-        row = self.row("original", np.arange(len(self.ids)))
-        return Gap(
-            full.base, full.metric, row, None, None, None, None, False, _seeing(row.gap), *self.only, tuple(warnings)
-        )
-
-
-def _check_pair(full: GapSide, blind: GapSide, names: tuple[str, str]) -> None:
-    one, other = names
-    if full.base != blind.base:
-        raise RecordError(
-            f"the {one} run is of {full.base} ({full.task}), the {other} run of {blind.base} ({blind.task}); give runs of one benchmark"
-        )
-    if full.metric != blind.metric:
-        raise RecordError(
-            f"{full.base}: the {one} run's metric is {full.metric}, the {other} run's {blind.metric}; name one that both have with --metric"
-        )
-    if full.higher != blind.higher:
-        raise RecordError(
-            f"{full.base}: higher {full.metric} is better in one run and worse in the other; they are not the same metric"
-        )
-
-
-def _span(scores: Mapping[int, Scalar]) -> str:
-    return f"{min(scores)} to {max(scores)}" if scores else "none"
-
-
-# --- in words -----------------------------------------------------------------------------------
-
-
-def rows(result: Gap) -> list[list[str]]:
-    """Return the table, header first.
-
-    A row has six cells: the set of docs, their number, full, blind, gap, interval of the gap.
-
-    For the random subsets the interval is the central 95 % of their gaps.
-    """
-    out = [["docs", "n", "full", "blind", "gap", "interval"]]
-    for row in (result.original, result.kept):
-        if row is not None:
-            out.append(
-                [
-                    row.name,
-                    str(row.docs),
-                    *(_value(e.value) for e in (row.full, row.blind, row.gap)),
-                    _interval(row.gap),
-                ]
-            )
-    if result.controls is not None and result.kept is not None:
-        random = result.controls
-        numbers = [_value(number) for number in (random.full, random.blind, random.mean)]
+def _minds(pair: Pair) -> list[str]:
+    """Return what a reader must know of two runs, beside the image."""
+    blind, full = (side.result for side in pair.sides)
+    out, prints = list(pair.warnings), [{name: one.fingerprint.get(name) for name in _ASKED} for one in (full, blind)]
+    if blind.run.model != full.run.model and not blind.kind.folds:
         out.append(
-            [f"random ({random.subsets})", str(result.kept.docs), *numbers, f"[{random.low:.3f}, {random.high:.3f}]"]
+            f"the runs are of two models, {full.run.model} and {blind.run.model}: the gap is also one between models"
         )
-    return out
-
-
-def _value(value: float | None) -> str:
-    return "N/A" if value is None else f"{value:.3f}"
-
-
-def _interval(estimate: Estimate) -> str:
-    return "N/A" if estimate.low is None or estimate.high is None else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
-
-
-def _signed(estimate: Estimate) -> str:
-    if estimate.low is None or estimate.high is None or estimate.value is None:
-        return f"{_value(estimate.value)} without an interval ({estimate.reason})"
-    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}]"
-
-
-def _seeing(gap: Estimate) -> str:
-    if gap.low is None or gap.high is None:
-        return f"unknown: the gap is {_signed(gap)}"
-    if gap.low > 0:
-        return f"looking helps: the gap is {_signed(gap)}"
-    return f"{'looking hurts' if gap.high < 0 else 'no gap is shown'}: {_signed(gap)}"
-
-
-def _widening(kept: GapRow, random: Controls, widened: Estimate, p: float, claimed: bool, circular: bool) -> str:
-    numbers = f"{_signed(widened)} against all docs; {_value(kept.gap.value)} against {random.mean:.3f} in random subsets (p = {p:.3f})"
-    if claimed:
-        return f"pruning widened the gap: {numbers}"
-    why = ["the blind answers are those of a text-only diagnostic, which is what pruning goes by"] if circular else []
-    why += [] if p < ALPHA else ["random subsets have gaps as wide"]
-    if widened.low is None:
-        why.append("there is no interval")
-    elif widened.low <= 0:
-        why.append(
-            "the interval reaches 0"
-            if widened.high is not None and widened.high >= 0
-            else "the gap is narrower than before"
-        )
-    return f"no widening is shown ({', and '.join(why)}): {numbers}"
-
-
-def leaked(found: Leakage) -> str:
-    """Return what the leakage says, in a sentence."""
-    ends = (
-        ""
-        if found.difference.low is None or found.difference.high is None
-        else _ends(found.difference.low, found.difference.high)
+    left_out = [len(pair.only[1]), len(pair.only[0]), pair.unscored]
+    said = "left out: {} docs that only the full run asked, {} only the blind run, {} unscored in one"
+    out += [said.format(*left_out)] * any(left_out)
+    out += ["a quick run did not ask every doc: what it did not ask is estimated"] * any(
+        table.sampling.used for table in pair.tables
     )
-    numbers = f"{_value(found.value)}{ends}; without images the model scores {_value(found.blind.value)}, {found.model or 'its language model'} "
-    numbers += f"{_value(found.text.value)}, over {found.docs} docs"
-    if found.difference.low is not None and found.difference.low > 0:
-        return f"multi-modal leakage {numbers}: it knows answers that its language model does not, or reads the questions better"
-    return f"no multi-modal leakage is shown: {numbers}"
+    out += [f"{full.metric} is no mean over docs; gaps are those of means"] * (pair.form is None or not pair.form.plain)
+    if told := alike.apart(*prints):
+        out.append(f"the full and the blind run differ in {', '.join(told)} too: the gap is not of the image alone")
+    return [*out, *filter(None, [not_compared(*prints)])]
 
 
-def _ends(low: float, high: float) -> str:
-    return f" [{max(0.0, low):.3f}, {max(0.0, high):.3f}]"
+def read_subset(path: Path, base: str | None = None) -> set[int]:
+    """Read the doc ids of a subset.
+
+    Args:
+        path: the folder of a pruning, its ``pruned.json``, or a text file with one doc id a line (``kept_ids.txt``).
+        base: the benchmark that it must be of, where the pruning names its benchmark.
+
+    Raises:
+        RecordError: none of these, or of another benchmark.
+    """
+    if path.is_dir() or path.suffix == ".json":
+        pruning = pruned.read(path / "pruned.json" if path.is_dir() else path)
+        if base is not None and pruning.base not in ("", base):
+            raise RecordError(f"{path}: a pruning of {pruning.base}, but the runs are of {base}")
+        return {one.doc_id for one in pruning.kept}
+    try:
+        lines = [said for text in path.read_text(encoding="utf-8").split("\n") if (said := text.strip())]
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path}: cannot be read ({type(error).__name__})") from None
+    # ``int`` would take digits of other scripts, too
+    wrong = [said for said in lines if not re.fullmatch(r"\d{1,15}", said, re.ASCII)]
+    if wrong or not lines:
+        what = f"{line(wrong[0], 40)!r} is no doc id" if wrong else "no doc ids"
+        raise RecordError(f"{path}: {what}; write one whole number a line, or give the folder of the pruning")
+    return set(map(int, lines))
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def signed(number: Estimate) -> str:
+    """Return a difference with its interval."""
+    if number.value is None or number.low is None or number.high is None:
+        value = "N/A" if number.value is None else f"{number.value:+.3f}"
+        return f"{value} without an interval ({number.reason})"
+    return f"{number.value:+.3f} [{number.low:+.3f}, {number.high:+.3f}]"
+
+
+def _seeing(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return f"unknown: the gap is {signed(found)}"
+    if found.low > 0:
+        return f"looking helps: the gap is {signed(found)}"
+    return f"{'looking hurts' if found.high < 0 else 'no gap is shown'}: {signed(found)}"

@@ -1,212 +1,73 @@
-"""Two results of one benchmark, joined by doc: the docs that both have scored, in one order. Pure."""
+"""Two results of one benchmark, joined by doc: the docs that both have scored, in one order."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import polars as pl
 
-from lmms_patch.ask.kinds import Key, Kind
-from lmms_patch.compare.checks import (
-    check_golds,
-    load,
-    sources,
-    tst_score,
-)
+from lmms_patch.ask.kinds import Kind
 from lmms_patch.errors import RecordError
-from lmms_patch.rci.recompute import Changes, TaskRun, check_number, fip_of, form_of, table_of
-from lmms_patch.runs.details import Settings
-from lmms_patch.runs.failures import has_failed
-from lmms_patch.runs.record import Record
+from lmms_patch.rci.recompute import Changes, TaskRun, form_of, sets_of, table_of
+from lmms_patch.runs.docs import numbers_of
 from lmms_patch.runs.run import Result
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
-from lmms_patch.stats import forms, paired
+from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.paired import McNemar
-from lmms_patch.stats.resample import Bools, Ints, cluster_numbers
+from lmms_patch.stats.resample import Bools, Ints
 
-_COUNTS = ("f1", "precision", "recall")
-_BY_CATEGORY = ("mme", "macro")
+_COUNTS, _BY_CATEGORY = ("f1", "precision", "recall"), ("mme", "macro")
 
 
-@dataclass(frozen=True)
-class PairSide:
-    """The first or the second result, with its records as a table.
+_MORE = ("answer", "col", "region", "turn", "wrong_from", "tst")
+"""Columns beside those of a table."""
+
+
+class Side:
+    """The first or the second result, with its docs.
 
     Attributes:
-        run: its result and records.
+        result: the result.
+        run: the same for ``rci``.
         settings: of its statistics.
         table: all its docs.
         form: of its aggregation; None: only the run can compute it.
+        frame: its samples.
+        docs: a row a doc, with whether a call of it failed or a view of it could not be scored.
     """
 
-    run: TaskRun
-    settings: Settings
-    table: Table
-    form: Form | None
+    def __init__(self, result: Result) -> None:
+        self.result, self.run = result, TaskRun(result)
+        self.settings, _, self.table = table_of(self.run, Changes())
+        self.form: Form | None = forms.MEAN
+        if not result.kind.folds:
+            self.form = form_of(self.run, self.table, self.settings, sets_of(self.run))
+        self.frame = self.run.samples.hstack(result.frame(_MORE))
+        lost = pl.any_horizontal(pl.col("failed", "error").is_not_null()).any().alias("lost")
+        of_docs = self.frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first(), lost)
+        self.docs = of_docs.sort("doc_id")
 
-    @property
-    def kind(self) -> Kind:
-        """The kind of its task."""
-        return self.run.result.kind
-
-    @property
-    def grids(self) -> list[int]:
-        """The grids of its index."""
-        return list(self.run.result.grids) if self.kind.index else []
-
-    @property
-    def records(self) -> dict[int, Record]:
-        """Its records by doc id."""
-        return {record.doc_id: record for record in self.run.records}
-
-    def first_views(self, table: Table) -> Chosen:
-        """Return the item of each doc at the first view.
-
-        Of a text-only cross-validation its score, the mean over fold seeds.
-        """
-        if not self.kind.folds:
+    def firsts(self, table: Table) -> Chosen:
+        """Return the item of each doc at the first view; of a text-only cross-validation its mean over fold seeds."""
+        if not self.result.kind.folds:
             return table.full
-        return Chosen([None] * len(table), np.array([tst_score(record) for record in table.records], float))
+        folds = self.docs.select("doc_id", pl.col("tst").struct.field("folds")).explode("folds").unnest("folds")
+        own = folds.filter(grouping=self.result.tst.headline if self.result.tst else "").group_by("doc_id")
+        # a doc without the score of a fold seed has none
+        scores = dict(own.agg(pl.when(pl.col("score").is_not_null().all()).then(pl.mean("score"))).iter_rows())
+        return Chosen(np.array([scores.get(one) for one in table.place], float))
 
-
-def join(first: TaskRun, second: TaskRun) -> Pair:
-    """Join two runs by doc id, and return the docs scored in both, in order.
-
-    Raises:
-        RecordError: no such doc; other golds or categories; a log that does not give the run's own numbers.
-    """
-    ids = [{record.doc_id for record in run.records} for run in (first, second)]
-    common = sorted(ids[0] & ids[1])
-    if not common:
-        raise RecordError(f"{first.result.task}: the two runs have no doc in common; both must be asked the same docs")
-    check_golds(first, second, set(common))
-    sides = _sides(first, second)
-    form = sides[0].form if sides[0].form is sides[1].form else None
-    warnings: list[str] = []
-    for side in sides:
-        warnings += _check_score(side, bool(sides[1].kind.folds))
-    scored = _scored(sides, form, common)
-    unscored = len(common) - len(scored) - _of_another_metric(sides, common)
-    if any(side.table.groups.whole for side in sides):
-        whole = scored - _of_broken_clusters(sides, scored)
-        if len(whole) < len(scored):
-            warnings.append(
-                f"{len(scored) - len(whole)} docs are left out: not all docs of their cluster are scored in both runs"
-            )
-        scored = whole
-    compared = [doc_id for doc_id in common if doc_id in scored]
-    if not compared:
-        raise RecordError(f"{first.result.task}: no doc is scored in both runs")
-    tables = sides[0].table.of(compared), sides[1].table.of(compared)
-    kinds = [(table.groups.categories, table.groups.merged) for table in tables]
-    if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
-        raise RecordError(
-            f"{second.name}: {tables[1].metric} is made of categories, and the two runs put docs in other categories"
-        )
-    only = tuple(sorted(ids[0] - ids[1])), tuple(sorted(ids[1] - ids[0]))
-    form = None if form is None else forms.on(form, tables[0].groups.merged)
-    return Pair(sides, form, compared, tables, _clusters(sides, tables, warnings), only, unscored, warnings)
-
-
-def check_log(result: Result) -> list[str]:
-    """Hold a result's score to its sample log; return what is only nearly so.
-
-    Raises:
-        RecordError: the log is cut, of other docs or of another run.
-    """
-    run = load(result)
-    settings, _, table = table_of(run, Changes())
-    side = PairSide(run, settings, table, None)
-    form = forms.MEAN if side.kind.folds else form_of(run, table, settings, side.grids)
-    return _check_score(dataclasses.replace(side, form=form), bool(side.kind.folds))
-
-
-def _check_score(side: PairSide, folds: bool) -> list[str]:
-    """Hold the score of the first views to the score that the run reported; return what is only nearly so.
-
-    Raises:
-        RecordError: the log is of another run.
-    """
-    result, table, form = side.run.result, side.table, side.form
-    reported = result.metrics.get("tst") if folds else fip_of(result, table)
-    scores = side.first_views(table).scores
-    if form is None or reported is None or not np.isfinite(scores).all():
-        return []
-    value = float(scores.mean()) if folds else table.value(form, table.full)
-    return check_number(side.run.name, table.metric, form, value, reported, table)
-
-
-def _sides(first: TaskRun, second: TaskRun) -> tuple[PairSide, PairSide]:
-    """Return both sides, each with the form of its aggregation.
-
-    A run that could not score some docs may have no number to recognize its form by. Then it has the form of the other
-    run.
-    """
-    sides = []
-    for run in (first, second):
-        settings, _, table = table_of(run, Changes())
-        sides.append(PairSide(run, settings, table, None))
-    if sides[1].kind.folds:
-        known: list[Form | None] = [forms.MEAN, forms.MEAN]
-    else:
-        known = [form_of(side.run, side.table, side.settings, side.grids) for side in sides]
-    numberless = [side.run.result.metrics.get(side.table.metric) is None for side in sides]
-    one, two = (known[1 - k] if known[k] is None and numberless[k] else known[k] for k in (0, 1))
-    return dataclasses.replace(sides[0], form=one), dataclasses.replace(sides[1], form=two)
-
-
-def _scored(sides: Sequence[PairSide], form: Form | None, common: Sequence[int]) -> set[int]:
-    """Return the docs with a score on the first view in both runs; with an item, for aggregations of items."""
-    scored = set(common)
-    for side in sides:
-        firsts = side.first_views(side.table)
-        known = firsts.known if of_items(form) else np.isfinite(firsts.scores)
-        scored &= {
-            record.doc_id for record, is_known in zip(side.table.records, known.tolist(), strict=True) if is_known
-        }
-    return scored
-
-
-def of_items(form: Form | None) -> bool:
-    """Return whether an aggregation goes by whole items, not by their scores."""
-    return form is None or form.name in _COUNTS
-
-
-def _of_another_metric(sides: Sequence[PairSide], common: Sequence[int]) -> int:
-    """Count the docs in neither table though no call failed: their scorer gave another metric than the task's."""
-    absent = {doc_id for doc_id in common if all(doc_id not in side.table.place for side in sides)}
-    records = [record for side in sides for record in side.run.records if record.doc_id in absent]
-    return len(
-        {
-            record.doc_id
-            for record in records
-            if not any(view.error is not None or has_failed(view) for view in record.views)
-        }
-    )
-
-
-def _of_broken_clusters(sides: Sequence[PairSide], scored: set[int]) -> set[int]:
-    """Return the docs of each cluster with an unscored doc."""
-    docs: set[int] = set()
-    for side in sides:
-        table = side.table
-        labels = (table.groups.clusters if table.groups.clusters is not None else np.arange(len(table))).tolist()
-        missing = {label for record, label in zip(table.records, labels, strict=True) if record.doc_id not in scored}
-        docs |= {record.doc_id for record, label in zip(table.records, labels, strict=True) if label in missing}
-    return docs
-
-
-def _clusters(sides: Sequence[PairSide], tables: Sequence[Table], warnings: list[str]) -> Ints | None:
-    """Return what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer."""
-    labels = [cluster_numbers(sources(table)) if sides[1].kind.folds else table.groups.clusters for table in tables]
-    known = [one for one in labels if one is not None]
-    if len(known) == 2 and len(np.unique(np.stack(known), axis=1).T) != max(len(np.unique(one)) for one in known):
-        warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
-    return min(reversed(known), key=lambda one: len(np.unique(one))) if known else None
+    def clusters(self, table: Table) -> Ints | None:
+        """Return what each doc is drawn with; of a text-only cross-validation its source, else its cluster, else its copies."""
+        if not self.result.kind.folds:
+            return table.groups.clusters
+        tst = pl.col("tst").struct
+        label = pl.coalesce(tst.field("source"), "cluster", pl.format("copies {}", tst.field("text")))
+        labels = dict(self.docs.select("doc_id", label.alias("label")).iter_rows())
+        return numbers_of(pl.Series([labels[one] for one in table.place], dtype=pl.String))
 
 
 @dataclass(frozen=True)
@@ -224,7 +85,7 @@ class Pair:
         warnings: what a reader must know; grows as numbers are computed.
     """
 
-    sides: tuple[PairSide, PairSide]
+    sides: tuple[Side, Side]
     form: Form | None
     ids: list[int]
     tables: tuple[Table, Table]
@@ -236,34 +97,92 @@ class Pair:
     @property
     def kind(self) -> Kind:
         """The kind of the second task."""
-        return self.sides[1].kind
+        return self.sides[1].result.kind
 
     @property
     def higher(self) -> bool:
         """Whether higher scores are better."""
         return self.sides[1].table.higher
 
-    @property
+    @cached_property
     def firsts(self) -> tuple[Chosen, Chosen]:
         """The first views of both sides."""
-        one, two = (side.first_views(table) for side, table in zip(self.sides, self.tables, strict=True))
-        return one, two
+        return self.sides[0].firsts(self.tables[0]), self.sides[1].firsts(self.tables[1])
 
     @property
-    def shared_grids(self) -> list[int]:
-        """The grids of both sides, in order."""
-        return [n for n in self.sides[0].grids if n in self.sides[1].grids]
+    def grids(self) -> list[int]:
+        """The grids with an index on both sides, in order."""
+        return [n for n in self.sides[0].result.indexed if n in self.sides[1].result.indexed]
 
-    def mcnemar(self) -> McNemar | None:
-        """Return McNemar's test of the first views' scores; where lower is better, 0 counts as right."""
-        return paired.mcnemar(*(side.scores if self.higher else 1 - side.scores for side in self.firsts))
+    def broken(self, n: int) -> Bools:
+        """Return the docs with an unscored cell of a grid in either run.
 
-    def at(self, key: Key) -> tuple[Chosen, Chosen]:
-        """Return what both sides score at a point."""
-        one, two = (table.points[key] for table in self.tables)
-        return one, two
-
-    def with_partners(self, docs: Bools) -> Bools:
-        """Return these docs; where the aggregation works on whole clusters, with all docs of their clusters."""
+        Where the aggregation works on whole clusters, with all docs of their clusters.
+        """
+        errors = pl.concat(side.frame.filter(pl.col("n") == n, pl.col("error").is_not_null()) for side in self.sides)
+        docs = np.isin(self.ids, errors["doc_id"].to_numpy())
         clusters = next((table.groups.clusters for table in self.tables if table.groups.whole), None)
-        return docs if clusters is None else np.asarray(np.isin(clusters, clusters[docs]))
+        return docs if clusters is None else np.isin(clusters, clusters[docs])
+
+
+def join(first: Result, second: Result) -> Pair:
+    """Join two results by doc id, and return the docs scored in both, in order.
+
+    Raises:
+        RecordError: no such doc; other golds or categories.
+    """
+    sides = Side(first), Side(second)
+    both = sides[0].docs.join(sides[1].docs, on="doc_id", suffix="_2").sort("doc_id")
+    if both.is_empty():
+        raise RecordError(f"{second.task}: the two runs have no doc in common; both must be asked the same docs")
+    # docs are joined by number alone
+    for doc_id, one, other in (
+        both.filter(pl.col("gold") != pl.col("gold_2")).select("doc_id", "gold", "gold_2").iter_rows()
+    ):
+        raise RecordError(
+            f"{second.task}: doc {doc_id} has the gold {one!r} in the first run and {other!r} in the second: the benchmark has changed"
+        )
+    ids = [side.docs.join(both, on="doc_id", how="anti")["doc_id"].to_list() for side in sides]
+    known = [side.form for side in sides]
+    for k in (0, 1):
+        # a run that scored too little to have a number has no form to know it by
+        if known[k] is None and sides[k].result.measures["score"].value is None:
+            known[k] = known[1 - k]
+    form = known[0] if known[0] is known[1] else None
+    scored, warnings = set(both["doc_id"]), list[str]()
+    for side in sides:
+        # an aggregation of items needs no score
+        firsts = side.firsts(side.table)
+        there = firsts.known if form is None or form.name in _COUNTS else np.isfinite(firsts.scores)
+        scored &= {doc_id for doc_id, is_there in zip(side.table.place, there, strict=True) if is_there}
+    # a doc in neither table though no call failed: its scorer gave another metric than the task's
+    of_table = pl.col("doc_id").is_in(list(sides[0].table.place | sides[1].table.place))
+    due = both.filter(of_table | pl.col("lost") | pl.col("lost_2"))["doc_id"].to_list()
+    kept = np.array(sorted(scored), int)
+    for table in (side.table for side in sides if side.table.groups.whole):
+        places, clusters = np.array(list(table.place)), table.groups.clusters
+        if clusters is not None:
+            halved = np.isin(clusters, clusters[~np.isin(places, list(scored))])
+            kept = kept[~np.isin(kept, places[halved])]
+    if len(kept) < len(scored):
+        warnings.append(
+            f"{len(scored) - len(kept)} docs are left out: not all docs of their cluster are scored in both runs"
+        )
+    if not len(kept):
+        raise RecordError(f"{second.task}: no doc is scored in both runs")
+    # all docs of a table, as a rule: then it is the table itself, which takes no memory
+    one, other = (side.table if len(side.table) == len(kept) else side.table.of(kept.tolist()) for side in sides)
+    tables = one, other
+    kinds = [(table.groups.categories, table.groups.merged) for table in tables]
+    if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
+        raise RecordError(
+            f"{second.label}: {second.metric} is made of categories, and the two runs put docs in other categories"
+        )
+    form = None if form is None else forms.on(form, tables[0].groups.merged)
+    # what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer
+    labels = [one for side, table in zip(sides, tables, strict=True) if (one := side.clusters(table)) is not None]
+    fewest = min(reversed(labels), key=lambda one: len(np.unique(one)), default=None)
+    if len(labels) == 2 and len(np.unique(np.stack(labels), axis=1).T) != max(len(np.unique(one)) for one in labels):
+        warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
+    unscored = len(set(due) - scored)
+    return Pair(sides, form, kept.tolist(), tables, fewest, (tuple(ids[0]), tuple(ids[1])), unscored, warnings)

@@ -1,4 +1,4 @@
-"""Two results of one benchmark, doc by doc: what differs between them, from both sample logs. Pure.
+"""Two results of one benchmark, doc by doc: what differs between them.
 
 Docs are joined by their id. The same random draws of docs serve both runs, so what a doc is like (hard, easy) cancels
 out of the difference. Both sides are computed over the docs that both runs have scored. Where these are not all docs, a
@@ -7,22 +7,19 @@ side is not the run's own number.
 
 from __future__ import annotations
 
-from lmms_patch.compare import same, withheld
-from lmms_patch.compare.checks import check_digest, in_words, load, options_apart
-from lmms_patch.compare.differences import Drawn, changes_of
-from lmms_patch.compare.engine import Compared, fingerprints
-from lmms_patch.compare.pair import join
+from lmms_patch.compare import alike
+from lmms_patch.compare.differences import WHICH, changes_of, first_views, mcnemar
+from lmms_patch.compare.formats import Compared
+from lmms_patch.compare.pair import Pair, join
+from lmms_patch.compare.same import sameness
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.run import Result, differences, not_compared
+from lmms_patch.runs import reading
+from lmms_patch.runs.run import Result, not_compared
 from lmms_patch.stats import paired
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import LEVEL
 
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
-SAME = ("benchmark", "kind", "metric", "filter", "views")
-"""Settings that two results must share to be compared at all; other differences are told."""
-_OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images")
-"""Settings that differ anyway where the docs do."""
 
 
 def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Compared:
@@ -36,25 +33,20 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         seed: of the bootstrap.
 
     Raises:
-        RecordError: results of different benchmarks, metrics or views; a log that is missing, cut or of another run;
-            other golds.
+        RecordError: results of different benchmarks, metrics or views; samples that are missing or cut; other golds.
     """
     if not second.kind.suffix:
         # here, since most comparisons need none of it
         from lmms_patch.compare import magic
 
         return magic.compare(first, second, level=level, draws=draws, seed=seed)
-    prints = fingerprints(first, second, SAME)
-    pair = join(load(first), load(second))
-    other_docs = bool(pair.only[0] or pair.only[1])
-    # The digest of docs covers all golds, so between runs of different docs it always differs.
-    if not other_docs:
-        check_digest(second.task, prints, (first, second))
+    alike.check(first, second)
+    pair = join(first, second)
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
-    changes = changes_of(pair, draws, level, seed)
-    settings = in_words(differences(*prints, (*SAME, *(_OF_DOCS if other_docs else ()))))
-    if other_docs and (other_images := same.other_images(pair)):
-        settings.append(f"images (of {other_images} of the docs)")
+    changes = changes_of(pair, draws=draws, level=level, seed=seed)
+    prints, other_docs = (first.fingerprint, second.fingerprint), any(pair.only)
+    settings = alike.apart(*prints, (*alike.SAME, *(alike.OF_DOCS if other_docs else ())))
+    identical, unchanged = sameness(pair)
     return Compared(
         first=first.label,
         second=second.label,
@@ -64,8 +56,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         only_second=pair.only[1],
         unscored=pair.unscored,
         differences=changes,
-        mcnemar=pair.mcnemar(),
-        settings=tuple(options_apart(setting, first.described, second.described) for setting in settings),
+        mcnemar=mcnemar(pair),
+        settings=tuple(settings),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
         base=second.base,
         kind=second.kind.name,
@@ -73,9 +65,9 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         higher=pair.higher,
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
         draws=draws,
-        identical=same.identical(pair),
-        marks=withheld.marks(pair),
-        unchanged=same.unchanged(pair),
+        identical=identical,
+        marks=_marks(pair),
+        unchanged=unchanged,
     )
 
 
@@ -85,9 +77,22 @@ def gain(blind: Result, full: Result) -> Difference | None:
     None where the aggregation cannot be computed from sums over docs.
 
     Raises:
-        RecordError: a log that is missing, cut or of another run; other docs or golds.
+        RecordError: samples that are missing or cut; other docs or golds.
     """
-    pair = join(load(blind), load(full))
-    if pair.only[0] or pair.only[1]:
+    pair = join(blind, full)
+    if any(pair.only):
         raise RecordError(f"{full.task}: the blind run was asked other docs")
-    return None if pair.form is None else Drawn(pair, pair.form, {}).of_first_views()
+    return None if pair.form is None else first_views(pair, pair.form)
+
+
+def _marks(pair: Pair) -> dict[str, tuple[str, ...]]:
+    """Name the indices whose luck-corrected value contradicts them in a run (``Compared.marks``)."""
+    marks = {
+        f"{pair.kind.index}{n}": tuple(
+            f"of the {which} run is {reading.explained(mark)}"
+            for which, side in zip(WHICH, pair.sides, strict=True)
+            if (mark := reading.mark_of(side.result.grid(n)))
+        )
+        for n in pair.grids
+    }
+    return {name: said for name, said in marks.items() if said}

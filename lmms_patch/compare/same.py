@@ -1,96 +1,69 @@
-"""What is the same in two results: images, scores, and the numbers of which no answer changed. Pure."""
+"""What is the same in two results: scores, and the numbers of which no answer changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import polars as pl
 
-import numpy as np
-
-from lmms_patch.compare.checks import (
-    view_sets,
-)
-from lmms_patch.compare.pair import Pair, of_items
+from lmms_patch.compare.pair import Pair
 from lmms_patch.runs import catalogue
-from lmms_patch.runs.record import Record
-from lmms_patch.runs.run import Result
+from lmms_patch.runs.schema import OTHER_METRIC
 
+VIEW = ("doc_id", "swapped", "kind", "n", "cell", "row", "col", "region", "relevant", "turn")
+"""What a view is: its number says nothing, since a quick run asks fewer views."""
+_OF_VIEW = ("wrong_from", "said_yes", "gold_yes", "answer_no", "answer")
 _OF_CELLS = ("mpp{key}", "{index}{key}", "{index}{key}_adj", "gap{key}")
 """The numbers (``catalogue.Number.name``) that are made of the cells of a grid."""
+FIRST, WRONG = "first view", "wrong image"
+_SET = (
+    pl.when(pl.col("swapped").fill_null(False))
+    .then(pl.lit(WRONG))
+    .when((pl.col("view") == 0) | (pl.col("kind") == "full"))
+    .then(pl.lit(FIRST))
+    .otherwise(pl.col("n").cast(pl.String).fill_null(""))
+)
 
 
-def other_images(pair: Pair) -> int:
-    """Count the docs asked with different images in the two runs; unknown images count as equal."""
-    ours, theirs = (side.records for side in pair.sides)
-    images = [(record.images, theirs[doc_id].images) for doc_id, record in ours.items() if doc_id in theirs]
-    return sum(bool(first) and bool(second) and first != second for first, second in images)
+def sameness(pair: Pair) -> tuple[bool, tuple[str, ...]]:
+    """Return whether every doc has the same scores in every view, and the second run's numbers of which no answer changed.
 
-
-def identical(pair: Pair) -> bool:
-    """Return whether every doc has the same scores in every view."""
-    if pair.only[0] or pair.only[1]:
-        return False
+    Neither where the runs asked other docs, or asked a doc otherwise.
+    """
+    result, frames = pair.sides[1].result, [side.frame for side in pair.sides]
+    first, second = (one.filter(view=0).select("doc_id", "quick", "tst", "excluded").sort("doc_id") for one in frames)
+    if any(pair.only) or not first.equals(second):
+        return False, ()
     if pair.kind.folds:
-        return np.array_equal(pair.firsts[0].scores, pair.firsts[1].scores)
-    ours, theirs = (
-        [[view.scores for view in record.views] for record in table.in_orders.records] for table in pair.tables
-    )
-    return ours == theirs
+        return True, tuple(result.measures)
+    scores = [one for one in frames[0].columns if one == "score" or one.startswith(OTHER_METRIC)]
+    told = [pl.col(*VIEW, *_OF_VIEW), pl.col("^score.*$"), _SET.alias("set")]
+    first, second = (one.select(*told, time=pl.int_range(pl.len()).over(VIEW)) for one in frames)
+    views = first.join(second, [*VIEW, "time"], how="full", suffix="_2", coalesce=True, nulls_equal=True)
+    scores = [one for one in scores if f"{one}_2" in views]
 
+    def changed(*columns: str) -> set[str]:
+        """Return the sets with a view asked in a single run, or with different values in some columns."""
+        gone = pl.col("set").is_null() | pl.col("set_2").is_null()
+        apart = (pl.col(name).ne_missing(pl.col(f"{name}_2")) for name in ("wrong_from", *columns))
+        return set(views.filter(gone.or_(*apart)).select(pl.coalesce("set", "set_2")).to_series())
 
-def unchanged(pair: Pair) -> tuple[str, ...]:
-    """Return the numbers of the second run of which no answer changed (``Compared.unchanged``)."""
-    if pair.only[0] or pair.only[1]:
-        return ()
-    ours, theirs = (side.records for side in pair.sides)
-    result = pair.sides[1].run.result
-    names = tuple(result.measures)
-    if pair.kind.folds:
-        return names if all(record.tst == theirs[doc_id].tst for doc_id, record in ours.items()) else ()
-    changed = {change for doc_id, record in ours.items() for change in _changes(record, theirs[doc_id])}
-    natives = {metric for record in ours.values() for metric in record.views[0].items}
-    primary = result.metric
+    of_primary = changed("score", "said_yes", "gold_yes", "answer_no")
+    # an item of unknown form may differ where its score does not, so the answers must be the same, and known
+    known = views["answer"].null_count() < len(views)
+    rows = catalogue.keyed(result.kind, result.grids)
 
     def alike(name: str) -> bool:
-        metric = name if name in natives else primary
-        parts = {"scores", "items"} if metric != primary or of_items(pair.form) else {"scores"}
-        sets = {""} if name in (*natives, "score", "fip") else _sets_of(name, result)
-        # Chance and numbers of boxes may be made of any view, so any change counts.
-        if sets is None:
-            return not changed
-        return not any(key in sets and (not of or (of == metric and part in parts)) for key, of, part in changed)
+        other = f"{OTHER_METRIC}{name}"
+        if other in scores:
+            return known and FIRST not in changed(other, "answer")
+        if pair.form is None and (not known or changed("answer")):
+            return False
+        if name in ("score", "fip", result.metric):
+            return FIRST not in of_primary
+        row, key = rows.get(name, (None, None))
+        # chance and numbers of boxes may be made of any view, so any change counts
+        if row is None or row.name not in _OF_CELLS or not isinstance(key, int):
+            return not of_primary
+        more = [FIRST] * (row.name != _OF_CELLS[0]) + [WRONG] * (row.words == "corrected")
+        return not of_primary & {str(key), *more}
 
-    return tuple(name for name in names if alike(name))
-
-
-def _sets_of(name: str, result: Result) -> set[str] | None:
-    """Return the sets of views behind a number of a grid; None for numbers of no grid."""
-    grids, number = catalogue.grids_of(result.kind, result.grids), catalogue.named(result.kind, result.grids).get(name)
-    if name not in grids or (number is not None and number.name not in _OF_CELLS):
-        return None
-    first_view = set() if number is None or number.name == _OF_CELLS[0] else {""}
-    return (
-        {str(grids[name])}
-        | first_view
-        | ({"wrong image"} if number is not None and number.words == "corrected" else set())
-    )
-
-
-def _changes(one: Record, other: Record) -> Iterator[tuple[str, str, str]]:
-    """Yield the differences of a doc between two runs as (set of views, metric, ``scores`` or ``items``).
-
-    The metric is empty where the views themselves differ, or what excludes them, or the answers on a wrong image.
-    """
-    if one.wrong_image != other.wrong_image:
-        yield "wrong image", "", ""
-    ours, theirs = view_sets(one), view_sets(other)
-    if one.asked != other.asked:
-        yield from ((key, "", "") for key in {"", *ours, *theirs, *one.asked_grids, *other.asked_grids})
-    for key in {*ours, *theirs}:
-        views = list(zip(ours.get(key, ()), theirs.get(key, ()), strict=False))
-        left_out = one.excluded.get(key), other.excluded.get(key)
-        if left_out[0] != left_out[1] or len(ours.get(key, ())) != len(theirs.get(key, ())):
-            yield key, "", ""
-        for a, b in views:
-            for part, ours_of, theirs_of in (("scores", a.scores, b.scores), ("items", a.items, b.items)):
-                if ours_of != theirs_of:
-                    yield from ((key, m, part) for m in {*ours_of, *theirs_of} if ours_of.get(m) != theirs_of.get(m))
+    return not changed(*scores), tuple(name for name in result.measures if alike(name))

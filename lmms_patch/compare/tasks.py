@@ -1,4 +1,4 @@
-"""Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise? Pure.
+"""Two finished runs, or folders of runs, task by task: which of two models, or versions, is better, and is that more than noise?
 
 Each task that both have is compared doc by doc (``compare.result``). One number per task is primary (mostly FIP) and
 carries the claim. The p-values of primary numbers are corrected over the tasks. All other numbers (MPP_3, RCI_3, ...)
@@ -9,16 +9,13 @@ Source: Holm (1979).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
-from operator import ne
 from pathlib import Path
-from typing import Any
 
 from lmms_patch.compare import result as paired
-from lmms_patch.compare.engine import Compared, matches, primary_of
-from lmms_patch.compare.formats import Change, Comparison, Side, Task
+from lmms_patch.compare.alike import matches
+from lmms_patch.compare.formats import Change, Compared, Comparison, Side, Task
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.bounds import check_bootstrap
@@ -61,20 +58,32 @@ def compare(
     """
     check_bootstrap(draws or None, level, seed)
     sides = [_results(Path(path), task) for path in (first, second)]
-    pairs = _pairs(*(results for results, _ in sides))
+    pairs = _pairs(sides[0][0], sides[1][0])
     if not pairs:
         names = [", ".join(sorted({result.task for result in results})) for results, _ in sides]
         raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
-    compared = [_compared(one, other, level, draws, seed, len(pairs) > 1) for one, other in watch(pairs, "Comparing")]
+    try:
+        compared = [paired.compare(*pair, level=level, draws=draws, seed=seed) for pair in watch(pairs, "Comparing")]
+    except RecordError as error:
+        raise RecordError(f"{error}{'; other tasks can be chosen with --task' * (len(pairs) > 1)}") from None
     named = labels(result.run for results, _ in sides for result in results)
-    one, other = (_side(Path(path), k, *sides[k], pairs, named) for k, path in enumerate((first, second)))
+
+    def side(path: str | Path, k: int) -> Side:
+        (results, older), used = sides[k], [pair[k] for pair in pairs]
+        only = tuple(one.label for one in results if not any(one is other for other in used))
+        files = tuple(dict.fromkeys(line(one.run.path) for one in used))
+        return Side(line(path), named[used[0].run.identity], files, older, only)
+
     # Two paths may lead to the same run, whose differences are 0 without saying anything.
     same = all(one.is_same(other) for one, other in pairs)
-    tasks = _corrected(compared, level)
-    return Comparison(first=one, second=other, same_run=same, level=level, seed=seed, tasks=tasks)
-
-
-# --- which results --------------------------------------------------------------------------------
+    return Comparison(
+        first=side(first, 0),
+        second=side(second, 1),
+        same_run=same,
+        level=level,
+        seed=seed,
+        tasks=_corrected(compared, level),
+    )
 
 
 def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
@@ -84,110 +93,67 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         RecordError: no wrapped task, none that the wildcard matches, or several models.
     """
     every = [result for run in find([path]) for result in run.results]
-    if not every:
-        raise RecordError(f"{path}: no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
+    known = sorted({name for one in every for name in (one.task, one.base)})
     if pattern is not None:
-        known = sorted({name for result in every for name in (result.task, result.base)})
-        every = [result for result in every if any(fnmatchcase(name, pattern) for name in (result.task, result.base))]
-        if not every:
-            close = nearest(pattern, known) or known[:5]
-            raise RecordError(
-                f"{path}: no task {pattern!r}; allowed: {', '.join(close)}{', ...' if len(known) > len(close) else ''}"
-            )
-    named = labels(result.run for result in every)
+        every = [one for one in every if any(fnmatchcase(name, pattern) for name in (one.task, one.base))]
+    if not every:
+        there = ", ".join(nearest(pattern or "", known) or known[:5])
+        what = f"task {pattern!r}; allowed: {there}" if known else "wrapped task; ask for one, such as --tasks gqa_rci3"
+        raise RecordError(f"{path}: no {what}")
+    named = labels(one.run for one in every)
     if len(named) > 1:
-        files = {result.run.identity: result.run.path for result in every}
+        files = {one.run.identity: one.run.path for one in every}
         listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
         raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
-    results, older = newest(every)
-    return results, older
+    return newest(every)
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
     """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid."""
-    left, taken = list(second), {}
+    left, taken = list(second), dict[int, Result]()
     # Equal names first, so that a quick run is not paired with a full run of the same benchmark.
     for named_alike in (True, False):
         for k, one in enumerate(first):
-            candidates = [
-                other for other in left if matches(one, other) and (not named_alike or one.task == other.task)
-            ]
-            if k not in taken and candidates:
-                taken[k] = max(candidates, key=partial(_shared, one))
+            shared = {
+                at: sorted({*one.grids} & {*other.grids})
+                for at, other in enumerate(left)
+                if k not in taken and matches(one, other) and (not named_alike or one.task == other.task)
+            }
+            if shared:
+                best = max(shared, key=lambda at: (len(shared[at]), shared[at][-1:]))
                 # A result is compared once.
-                left.remove(taken[k])
+                taken[k] = left.pop(best)
     return [(first[k], taken[k]) for k in sorted(taken)]
-
-
-def _shared(one: Result, other: Result) -> tuple[int, int]:
-    both = set(one.grids) & set(other.grids)
-    return len(both), max(both, default=0)
-
-
-def _side(
-    path: Path, k: int, results: Sequence[Result], older: int, pairs: Sequence[Pair], named: Mapping[Any, str]
-) -> Side:
-    used = [pair[k] for pair in pairs]
-    only = tuple(result.label for result in results if not any(result is one for one in used))
-    files = tuple(dict.fromkeys(line(result.run.path) for result in used))
-    return Side(line(path), named[used[0].run.identity], files, older, only)
-
-
-# --- numbers --------------------------------------------------------------------------------------
-
-
-def _compared(one: Result, other: Result, level: float, draws: int, seed: int, several: bool) -> Compared:
-    try:
-        return paired.compare(one, other, level=level, draws=draws, seed=seed)
-    except RecordError as error:
-        raise RecordError(f"{error}; other tasks can be chosen with --task") from None if several else error
 
 
 def _corrected(compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
     """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
-    primary = [primary_of(task) for task in compared]
+    # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice.
     numbers = [
-        # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice.
-        [name for name in task.differences if not (name == "score" and "fip" in task.differences)]
-        for task in compared
+        (k, name, name == task.primary, change)
+        for k, task in enumerate(compared)
+        for name, change in task.differences.items()
+        if not (name == "score" and "fip" in task.differences)
     ]
-    corrected: dict[tuple[int, str], float] = {}
-    tests = {}
-    for first in (True, False):
-        own = [(k, name) for k, names in enumerate(numbers) for name in names if (name == primary[k]) == first]
-        known = [(key, p) for key in own if (p := compared[key[0]].differences[key[1]].p) is not None]
-        tests[first] = len(known)
-        corrected |= {key: float(p) for (key, _), p in zip(known, holm([p for _, p in known]), strict=True)}
-
-    def number(k: int, name: str) -> Change:
-        primary_one, change = name == primary[k], compared[k].differences[name]
-        count = tests[primary_one]
-        return Change(
-            name,
-            primary_one,
-            change.first,
-            change.second,
-            change.estimate,
-            change.p,
-            corrected.get((k, name)),
-            count,
-            _detectable(change, count, level),
-            change.differing,
-        )
-
+    changes: list[list[Change]] = [[] for _ in compared]
+    for primary in (True, False):
+        own = [one for one in numbers if one[2] == primary]
+        tested = [change.p for *_, change in own if change.p is not None]
+        corrected = iter(holm(tested))
+        for k, name, _, change in own:
+            p_holm = None if change.p is None else float(next(corrected))
+            found = _detectable(change, len(tested), level)
+            ends = (change.first, change.second, change.estimate, change.p, p_holm)
+            changes[k].append(Change(name, primary, *ends, len(tested), found, change.differing))
     told = [name for name in Task.__struct_fields__ if name != "numbers"]
     return tuple(
-        Task(
-            **{name: getattr(task, name) for name in told},
-            # False sorts first, so the primary number comes first and the others keep their order
-            numbers=tuple(number(k, name) for name in sorted(numbers[k], key=partial(ne, primary[k]))),
-        )
-        for k, task in enumerate(compared)
+        Task(**{name: getattr(task, name) for name in told}, numbers=tuple(own))
+        for task, own in zip(compared, changes, strict=True)
     )
 
 
-def _detectable(difference: Difference, tests: int, level: float) -> float | None:
+def _detectable(change: Difference, tests: int, level: float) -> float | None:
     alpha = (1 - level) / max(1, tests)
-    enough = difference.differing is None or least_p(difference.differing) <= alpha
-    se = difference.estimate.se if difference.p is not None and enough else None
+    enough = change.differing is None or least_p(change.differing) <= alpha
+    se = change.estimate.se if change.p is not None and enough else None
     return detectable(se, level=1 - alpha, power=POWER) if se else None

@@ -1,30 +1,21 @@
-"""The types of what ``lmms-patch gate`` writes; the rules that it reads are in ``gate.rules``."""
+"""The verdicts of a gate, as ``lmms-patch gate --json`` writes them; the rules that it reads are in ``gate.rules``."""
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import Struct
 
 from lmms_patch.gate.limits import Basis, Call
-from lmms_patch.present.formats import Value
 from lmms_patch.stats.bounds import Number
-
-Shape = TypeVar("Shape")
-"""What a number with its interval is: an ``Estimate`` in memory, a ``Value`` in the file."""
+from lmms_patch.stats.resample import Estimate
 
 
-class Made(Struct, kw_only=True):
-    """What made the file."""
-
-    lmms_patch: str | UnsetType = UNSET
-
-
-class Ruling(Struct, Generic[Shape], frozen=True, kw_only=True):
+class Verdict(Struct, frozen=True, kw_only=True):
     """What a rule says of one number.
 
     Attributes:
-        metric: A number of docs/metrics.md, gate, looks, checked, excluded or n_docs; in bars: its distance from 0.
+        metric: A number of docs/metrics.md, gate, looks, complete, excluded or n_docs; in bars: its distance from 0.
         limit: In words, with the margin.
         value: With its interval at level.
         baseline: The baseline's number, over the docs of the difference.
@@ -38,6 +29,7 @@ class Ruling(Struct, Generic[Shape], frozen=True, kw_only=True):
         warned: Inconclusive, and the rule says that this does not block.
         reason: Why, in one line; may be empty.
         base: The benchmark.
+        kind: How the task was wrapped.
         measure: The number as people know it: the benchmark's own metric in place of fip and score.
         least: The lower end of what is allowed, limit and margin together; null: there is none.
         most: The upper end, likewise.
@@ -48,25 +40,32 @@ class Ruling(Struct, Generic[Shape], frozen=True, kw_only=True):
     model: str
     metric: str
     limit: str
-    value: Shape
+    value: Estimate
     baseline: Number | None = None
     baseline_model: str | None = None
-    difference: Shape | None = None
+    difference: Estimate | None = None
     primary: bool | None = None
     level: Number | None = None
     detectable: Number | None = None
     basis: Basis = "number"
-    call: Call = field(name="verdict", default="fail")
+    verdict: Call = "fail"
     warned: bool = False
     reason: str = ""
     base: str = ""
+    kind: str = "rci"
     measure: str = ""
     least: Number | None = None
     most: Number | None = None
 
+    @property
+    def number(self) -> Estimate:
+        """What the limits are of: the difference, or the number itself."""
+        return self.value if self.difference is None else self.difference
 
-class Verdict(Ruling[Value], frozen=True, kw_only=True):  # noqa: D101 - the next line gives it the docstring of Ruling
-    __doc__ = Ruling.__doc__
+    @property
+    def word(self) -> str:
+        """The verdict in lists: ``warned`` where an inconclusive verdict does not block."""
+        return "warned" if self.warned else self.verdict
 
 
 class GateJson(Struct, kw_only=True):
@@ -77,9 +76,10 @@ class GateJson(Struct, kw_only=True):
         sentence: The verdict with the fact that matters: the first line that the command prints.
         counts: How many verdicts there are of each kind, in words.
         error: Why nothing could be judged.
+        lmms_patch: The version that wrote it.
     """
 
-    schema: Literal[1]
+    schema: Literal[1] = 1
     status: Literal[0, 1, 2, 3]
     verdict: Literal["passed", "failed", "bad input", "inconclusive"]
     sentence: str
@@ -88,6 +88,6 @@ class GateJson(Struct, kw_only=True):
     config: str
     out: str
     baseline: str | None
-    made: Made
+    lmms_patch: str
     notes: list[str]
     verdicts: list[Verdict]

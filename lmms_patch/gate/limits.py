@@ -1,4 +1,4 @@
-"""Does a number keep a limit? The verdict, the level of several intervals together, and limits that would let a number get worse. Pure.
+"""Does a number keep a limit? The verdict, and the level of several intervals together.
 
 Source: Piaggio et al. (2012, JAMA 308: 2594), non-inferiority by an interval. ``stats.intervals`` makes the intervals.
 """
@@ -8,10 +8,6 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal
 
-from lmms_patch.errors import OptionError
-from lmms_patch.gate.rules import Rule
-from lmms_patch.gate.sides import Subject
-from lmms_patch.runs.catalogue import named
 from lmms_patch.stats.paired import detectable
 from lmms_patch.stats.resample import Estimate
 
@@ -20,9 +16,7 @@ Basis = Literal["paired", "unpaired", "interval", "number"]
 """What a verdict rests on: a paired or unpaired difference, the number's own interval, or the number alone."""
 CALLS: tuple[Call, ...] = ("pass", "inconclusive", "fail")
 """From best to worst."""
-_TOLERANCE = 1e-12
-_TEXT_ONLY = ("tst", "tst_majority", "tst_over_chance", "tst_above", "tst_zero_shot", "tst_delta", "tst_leakage")
-"""Scores of models that only read."""
+TOLERANCE = 1e-12
 
 
 def call(
@@ -37,23 +31,47 @@ def call(
     >>> call(0.48, 0.55, least=0.5, margin=0.02), call(0.40, 0.47, least=0.5), call(0.47, 0.49, least=0.5, margin=0.02)
     ('pass', 'fail', 'inconclusive')
     """
+    sides = [(low, high, least - margin)] if least is not None else []
+    sides += [(-high, -low, -most - margin)] if most is not None else []
     calls: list[Call] = []
-    if least is not None:
-        calls.append(_above(low, high, least - margin))
-    if most is not None:
-        calls.append(_above(-high, -low, -most - margin))
-    if not calls:
-        raise ValueError("no limit")
+    for lower, upper, bound in sides:
+        # Adding the margin may change the last digit of the bound.
+        bound -= TOLERANCE * max(1.0, abs(bound))
+        calls.append("pass" if lower >= bound else "fail" if upper < bound else "inconclusive")
     return max(calls, key=CALLS.index)
 
 
-def _above(low: float, high: float, bound: float) -> Call:
-    """Return pass for an interval above a bound, fail for an interval below, else inconclusive."""
-    # Adding the margin may change the last digit of the bound.
-    slack = _TOLERANCE * max(1.0, abs(bound))
-    if low >= bound - slack:
-        return "pass"
-    return "fail" if high < bound - slack else "inconclusive"
+def judged(
+    number: Estimate, least: float | None, most: float | None, margin: float = 0.0, interval: bool = True
+) -> tuple[Call, str]:
+    """Return the verdict on a number with limits, and why.
+
+    Args:
+        number: the number, or the difference, with its interval at the verdict's level.
+        least: the lower limit; None: there is none.
+        most: the upper limit; None: there is none.
+        margin: see ``call``.
+        interval: whether the interval decides; else the number alone.
+
+    Returns:
+        As ``call``; the reason says where the limit is missed for certain, but by less than the margin. Without a
+        number: fail. Without an interval: fail where the number alone is beyond limit and margin, else inconclusive.
+    """
+    if number.value is None:
+        # Fail, not inconclusive: a run must not pass a gate by losing its number.
+        return "fail", f"not defined: {number.reason}" if number.reason else "not defined"
+    alone = call(number.value, number.value, least=least, most=most, margin=margin)
+    if not interval:
+        return alone, "by the number alone, as the rule says"
+    if number.low is None or number.high is None:
+        why = f"no interval ({number.reason or 'not computed'})"
+        return (
+            ("fail", f"{why}, and the number alone is beyond the limit") if alone == "fail" else ("inconclusive", why)
+        )
+    found, why = call(number.low, number.high, least=least, most=most, margin=margin), number.reason
+    if found == "pass" and call(number.low, number.high, least=least, most=most) == "fail":
+        why = "; ".join(filter(None, ["the limit is missed, but by less than the margin", why]))
+    return found, why
 
 
 def plain(value: float, digits: int = 12) -> str:
@@ -84,54 +102,3 @@ def smallest(number: Estimate, level: float) -> float | None:
     """
     clusters = number.clusters if number.effective is None else number.effective
     return detectable(number.se, clusters, level=level) if number.se else None
-
-
-# --- limits that would let a number get worse -------------------------------------------------------
-
-
-def check_direction(rule: Rule, one: Subject, metric: str, source: str) -> None:
-    """Refuse a rule with a limit only on the improvement of a metric where lower is better.
-
-    ``max_drop`` and ``min`` keep a number from falling. Where lower is better (an error rate) they stop it from getting
-    better and let it get as bad as it likes. Such a rule is refused, unless the other end has a limit too.
-
-    Args:
-        rule: with its limits.
-        one: the result.
-        metric: a name of its ``measures``.
-        source: the file of rules, as it is named to people.
-
-    Raises:
-        OptionError: the metric is better when lower, and only its improvement is limited.
-    """
-    primary = one.result.metric
-    native = (
-        metric
-        if metric in one.result.details.get("higher_is_better", {}) or (one.kind == "magic" and metric != "score")
-        else primary
-    )
-    text_only, known = metric in _TEXT_ONLY, named(one.result.kind, one.result.grids).get(metric)
-    of_model = metric.startswith("drop") or (known is not None and known.better)
-    if one.better(native) or not (text_only or of_model or metric in (native, primary)):
-        return
-    about = f"{source}: rule {rule.name!r}: {native} of {one.task} is better when lower"
-    alone = "or narrow the rule (task) and give this one its own"
-    if rule.max_drop is not None and rule.max_rise is None:
-        raise OptionError(f"{about}, so 'max_drop' of {metric} alone would pass any loss; give 'max_rise', {alone}")
-    # 'min' on the error rate of a text-only score is meant: it asks that the text alone does not answer
-    if rule.min is not None and rule.max is None and not text_only:
-        raise OptionError(f"{about}, so 'min' of {metric} alone would pass any loss; give 'max', {alone}")
-
-
-def check_text_only(rule: Rule, one: Subject, source: str) -> None:
-    """Refuse ``max_tst_over_chance`` on a metric that is better when lower: such a check cannot fail.
-
-    Raises:
-        OptionError: its metric is better when lower: text alone that answers well is then far *below* chance.
-    """
-    if not one.higher:
-        about = f"{source}: rule {rule.name!r}: {one.result.described['metric']} of {one.task} is better when lower"
-        raise OptionError(
-            f"{about}, so 'max_tst_over_chance' would pass what text alone answers; "
-            "give 'metric: tst_over_chance' with 'min' (-0.05, say), or narrow the rule (task)"
-        )

@@ -29,7 +29,7 @@ OF_INTERVALS = ("interval", "margin", "level", "correction", "inconclusive", "ma
 LOST = 0.01
 """Share of docs that a verdict may lose: so few cannot hide a drop that a margin would not."""
 
-Requirement = Literal["valid gate", "looks"]
+Requirement = Literal["valid gate", "looks", "complete"]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 _NoWildcard = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
 # ``.inf`` and ``.nan`` are numbers in YAML, and nothing can miss such a limit
@@ -54,7 +54,7 @@ Required = Annotated[
     tuple[Requirement, ...],
     Field(min_length=1),
     _TO_TUPLE,
-    must("'valid gate', 'looks', or both in a list"),
+    must("'valid gate', 'looks', 'complete', or several in a list"),
     _one_or_several({"enum": list(get_args(Requirement))}),
 ]
 
@@ -134,8 +134,8 @@ class Rule(Shared):
     max_rise: Number | None = None
     """Limit of number - baseline."""
     require: Required = ()
-    """``valid gate``: the full image beats chance, and a wrong image where docs were asked on one. ``looks``: it is shown that the answers depend on
-    the image; inconclusive where no doc was asked on a wrong image."""
+    """``valid gate``: the full image beats chance and a wrong image; inconclusive where it beats chance and no doc was asked on a wrong image.
+    ``looks``: it is shown that the answers depend on the image. ``complete``: each task that ``task`` names is there, whole."""
     max_tst_over_chance: Number | None = None
     """Limit of the text-only score less chance."""
     max_excluded: Share | None = None
@@ -148,14 +148,14 @@ class Rule(Shared):
     """Whether the interval decides; else the number alone."""
 
     @property
-    def valid_gate(self) -> bool:
-        """Whether the gate must be valid."""
-        return "valid gate" in self.require
+    def complete(self) -> bool:
+        """Whether each named task must be there."""
+        return "complete" in self.require
 
     @property
-    def looks(self) -> bool:
-        """Whether the rule demands evidence of looking at the image."""
-        return "looks" in self.require
+    def only_complete(self) -> bool:
+        """Whether the rule asks for nothing else."""
+        return self.complete and self.require == ("complete",) and not self.model_fields_set & set(CHECKS) - {"require"}
 
     @property
     def blocks(self) -> bool:
@@ -202,8 +202,14 @@ class Rule(Shared):
             )
         if self.absolute and self.metric is None:
             raise ValueError("'absolute' needs a 'metric' with a limit")
-        # Keys of intervals would mislead in a rule of counts; only ``looks`` can be inconclusive without an interval.
-        idle = [key for key in OF_INTERVALS if key in given and not (self.looks and key == "inconclusive")]
+        if self.complete and any(set(name) & set("*?[") for name in self.task):
+            raise ValueError(
+                "'require: complete' needs the names of tasks under 'task', such as [gqa_rci3, pope_rci3], and no wildcard"
+            )
+        # Keys of intervals would mislead in a rule of counts, which has none; but images need not be checked.
+        of_images = bool({"looks", "valid gate"} & {*self.require})
+        used = ["inconclusive"] * of_images + ["allow_limit"] * self.complete
+        idle = [key for key in OF_INTERVALS if key in given and key not in used]
         if idle and not limited and self.max_tst_over_chance is None:
             raise ValueError(
                 f"'{idle[0]}' says nothing here: the checks of this rule are counts, which have no interval"
@@ -240,21 +246,8 @@ class File(_Keys):
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of a file of rules. It allows null for the key ``defaults`` alone."""
-    schema: dict[str, Any] = _without_null(File.model_json_schema())
-    # A file whose ``defaults:`` holds only comments has null there.
-    schema["properties"]["defaults"] = {"anyOf": [{"$ref": "#/$defs/Defaults"}, {"type": "null"}]}
-    return schema
-
-
-def _without_null(schema: Any) -> Any:
-    """Return a JSON schema without nulls, since ``_Keys`` refuses keys without a value."""
-    if isinstance(schema, list):
-        return [_without_null(one) for one in schema if one != {"type": "null"}]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: _without_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
-    return {**kept.pop("anyOf")[0], **kept} if len(kept.get("anyOf", ())) == 1 else kept
+    """Return the JSON schema of a file of rules."""
+    return File.model_json_schema()
 
 
 @dataclass(frozen=True)

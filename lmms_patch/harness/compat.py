@@ -62,7 +62,6 @@ PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "EvaluationTracker": {
         "save_results_aggregated": ("self", "results", "samples", "datetime_str"),
-        "save_results_samples": ("self", "task_name", "samples"),
     },
     "WandbLogger": {"post_init": ("self", "results")},
     "SwanLabLogger": {"post_init": ("self", "results")},

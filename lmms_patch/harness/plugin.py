@@ -26,7 +26,7 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch import resources
-from lmms_patch.errors import CannotWrapError, HostError, PatchError, message
+from lmms_patch.errors import CannotWrapError, HostError, PatchError
 from lmms_patch.harness import compat, task_files
 from lmms_patch.harness.refuse import Refusal, install_exit_status, refuse
 from lmms_patch.text import log
@@ -554,7 +554,7 @@ def _encode(
 
 
 def write_files() -> None:
-    """Write the long objects of our tasks beside the results file (``written``), and samples as Parquet beside each log (``runs.samples``).
+    """Write the samples tables of our tasks beside the results file (``written``).
 
     Experiment trackers, and the table that a run ends with, get the numbers of our tasks that matter most. Called when
     a task of ours is loaded, so a run without one is left as it is.
@@ -566,7 +566,6 @@ def write_files() -> None:
 
     tracker, *loggers = compat.check_host("EvaluationTracker", "WandbLogger", "SwanLabLogger")
     _patch(tracker, "save_results_aggregated", _save_results)
-    _patch(tracker, "save_results_samples", _save_samples)
     for logger in loggers:
         _patch(logger, "post_init", _to_tracker)
     # of the command line: neither is there, or has the function, in a run from Python
@@ -581,7 +580,7 @@ def _results_path(tracker: Any, date: str) -> Path:
 
 
 def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwargs: Any) -> None:
-    """Write the results file as the host does, and the long objects of our tasks to a second file.
+    """Write the tables of our tasks, and then the results file as the host does.
 
     Why this method: the host calls it on the first rank alone, once for each run, and nothing of ours is called between
     it and ``evaluate``.
@@ -598,6 +597,9 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
         given["results"] = results
         original(*call.args, **call.kwargs)
 
+    # the host puts these among its results only while it writes them; our tables are written before
+    tracker.general_config_tracker.log_end_time()
+    given["results"].update(dataclasses.asdict(tracker.general_config_tracker))
     path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
     written.save(write, given["results"], path)
     # the host pushes its own file alone
@@ -606,23 +608,19 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
 
 
 def _push_beside(tracker: Any, path: Path) -> None:
-    """Push the objects file to the Hub repository of its results file (``--hf_hub_log_args push_results_to_hub=True``)."""
-    from lmms_patch.runs.results import objects_file
-
-    beside = objects_file(path)
-    if not beside.is_file():
-        return
-    try:
-        tracker.api.upload_file(
-            repo_id=tracker.results_repo if tracker.public_repo else tracker.results_repo_private,
-            path_or_fileobj=str(beside),
-            path_in_repo=os.path.join(tracker.general_config_tracker.model_name, beside.name),
-            repo_type="dataset",
-            commit_message=f"Adding aggregated results for {tracker.general_config_tracker.model_name}",
-        )
-    except Exception as error:
-        # the host too goes on where a push fails
-        log().warning(f"{beside.name} is not pushed to the Hub: {type(error).__name__}: {error}")
+    """Push the tables of a run to the Hub repository of its results file (``--hf_hub_log_args push_results_to_hub=True``)."""
+    for table in path.parent.glob(f"{path.name.removesuffix('_results.json')}_*.parquet"):
+        try:
+            tracker.api.upload_file(
+                repo_id=tracker.results_repo if tracker.public_repo else tracker.results_repo_private,
+                path_or_fileobj=str(table),
+                path_in_repo=os.path.join(tracker.general_config_tracker.model_name, table.name),
+                repo_type="dataset",
+                commit_message=f"Adding aggregated results for {tracker.general_config_tracker.model_name}",
+            )
+        except Exception as error:
+            # the host too goes on where a push fails
+            log().warning(f"{table.name} is not pushed to the Hub: {type(error).__name__}: {error}")
 
 
 def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:
@@ -650,34 +648,6 @@ def _last_screen(
 
     table = original(written.for_screen(results) if column == "results" else results, column, *args, **kwargs)
     return table if column == "results" and "groups" in results else f"{table}\n{written.ending(results, said_of)}"
-
-
-def _save_samples(original: Callable[..., Any], tracker: Any, task_name: str, samples: Any) -> None:
-    """Write a sample log as the host does, then its Parquet file.
-
-    A run that cannot write that file keeps its results.
-
-    Why this method: the host calls it on the first rank alone, when the results file is written, and nothing of ours is
-    called after it.
-    """
-    original(tracker, task_name=task_name, samples=samples)
-    if not tracker.output_path or not hasattr(tracker, "date_id"):
-        return
-    try:
-        from lmms_patch.runs.run import read
-        from lmms_patch.runs.samples import write
-
-        results = _results_path(tracker, tracker.date_id)
-        own = [
-            one for one in read(results).results if one.task == task_name and one.kind.suffix and one.docs and one.log
-        ]
-        # under --predict_only nothing was scored, so there is nothing but the log
-        if own:
-            write(own)
-    except Exception as error:
-        log().warning(
-            f"{task_name}: the samples are not written as Parquet; every reader takes the sample log instead: {message(error)}"
-        )
 
 
 def _adapter(cache: Any) -> str:

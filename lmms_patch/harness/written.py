@@ -1,12 +1,15 @@
-"""Results of a run as the host writes them, and as it hands them to experiment trackers.
+"""What a run leaves: the table of samples of each task and their numbers, and flat numbers in the host's own files.
 
-In memory a wrapped task's results hold one long object, ``patch`` (``wrap.statistics.Details``). The results file has
-its numbers alone, and the object stands in a file beside it (``runs.results``). A tracker shows every value of a task
-as a column, so it gets the few that matter.
+In memory a wrapped task's results hold one object, ``patch`` (``wrap.statistics.Details``), from which all of it is
+made. The host's results file has flat numbers alone, which nobody reads back. A tracker shows every value of a task as
+a column, so it gets the few that matter.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 import shlex
 import shutil
 import textwrap
@@ -14,14 +17,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lmms_patch import files
+import polars as pl
+from msgspec import structs
+
+from lmms_patch.ask.references import digest
 from lmms_patch.errors import message
+from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.statistics import Details
-from lmms_patch.runs import reading
-from lmms_patch.runs.columns import MOST, last, tracked, with_ends, with_errors
-from lmms_patch.runs.results import objects_file, objects_text
-from lmms_patch.runs.run import Result, Run
-from lmms_patch.text import log
+from lmms_patch.runs import cache, reading, samples
+from lmms_patch.runs.columns import MOST, by_filter, last, tracked, with_ends, with_errors
+from lmms_patch.runs.details import About, Host, Model
+from lmms_patch.runs.run import Result, Run, dataset_of, name_of
+from lmms_patch.stats.bounds import is_number
+from lmms_patch.text import arguments, log, masked
 
 TOOK = "lmms_patch_seconds"
 """The key by which the seconds that the model took stand in the results in memory (``asking.seam``); no file has it."""
@@ -44,10 +52,9 @@ def save(
     results: dict[str, Any],
     path: Path,
 ) -> None:
-    """Write the results file as the host does, and the long objects of our tasks to a file beside.
+    """Write the tables of our tasks and their numbers, and then the results file as the host does.
 
-    The file beside it comes first: no results file lacks its objects, wherever a run is killed. Where that file cannot
-    be written, the objects stay in the results file.
+    The tables come first: no results file lacks its record, wherever a run is killed.
 
     Args:
         original: writes the results that it is given. It adds keys to them.
@@ -55,23 +62,130 @@ def save(
         path: of the results file.
     """
     filed = {key: value for key, value in results.items() if key != TOOK}
-    if found := _by_task(results):
+    found = _by_task(results)
+    kept: list[Result] = []
+    for task, of_task in found.items():
         try:
-            from lmms_eval.utils import handle_non_serializable
-
-            columns = {task: with_ends(results["results"][task], of_task) for task, of_task in found.items()}
-            objects = {
-                task: {key: one for key, one in results["results"][task].items() if isinstance(one, Details)}
-                for task in found
-            }
-            files.write(objects_file(path), objects_text(objects, handle_non_serializable))
-            about = {"file": objects_file(path).name}
-            filed |= {"results": {**results["results"], **columns}, "lmms_patch": about}
+            kept += write(of_task, {one.filter: results["results"][task][_column(one)] for one in of_task}, path)
         except Exception as error:
-            log().warning(f"{objects_file(path)} is not written, so the results file has all of it: {message(error)}")
+            fail_at_exit(
+                f"{samples.path_of(path, task)} is not written, so nothing can be said of {task}: {message(error)}"
+            )
+    if kept:
+        cache.keep(kept)
+    columns = {task: with_ends(results["results"][task], of_task) for task, of_task in found.items()}
+    filed |= {"results": {**results["results"], **columns}}
     original(filed)
     # the host keeps the keys that it has added to its results
-    results.update({key: value for key, value in filed.items() if key not in ("results", "lmms_patch")})
+    results.update({key: value for key, value in filed.items() if key != "results"})
+
+
+def write(results: Sequence[Result], details: Mapping[str, Details], path: Path) -> list[Result]:
+    """Write the table of a task, and return its results as those of the table.
+
+    Args:
+        results: a result for each filter pipeline.
+        details: of each, what the run computed, with the rows.
+        path: of the results file.
+    """
+    about, made = results[0].about, [(one.filter, details[one.filter].frame) for one in results]
+    rows = [make().with_columns(filter=pl.lit(name)) for name, make in made if make is not None]
+    # under --predict_only nothing was scored, and there are rows all the same
+    if not rows:
+        return []
+    frame = pl.concat(rows, how="diagonal_relaxed")
+    table = samples.path_of(path, about.task)
+    about = samples.write(table, frame if len(rows) > 1 else frame.drop("filter"), about)
+    filed = Run.of(path, [(about, table)]).results
+    return [dataclasses.replace(one, given=computed.given) for one, computed in zip(filed, results, strict=True)]
+
+
+def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Details]) -> About:
+    """Return what the footer of a task's table says; rows, docs and columns are filled in when it is written.
+
+    Args:
+        results: all that the host has of the run.
+        task: one of ours.
+        details: of each filter pipeline, in their order.
+    """
+    config, given = results["configs"][task], results.get("config") or {}
+    asked = config.get("lmms_patch") or config["metadata"]["magic"]
+    first = next(iter(details.values()))
+    counts = results.get("n-samples", {}).get(task) or {}
+    limit = given.get("limit")
+    adapter = str(given.get("model") or results.get("model_source") or "")
+    values = by_filter(results["results"][task])
+    native = {
+        name: structs.replace(one.of, values=_numbers(values.get(name, {}), first)) for name, one in details.items()
+    }
+    generated = (results.get("throughput") or {}).get("total_gen_tokens")
+    version = (results.get("versions") or {}).get(task)
+    return About(
+        schema=1,
+        task=task,
+        asked={**asked, "metric": first.about.get("magic", {}).get("metric") or asked["metric"]},
+        filters=list(details),
+        model=Model(
+            # without secrets, which arguments of a model may hold
+            name_of(masked(str(results.get("model_name") or adapter))),
+            adapter,
+            arguments(_arguments(given.get("model_args"))),
+            str(results.get("date") or ""),
+        ),
+        host=Host(
+            # lmms-eval takes -1 for all docs
+            limit=None if limit in (None, -1) else float(limit),
+            offset=int(given.get("offset") or 0),
+            original=counts.get("original"),
+            effective=counts.get("effective"),
+            few_shot=(results.get("n-shot") or {}).get(task),
+            benchmark_version=None if version is None else str(version),
+            generation=json.dumps([config.get("generation_kwargs"), given.get("gen_kwargs") or None], default=str),
+            system_instruction=_system_instruction(results),
+            gen_kwargs=str(given["gen_kwargs"]) if given.get("gen_kwargs") else None,
+            seconds=_seconds(results),
+            cached=bool(given.get("use_cache")),
+            generated=generated if is_number(generated) else None,
+            **dataset_of(config),
+        ),
+        native=native,
+        groups={group: list(map(str, of)) for group, of in (results.get("group_subtasks") or {}).items() if of},
+        run=digest([results.get("date"), results.get("start_time"), adapter, given.get("model_args")]),
+        place=list(results["results"]).index(task),
+        rows=0,
+        docs=int(first.get("records") or 0),
+        columns=[],
+        **first.about,
+    )
+
+
+def _numbers(values: Mapping[str, Any], details: Details) -> dict[str, float | None]:
+    """Return the numbers that the host has of native metrics, and of these over chosen views."""
+    names = tuple(details.about.get("metrics", ()))
+    ours = [name for name in values if name in names or name.startswith(tuple(f"{m}_mpp" for m in names))]
+    return {name: float(values[name]) if is_number(values[name]) else None for name in ours}
+
+
+def _arguments(given: Any) -> str:
+    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, dict) else str(given or "")
+
+
+def _system_instruction(results: Mapping[str, Any]) -> str | None:
+    """Return a digest of the system instruction.
+
+    ``none`` where none was given (the harness writes null), None where the host does not say.
+    """
+    known = [results[key] for key in ("system_instruction_sha", "system_instruction") if key in results]
+    given = next((one for one in known if one), None)
+    return (digest([given]) if given else "none") if known else None
+
+
+def _seconds(results: Mapping[str, Any]) -> float | None:
+    try:
+        found = float(results.get("total_evaluation_time_seconds") or "nan")
+    except (TypeError, ValueError):
+        return None
+    return found if 0 < found < math.inf else None
 
 
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:
@@ -86,7 +200,9 @@ def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]
         values = results["results"][task]
         # the limit is for a task, so its filter pipelines share it
         share = MOST // len(found)
-        numbers = {f"{name},{one.filter}": value for one in found for name, value in tracked(one, share).items()}
+        numbers = {
+            f"{name},{one.filter}": value for one in found for name, value in tracked(values, one, share).items()
+        }
         columns[task] = {
             **({"alias": values["alias"]} if "alias" in values else {}),
             **numbers,
@@ -120,9 +236,7 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
         f"lmms-patch {command} {shlex.quote(str(out))}" for command in ("show", "report", "explore")
     )
     if not out:
-        following = "the same command with --output_path OUT --log_samples: nothing of this run is kept"
-    elif not given.get("log_samples"):
-        following = f"lmms-patch show {shlex.quote(str(out))}; for report and explore run it again with --log_samples"
+        following = "the same command with --output_path OUT: nothing of this run is kept"
     # no wider than reads well, and no narrower than can be read
     most = max(60, min(100, shutil.get_terminal_size().columns))
     folded = [
@@ -160,7 +274,7 @@ def _small(results: Sequence[Result], took: float | None) -> str:
     wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
     wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
     what = reading.name(known[0][0], corrected=False) if halves else "a score"
-    there = max((counted.original for one in results if (counted := one.run.counted(one.task))), default=0)
+    there = max((one.about.host.original or 0 for one in results), default=0)
     ask, more = f"for {what} ± {NEAR} ask about {wanted:,.0f} docs of each task", ""
     if 0 < there < wanted:
         ask, more = f"ask all {there:,} docs of each task", f" ({what} ± {NEAR} would take about {wanted:,.0f})"
@@ -171,23 +285,28 @@ def _small(results: Sequence[Result], took: float | None) -> str:
     return f"a trial of {docs} doc{'s' * (docs > 1)}: the pipeline works, and most numbers will change; {ask}{more}"
 
 
+def _column(result: Result) -> str:
+    return f"{'patch' if result.kind.suffix else 'magic'},{result.filter}"
+
+
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
     """Return the results of our tasks by name, a result for each filter pipeline.
 
     Empty where a result is not as we make results.
     """
-    ours = [
-        task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())
-    ]
-    if not ours:
-        return {}
+    ours: dict[str, dict[str, Details]] = {}
+    for task, values in results["results"].items():
+        for key, one in values.items():
+            if isinstance(one, Details):
+                ours.setdefault(task, {})[key.partition(",")[2]] = one
     out: dict[str, list[Result]] = {}
     try:
-        about = {"n-samples": results.get("n-samples", {})}
-        configs = {task: config for task, config in results["configs"].items() if task in ours}
-        for result in Run(Path(), configs=configs, written=results["results"], about=about).results:
-            result.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written
-            out.setdefault(result.task, []).append(result)
+        abouts = {task: about_of(results, task, details) for task, details in ours.items()}
+        run = Run.of(Path(f"{results.get('date') or ''}_results.json"), ((about, None) for about in abouts.values()))
+        for result in run.results:
+            one = dataclasses.replace(result, given=ours[result.task][result.filter].computed)
+            one.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written
+            out.setdefault(result.task, []).append(one)
     except Exception as error:
         log().warning(f"the results are left as lmms-eval makes them: {message(error)}")
         return {}

@@ -1,25 +1,24 @@
-"""MAGIC as a method (``ask.methods``): the numbers of a task, from its sample log and from its results file."""
+"""MAGIC as a method (``ask.methods``): the numbers of a task from its samples table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from lmms_patch.ask.methods import Method
-from lmms_patch.errors import RecordError
-from lmms_patch.magic.score import logs, results
-from lmms_patch.magic.score.logs import Line
+from lmms_patch.errors import RecordError, shown
+from lmms_patch.magic.score import results, rows
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
-from lmms_patch.runs.details import MagicNumbers
-from lmms_patch.runs.results import check_docs, sample_log
+from lmms_patch.runs.details import JudgedBounds, LeftOut, MagicNumbers
 from lmms_patch.runs.run import Result
 
 Part = tuple[float, float]
-
-# numbers are summed anew, and their last digits may differ from machine to machine
-_TOLERANCE = 1e-9
+SEED = 0
+"""The seed of the bootstrap."""
 
 
 def part(record: Record, metric: str) -> Part | None:
@@ -37,47 +36,25 @@ def part(record: Record, metric: str) -> Part | None:
     return None if value is None else (value, 1.0)
 
 
-def read(result: Result) -> dict[str, Line]:
-    """Return the lines of a result's sample log by the name of their doc.
+def read(result: Result) -> dict[str, Record]:
+    """Return the docs of a result by their ids.
 
     Raises:
-        RecordError: there is no log; it is cut, of another variant, of another number of docs, or gives other numbers
-            than the run reported.
+        RecordError: the table is not whole, or its variant is unknown.
     """
-    log, about = sample_log(result.run.path, result.task), stored(result)
-    lines = {line.record.id: line for line in logs.lines(log, result.place)}
-    records = [line.record for line in lines.values()]
-    check_docs(log, len(lines), result.docs)
-    if other := sorted({record.variant for record in records} - {about.variant}):
+    variant = str(result.about.magic.get("variant"))
+    if variant not in results.VARIANTS:
         raise RecordError(
-            f"{log}: records of the variant {other[0]}, but {result.task} is {about.variant}; the file is of another run"
+            f"{result.path}: {result.task}: no variant {shown(variant)}; there is {', '.join(results.VARIANTS)}"
         )
-    # Before anything is compared: a changed log would make up differences.
-    for name, number in about.numbers.items():
-        value, own = value_of(records, name), number.value
-        if (value is None) != (own is None) or (
-            value is not None and own is not None and abs(value - own) > _TOLERANCE
-        ):
-            said = ["none" if one is None else f"{one:.4g}" for one in (value, own)]
-            raise RecordError(
-                f"{log}: the sample log gives {name} {said[0]}, but the run reported {said[1]}; the log is of another run, or was changed"
-            )
-    return lines
-
-
-def stored(result: Result) -> MagicNumbers:
-    """Return the ``magic`` object of a result (docs/records.md).
-
-    Raises:
-        RecordError: it is not there, or has a metric that this version does not know.
-    """
-    about = result.magic
-    known = results.metrics(about.variant, True) if about and about.variant in results.VARIANTS else ()
-    if about is None or not set(about.numbers) <= set(known):
+    if result.metric not in (known := results.metrics(variant, result.about.magic.get("judge") is not None)):
         raise RecordError(
-            f"{result.run.path}: {result.task} has no numbers as a MAGIC task writes them; the file was changed or written by another program"
+            f"{result.path}: {result.task}: no metric {shown(result.metric)}; there is {', '.join(known)}"
         )
-    return about
+    try:
+        return {record.id: record for record in rows.records_of(result.frame(), variant)}
+    except RecordError as error:
+        raise RecordError(f"{result.path}: {error}") from None
 
 
 def value_of(records: Sequence[Record], metric: str) -> float | None:
@@ -90,18 +67,52 @@ def value_of(records: Sequence[Record], metric: str) -> float | None:
     return float(above / below) if below else None
 
 
+def numbers_of(records: Sequence[Record], about: Mapping[str, Any]) -> MagicNumbers:
+    """Return all numbers of a task with their intervals, and how they came about (docs/magic.md).
+
+    Args:
+        records: its docs.
+        about: what the footer of its table says under ``magic``.
+    """
+    variant, judge = str(about["variant"]), about.get("judge")
+    judged = judge is not None
+    answered = results.answered(records)
+    counts = {**results.counts(answered, variant, judged), "failed": len(records) - len(answered)}
+    bounds = results.bounds(answered, variant, seed=SEED) if judged else {}
+    left_out = LeftOut(about.get("left_out", {}).get("items"))
+    notes = results.warnings(counts, judged, bounds)
+    if left_out.items:
+        notes.append(
+            f"{left_out.items} items of {about.get('dataset')} cannot be used and were left out: type 'lmms-patch magic check' for the reasons"
+        )
+    return MagicNumbers(
+        variant=variant,
+        metric=results.primary(variant, judged),
+        judge=judge,
+        numbers=results.numbers(answered, variant, judged, seed=SEED),
+        counts=counts,
+        warnings=notes,
+        by_type=results.by_type(answered, variant, judged, seed=SEED),
+        bounds={name: JudgedBounds(one.low, one.high, one.unjudged) for name, one in bounds.items()},
+        dataset=about.get("dataset"),
+        seed=about.get("seed"),
+        left_out=left_out,
+        judged_by=about.get("judged_by", UNSET),
+    )
+
+
 class _Magic(Method):
     def flat(self, found: MagicNumbers | None) -> Mapping[str, float | None]:
         ends = {"": "value", "_low": "low", "_high": "high"}
         numbers = found.numbers if found else {}
         return {f"{name}{end}": getattr(one, field) for name, one in numbers.items() for end, field in ends.items()}
 
-    def check(self, result: Result) -> None:
-        read(result)
+    def numbers_of(self, result: Result) -> MagicNumbers:
+        return numbers_of(list(read(result).values()), result.about.magic)
 
     def better(self, result: Result, metric: str) -> bool:
         # lmms-eval's configs say nothing of MAGIC's metrics
-        return results.higher_is_better(metric, result.magic.variant if result.magic else "")
+        return results.higher_is_better(metric, result.about.magic.get("variant", ""))
 
 
 METHOD = _Magic()

@@ -16,7 +16,7 @@ from lmms_patch import __version__
 from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
 from lmms_patch.runs import catalogue, reading
-from lmms_patch.runs.run import Result, Run, split_of
+from lmms_patch.runs.run import Result, Run
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
@@ -76,7 +76,7 @@ def _entry(result: Result, name: str, one: Estimate) -> dict[str, Any]:
     rows = catalogue.keyed(result.kind, result.grids)
     of_scores = name == result.metric or name.startswith("mpp")
     note = "; ".join((*reading.words(one), *_of_failures(result, name)))
-    split = split_of(result.run.configs[result.task])
+    split = None if result.about.host.split == "none" else result.about.host.split
     data = {"source_type": "hf_dataset", "hf_repo": clean(result.hub or ""), "samples_number": result.docs}
     uncertainty: dict[str, Any] = {"num_samples": one.n}
     if one.se is not None:
@@ -170,10 +170,10 @@ def _of_failures(result: Result, name: str) -> list[str]:
     if failed is None:
         lost = result.magic.counts.get("failed") if result.magic else None
         return [f"{lost} of {result.docs} docs have a failed call and are left out"] if lost else []
-    ours = name not in result.stored.higher_is_better or (name == metric and not result.kind.every_order)
+    ours = name not in result.about.metrics or (name == metric and not result.kind.every_order)
     if not ours and failed.first:
         return [f"counts {failed.first} failed calls as wrong answers"]
-    native = result.metrics.get(metric)
+    native = result.native.values.get(metric)
     if name != metric or native is None or not failed.first or reading.is_sampled(result.analysis):
         return [f"{failed.docs} of {result.docs} docs have a failed call and are left out of what needs it"]
     return [

@@ -91,7 +91,7 @@ class Sheet:
         """
         columns = [{"key": c.key, "title": c.title, "help": c.help} for c in self.columns]
         rows = [{c.key: to_json(row.get(c.key)) for c in self.columns} for row in self.rows]
-        return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
+        return {"name": self.name, "title": self.title, "note": text.block(self.note), "columns": columns, "rows": rows}
 
     def written(self, form: str) -> str:
         """Return the table as the text of a file; ``form`` is one of ``FORMS``."""

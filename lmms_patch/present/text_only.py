@@ -164,7 +164,7 @@ NEXT = {
 """What to do next, by the state of the shortcut."""
 
 
-ASK_BLIND = "ask your own model without images: lmms-eval --model MODEL --tasks {blind} --output_path OUT --log_samples"
+ASK_BLIND = "ask your own model without images: lmms-eval --model MODEL --tasks {blind} --output_path OUT"
 
 
 def next_steps(found: Sequence[tuple[str, TstDetails]]) -> list[str]:

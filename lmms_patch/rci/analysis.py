@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci import floors
 from lmms_patch.rci.draws import Native
-from lmms_patch.rci.gates import Gates
-from lmms_patch.rci.grids import Grids
+from lmms_patch.rci.gates import of_all
+from lmms_patch.rci.grids import grid_of
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.work import Work
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, Grid, asked_part
+from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats import gate
 from lmms_patch.stats.index import relative_change
@@ -43,16 +45,14 @@ def analyse(
     """
     work = Work(table, native, settings or Settings(), sets, blind, part)
     unread = floors.unread(work)
-    gates = Gates(work, unread)
     fip, chance, scale = (
         work.estimate("fip", work.fip, None),
         floors.chance_of(work),
         work.settings.scale or work.ceiling,
     )
-    judged, of_gate = gates.of_all(fip, chance, scale)
+    judged, of_gate = of_all(work, unread, fip, chance, scale)
     below, of_golds = floors.gold_below(work)
-    numbers = Grids(work, gates, unread)
-    by_set = {n: numbers.of(n, judged, scale or 1.0) for n in work.cells}
+    by_set = {n: grid_of(work, n, judged, scale or 1.0, unread) for n in work.cells}
     grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
     ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
     clusters = table.groups.clusters
@@ -70,7 +70,7 @@ def analyse(
         relative_change=relative_change(*ends),
         warnings=tuple(filter(None, [*work.notices, *of_gate, of_golds])),
         failed=work.failed,
-        asked=asked_part(table.records),
+        asked=table.sampling.part(table.views.per_doc(np.ones(len(table.views.rows), bool))),
         necessity=necessity(
             table, list(grids), work.settings, blind, form=work.form, refused=_without_shares(grids, judged)
         ),

@@ -17,7 +17,6 @@ import numpy as np
 from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import none_used
-from lmms_patch.runs.record import Record
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form
@@ -63,22 +62,20 @@ class Native(Protocol):
         """Return M of any items, without side effects; None where not possible."""
 
 
-def of_cells(
-    table: Table, key: Key, form: Form | None, records: Sequence[Record]
-) -> tuple[float | None, float | None, str]:
+def of_cells(table: Table, key: Key, form: Form | None, *, faulty: bool) -> tuple[float | None, float | None, str]:
     """Return FIP and MPP over the docs of a set of views as the form gives them, and the reason where these are missing.
 
     Args:
         table: the docs.
         key: the set.
         form: of the aggregation; None: without a reason both are missing.
-        records: those of which each view must have been scored.
+        faulty: whether some view could not be scored.
     """
     best = table.best(key)
     used = best.known
     if not used.any():
         return None, None, table.sampling.no_best or none_used(key)
-    if any(view.error is not None for record in records for view in record.views):
+    if faulty:
         return None, None, "some docs could not be scored"
     if form is None:
         return None, None, ""
@@ -146,9 +143,7 @@ class Draws:
     def _by_calls(self) -> None:
         native, names = self.native, list(self.sets)
         for name in names:
-            self.point[name] = _mean_of(
-                [native.aggregate(_known(chosen.items)) for chosen in self.sets[name][:_GUESSES]]
-            )
+            self.point[name] = _mean_of([native.aggregate(_known(chosen)) for chosen in self.sets[name][:_GUESSES]])
         self.reason = native.no_calls
         # Where M fails on all docs it fails on every draw too.
         failed = all(map(math.isnan, self.point.values()))
@@ -159,9 +154,7 @@ class Draws:
 
         def values(docs: Ints) -> list[float]:
             return [
-                _mean_of(
-                    [native.aggregate(_known([chosen.items[i] for i in docs])) for chosen in self.sets[name][:_GUESSES]]
-                )
+                _mean_of([native.aggregate(_known(chosen, docs)) for chosen in self.sets[name][:_GUESSES]])
                 for name in names
             ]
 
@@ -283,8 +276,11 @@ class Draws:
         return self._samples[key]
 
 
-def _known(items: Sequence[Any]) -> list[Any]:
-    return [item for item in items if item is not None]
+def _known(chosen: Chosen, docs: Ints | None = None) -> list[Any]:
+    """Return the native items of some docs, or of all; none after the run."""
+    items = chosen.items or []
+    drawn = items if docs is None or not items else [items[doc] for doc in docs]
+    return [item for item in drawn if item is not None]
 
 
 def _mean_of(values: Sequence[float | None]) -> float:

@@ -192,9 +192,9 @@ def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell
         return None
     hits, used = _right(tables, [table.cells(n) for table in tables])
     same = np.asarray(hits.all(axis=0))
-    ids = [record.doc_id for record, keep in zip(first.records, used, strict=True) if keep]
+    ids = first.doc_id[used].tolist()
     cells = {str(doc): tuple(np.flatnonzero(row).tolist()) for doc, row in zip(ids, same, strict=True) if row.any()}
-    lost, tried = _right(tables, [table.wrong.cells(n, table.kind.cells(n)) for table in tables])
+    lost, tried = _right(tables, [table.wrong.cells(n) for table in tables])
     return OneCell(
         docs=int(used.sum()),
         each=_share(np.asarray(hits.any(axis=2)).all(axis=0), used, first, how),

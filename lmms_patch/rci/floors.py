@@ -19,7 +19,6 @@ GOLDS_BEATEN = 0.05
 def chance_of(work: Work) -> Chance:
     """Return the chance floor: a documented floor, the most frequent gold, or the best uninformed answer."""
     given = work.settings.chance
-    asked = work.table.references.asked
     every = {name: work.draws.estimate(name) for name in FLOORS}
     floors = {name: estimate for name, estimate in every.items() if estimate.value is not None}
     rule = _rule(work)
@@ -27,11 +26,11 @@ def chance_of(work: Work) -> Chance:
         return _majority(work, floors, rule)
     if given is not None:
         return Chance(float(given), 0.0, "documented", floors, rule, work.constants)
-    name, floor = decide(floors, floors_for(asked))
+    name, floor = decide(floors, floors_for(work.table.references.uninformed.formats))
     if floor is None or name is None:
         why = (
             "no doc has a gold answer"
-            if not any(doc.gold for doc in asked)
+            if not any(work.table.references.uninformed.golds)
             else "the scorer may not be asked for chance; set 'chance' in a profile"
         )
         return Chance(None, None, None, floors, rule, work.constants, why)
@@ -43,30 +42,31 @@ def _rule(work: Work) -> float | None:
 
     None where the metric is not a mean, or the rule is of one order.
     """
-    asked = work.table.references.asked
-    if not asked or work.form is None or not work.form.plain or work.table.kind.every_order:
+    of = work.table.references.uninformed
+    if not len(work.table) or work.form is None or not work.form.plain or work.table.kind.every_order:
         return None
     # The factor turns a mean of scores into the metric's own scale.
-    factor = {"percent": 100.0, "sum": float(len(asked))}.get(work.form.name, 1.0)
+    factor = {"percent": 100.0, "sum": float(len(work.table))}.get(work.form.name, 1.0)
     full = work.settings.scale or work.ceiling
-    rule = published(asked, full / factor if full else 1.0)
+    rule = published(of, full / factor if full else 1.0)
     return None if rule is None else factor * rule
 
 
 def _majority(work: Work, floors: Mapping[str, Estimate], rule: float | None) -> Chance:
     """Return the share of the most frequent gold as the chance floor; at least 1/2 for yes/no."""
-    golds = [doc.gold for doc in work.table.references.asked if doc.gold is not None]
+    of = work.table.references.uninformed
+    golds = [gold for gold in of.golds if gold is not None]
     if not golds:
         return Chance(None, None, None, floors, rule, work.constants, "no doc has a gold answer")
     scale = work.settings.scale or work.ceiling or 1.0
     # sorted, so that a tie does not depend on the order of the docs
-    typical = max(sorted(set(golds)), key=golds.count)
+    often = Counter(golds)
+    typical = max(sorted(often), key=lambda gold: often[gold])
     # cluster numbers are of all docs, so they fit only where each of them has a gold
     clusters, s = work.table.groups.clusters if len(golds) == len(work.table) else None, work.settings
     se = intervals.mean([gold == typical for gold in golds], clusters, **s.how).se
-    share = majority_share(Counter(golds))
-    even = all(doc.format == "yesno" for doc in work.table.references.asked)
-    value = max(share, 0.5) if even else share
+    share = majority_share(often)
+    value = max(share, 0.5) if (of.formats == "yesno").all() else share
     return Chance(scale * value, None if se is None else scale * se, "majority", floors, rule, {"": typical})
 
 

@@ -16,141 +16,125 @@ from lmms_patch.stats.chance import FLOORS, Chance, decide, floors_for
 from lmms_patch.stats.resample import Bools, Estimate
 
 
-class Gates:
-    """The gates of a task.
+def of_all(work: Work, unread: str, fip: Estimate, chance: Chance, scale: float | None) -> tuple[gate.Gate, list[str]]:
+    """Judge whether an index may be read; return the gate and the cautions.
 
     Args:
         work: the analysis in progress.
         unread: the evidence that the scorer does not compare with the golds; empty where there is none.
+        fip: FIP of all docs.
+        chance: the floor.
+        scale: the metric's scale; None: unknown.
     """
+    delta = (
+        work.settings.delta if work.settings.delta is not None else None if scale is None else gate.DELTA * abs(scale)
+    )
+    uniform = chance.floors.get("uniform")
+    judged = gate.gate(
+        work.fip,
+        chance.value,
+        se=_se_above(work, chance, fip, "fip", "", scale or 1.0, None),
+        se_fip=fip.se,
+        se_chance=chance.se,
+        delta=delta,
+        uniform=uniform.value if uniform else None,
+        se_uniform=work.draws.estimate_of(minus, ("fip", "uniform")).se if uniform else None,
+    )
+    if judged.valid is None and chance.reason:
+        judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
+    judged = gate.with_looks(judged, _looks(work, scale or 1.0, delta or 0.0), part=work.part)
+    looks = tuple(dataclasses.replace(one, reason=work.say(one.reason)) for one in judged.looks)
+    judged = dataclasses.replace(judged, reason=work.say(judged.reason), looks=looks)
+    # A pass would rest on a floor made of golds that the scorer does not use; a refusal stands.
+    if unread and not work.without_golds and judged.valid is not False:
+        judged = dataclasses.replace(judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {unread}")
+    if not work.table.higher:
+        return dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower"), [unread]
+    unchecked = work.say(NOT_CHECKED) if work.cells and not judged.looks else ""
+    return judged, [unread, unchecked]
 
-    def __init__(self, work: Work, unread: str) -> None:
-        self._work, self._unread = work, unread
 
-    def of_all(self, fip: Estimate, chance: Chance, scale: float | None) -> tuple[gate.Gate, list[str]]:
-        """Judge whether an index may be read; return the gate and the cautions.
+def of_set(work: Work, n: Key, judged: gate.Gate) -> gate.Gate:
+    """Return the gate over the docs of a grid with left-out docs, as the used docs may be the easy docs."""
+    used = work.used[n]
+    if judged.valid is not True or used.all() or not used.any():
+        return judged
+    fip = work.draws.estimate(f"full{n}", work.cells[n][0], used)
+    # A documented chance holds for any docs; an estimated floor is taken over the used docs.
+    chance = Chance(judged.chance, judged.se_chance, "documented")
+    if work.settings.chance is None:
+        formats = work.table.references.uninformed.formats[used]
+        floors = {name: work.draws.estimate(f"{name}{n}", used=used) for name in FLOORS}
+        name, floor = decide(floors, floors_for(formats))
+        chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
+    se = _se_above(work, chance, fip, f"full{n}", str(n), work.settings.scale or work.ceiling or 1.0, used)
+    own = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
+    own = dataclasses.replace(own, looks=judged.looks)
+    return (
+        own
+        if own.valid is True
+        else dataclasses.replace(own, reason=f"of the {int(used.sum())} docs that {_named(work, n)} uses: {own.reason}")
+    )
 
-        Args:
-            fip: FIP of all docs.
-            chance: the floor.
-            scale: the metric's scale; None: unknown.
-        """
-        delta = (
-            self._work.settings.delta
-            if self._work.settings.delta is not None
-            else None
-            if scale is None
-            else gate.DELTA * abs(scale)
+
+def _se_above(
+    work: Work, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: Bools | None
+) -> float | None:
+    """Return the standard error of FIP − floor, paired by doc where the floor is an answer to each doc.
+
+    Args:
+        work: the analysis in progress.
+        chance: the floor.
+        fip: FIP over the docs at hand.
+        name: name of their set of full images.
+        end: suffix in the names of the floors' sets over these docs.
+        scale: the metric's scale.
+        used: shape (docs,), the docs at hand; None: all.
+    """
+    if chance.floor in FLOORS:
+        se = work.draws.estimate_of(minus, (name, f"{chance.floor}{end}"), None, used).se
+    else:
+        se = None if chance.se is None or fip.se is None else math.hypot(fip.se, chance.se)
+    # A floor without a standard error: a lucky model has a smaller standard error than the one it had to beat.
+    return se if se is None or chance.se else max(se, gate.se_at_chance(fip.se, fip.value, chance.value, scale))
+
+
+def _looks(work: Work, scale: float, delta: float) -> tuple[gate.Looks, ...]:
+    """Judge whether the full image beats a wrong image, and no image where there is a blind run; paired by doc."""
+    out = []
+    sorts: tuple[tuple[gate.Against, str], ...] = (("wrong images", "wrong"), ("blind", "blind"))
+    for against, name in sorts:
+        if f"{name}_full" not in work.draws.sets:
+            continue
+        used = np.isfinite(work.draws.sets[f"{name}_full"][0].scores)
+        docs = int(used.sum())
+        whole, difference = f"{name}_full", work.draws.estimate_of(minus, (f"{name}_full", name), None, used)
+        wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
+        # FIP over all docs is more precise than FIP over the used docs.
+        if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:
+            of_all = work.draws.estimate_of(minus, ("fip", name))
+            if of_all.se is not None and of_all.se < difference.se:
+                whole, difference = "fip", of_all
+        full, other = (
+            work.draws.estimate(whole, used=used if whole != "fip" else None).value,
+            work.draws.estimate(name, used=used).value,
         )
-        uniform = chance.floors.get("uniform")
-        judged = gate.gate(
-            self._work.fip,
-            chance.value,
-            se=self._se_above(chance, fip, "fip", "", scale or 1.0, None),
-            se_fip=fip.se,
-            se_chance=chance.se,
-            delta=delta,
-            uniform=uniform.value if uniform else None,
-            se_uniform=self._work.draws.estimate_of(minus, ("fip", "uniform")).se if uniform else None,
-        )
-        if judged.valid is None and chance.reason:
-            judged = dataclasses.replace(judged, reason=f"{judged.reason} ({chance.reason})")
-        judged = gate.with_looks(judged, self._looks(scale or 1.0, delta or 0.0), part=self._work.part)
-        looks = tuple(dataclasses.replace(one, reason=self._work.say(one.reason)) for one in judged.looks)
-        judged = dataclasses.replace(judged, reason=self._work.say(judged.reason), looks=looks)
-        # A pass would rest on a floor made of golds that the scorer does not use; a refusal stands.
-        if self._unread and not self._work.without_golds and judged.valid is not False:
-            judged = dataclasses.replace(
-                judged, valid=None, threshold=None, marginal=False, reason=f"unknown: {self._unread}"
-            )
-        if not self._work.table.higher:
-            return dataclasses.replace(judged, valid=None, reason="unknown: the metric is better when lower"), [
-                self._unread
-            ]
-        unchecked = self._work.say(NOT_CHECKED) if self._work.cells and not judged.looks else ""
-        return judged, [self._unread, unchecked]
-
-    def of_set(self, n: Key, judged: gate.Gate) -> gate.Gate:
-        """Return the gate over the docs of a grid with left-out docs, as the used docs may be the easy docs."""
-        used = self._work.used[n]
-        if judged.valid is not True or used.all() or not used.any():
-            return judged
-        fip = self._work.draws.estimate(f"full{n}", self._work.cells[n][0], used)
-        # A documented chance holds for any docs; an estimated floor is taken over the used docs.
-        chance = Chance(judged.chance, judged.se_chance, "documented")
-        if self._work.settings.chance is None:
-            asked = [doc for doc, keep in zip(self._work.table.references.asked, used, strict=True) if keep]
-            floors = {name: self._work.draws.estimate(f"{name}{n}", used=used) for name in FLOORS}
-            name, floor = decide(floors, floors_for(asked))
-            chance = Chance(None, None, None) if floor is None else Chance(floor.value, floor.se, name)
-        se = self._se_above(
-            chance, fip, f"full{n}", str(n), self._work.settings.scale or self._work.ceiling or 1.0, used
-        )
-        own = gate.gate(fip.value, chance.value, se=se, se_fip=fip.se, se_chance=chance.se, delta=judged.delta)
-        own = dataclasses.replace(own, looks=judged.looks)
-        return (
-            own
-            if own.valid is True
-            else dataclasses.replace(
-                own, reason=f"of the {int(used.sum())} docs that {self._named(n)} uses: {own.reason}"
+        everyone = len(work.table)
+        out.append(
+            gate.looks(
+                difference,
+                full,
+                other,
+                docs,
+                against=against,
+                everyone=everyone,
+                step=step,
+                delta=delta,
+                wanted=wanted,
             )
         )
+    return tuple(out)
 
-    def _se_above(
-        self, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: Bools | None
-    ) -> float | None:
-        """Return the standard error of FIP − floor, paired by doc where the floor is an answer to each doc.
 
-        Args:
-            chance: the floor.
-            fip: FIP over the docs at hand.
-            name: name of their set of full images.
-            end: suffix in the names of the floors' sets over these docs.
-            scale: the metric's scale.
-            used: shape (docs,), the docs at hand; None: all.
-        """
-        if chance.floor in FLOORS:
-            se = self._work.draws.estimate_of(minus, (name, f"{chance.floor}{end}"), None, used).se
-        else:
-            se = None if chance.se is None or fip.se is None else math.hypot(fip.se, chance.se)
-        # A floor without a standard error: a lucky model has a smaller standard error than the one it had to beat.
-        return se if se is None or chance.se else max(se, gate.se_at_chance(fip.se, fip.value, chance.value, scale))
-
-    def _looks(self, scale: float, delta: float) -> tuple[gate.Looks, ...]:
-        """Judge whether the full image beats a wrong image, and no image where there is a blind run; paired by doc."""
-        out = []
-        sorts: tuple[tuple[gate.Against, str], ...] = (("wrong images", "wrong"), ("blind", "blind"))
-        for against, name in sorts:
-            if f"{name}_full" not in self._work.draws.sets:
-                continue
-            used = np.isfinite(self._work.draws.sets[f"{name}_full"][0].scores)
-            docs = int(used.sum())
-            whole, difference = f"{name}_full", self._work.draws.estimate_of(minus, (f"{name}_full", name), None, used)
-            wanted = gate.wanted(difference, docs, step := abs(scale) / max(1, docs))
-            # FIP over all docs is more precise than FIP over the used docs.
-            if not used.all() and difference.se and (difference.effective or 0) >= intervals.FEW_CLUSTERS:
-                of_all = self._work.draws.estimate_of(minus, ("fip", name))
-                if of_all.se is not None and of_all.se < difference.se:
-                    whole, difference = "fip", of_all
-            full, other = (
-                self._work.draws.estimate(whole, used=used if whole != "fip" else None).value,
-                self._work.draws.estimate(name, used=used).value,
-            )
-            everyone = len(self._work.table)
-            out.append(
-                gate.looks(
-                    difference,
-                    full,
-                    other,
-                    docs,
-                    against=against,
-                    everyone=everyone,
-                    step=step,
-                    delta=delta,
-                    wanted=wanted,
-                )
-            )
-        return tuple(out)
-
-    def _named(self, n: Key) -> str:
-        return self._work.table.kind.words.grid(n) if isinstance(n, int) else f"the set of {n} boxes"
+def _named(work: Work, n: Key) -> str:
+    return work.table.kind.words.grid(n) if isinstance(n, int) else f"the set of {n} boxes"

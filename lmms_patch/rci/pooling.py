@@ -9,18 +9,14 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 import numpy as np
-from msgspec import Meta
 
-from lmms_patch.ask.kinds import KINDS, RCI, Kind
+from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.errors import RecordError, nearest
-from lmms_patch.rci.recompute import Analyzed, Changes, one_run, table_of
+from lmms_patch.rci.recompute import Analyzed, Changes, table_of
 from lmms_patch.runs.failures import too_many
-from lmms_patch.runs.record import WrappedKind
-from lmms_patch.runs.results import groups_of
 from lmms_patch.runs.tables import Table, range_of
 from lmms_patch.stats import forms, gate, intervals
 from lmms_patch.stats.bounds import GridSize, Number
@@ -40,11 +36,8 @@ class Pooled:
         mpp: MPP likewise.
         index: 1 − MPP/FIP with its interval, clusters kept together; None with its reason where the pooled gate fails.
         gate: the gate of the pooled FIP against the members' floors, docs as weights.
-        kind: of members whose index is no RCI or PCRI of cells (``ask.kinds.KINDS``); None of others, whose files lack the
-            key.
+        kind: of its members (``ask.kinds.KINDS``).
     """
-
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("kind",)
 
     group: str
     tasks: tuple[str, ...]
@@ -53,12 +46,12 @@ class Pooled:
     mpp: Number | None
     index: Estimate
     gate: gate.Gate
-    kind: WrappedKind | None = None
+    kind: str = "rci"
 
     @property
     def asked(self) -> Kind:
         """The kind as a row of the grammar."""
-        return KINDS[self.kind] if self.kind else RCI
+        return KINDS[self.kind]
 
 
 def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = None) -> list[Pooled]:
@@ -74,23 +67,18 @@ def pool(group: str, members: Sequence[Analyzed], settings: Changes | None = Non
 
 
 def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> Pooled:
-    names, asked = tuple(m.run.name for m in members), members[0].run.result.kind
-    kind = None if asked.way == RCI.way else asked.name
+    names, kind = tuple(m.run.name for m in members), members[0].run.result.kind.name
     rows, labels, docs, floor, variance, lost = [], [], 0, 0.0, 0.0, ""
     tables: list[tuple[Table, Bools]] = []
     for member in members:
         analysis = member.analysis
         form = forms.FORMS.get(analysis.form or "") if analysis else None
         if analysis is None or form is None or not form.plain or analysis.chance.value is None:
-            why = (
-                f"{member.run.name}: its aggregation is no mean of its docs"
-                if analysis is None or form is None or not form.plain
-                else f"{member.run.name}: its chance is unknown"
-            )
-            nothing = Estimate.nothing(0, why)
+            what = "chance is unknown" if form and form.plain else "aggregation is no mean of its docs"
+            nothing = Estimate.nothing(0, f"{member.run.name}: its {what}")
             return Pooled(group, names, n, None, None, nothing, gate.gate(None, None, se=None), kind)
         settings, _, table = table_of(member.run, changes)
-        if not lost and (why := too_many(table.asked_records, n)):
+        if not lost and (why := too_many(table, n)):
             lost = f"{member.run.name}: {why}"
         best = table.best(n)
         used = best.known
@@ -116,27 +104,20 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     chance = floor / docs if docs else None
     # Chances of tasks are independent, so their variances add.
     own = variance**0.5 / docs if docs else None
-    se = (
-        None
-        if fip.se is None
-        else math.hypot(fip.se, own)
-        if own
-        else max(fip.se, gate.se_at_chance(fip.se, fip.value, chance))
-    )
+    se = fip.se
+    if se is not None:
+        se = math.hypot(se, own) if own else max(se, gate.se_at_chance(se, fip.value, chance))
     judged = gate.gate(fip.value, chance, se=se, se_fip=fip.se, se_chance=own)
     refused = [(m.run.name, one) for m in members if m.analysis for one in m.analysis.gate.looks if one.value is False]
     judged = gate.with_looks(
         judged, tuple(dataclasses.replace(one, reason=f"{name}: {one.reason}") for name, one in refused)
     )
-    point = index(
-        fip.value, mpp, signed=any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any())
-    )
+    signed = any(table.signed for table, _ in tables) if sampled else bool((stacked < 0).any())
+    point = index(fip.value, mpp, signed=signed)
     # the widest: an unseen doc may be of the task of which the fewest docs were asked
     each = max(table.sampling.stands_for(2, used) for table, used in tables)
-    how |= {
-        "extremes": [[each * whole, each * best, each] for whole in ends for best in ends],
-        "unseen": intervals.UNSEEN_OF_PAIRS,
-    }
+    extremes = [[each * whole, each * best, each] for whole in ends for best in ends]
+    how |= {"extremes": extremes, "unseen": intervals.UNSEEN_OF_PAIRS}
     value = intervals.estimate(stacked, lambda s: 1 - s[..., 1] / s[..., 0], clusters, **how)
     reason = lost or (judged.reason if judged.valid is not True else point.reason)
     if reason:
@@ -144,10 +125,10 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
     return Pooled(group, names, n, fip.value, mpp, value, judged, kind)
 
 
-def groups(path: Path, analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:
+def groups(analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:
     """Return the pooled indices of the groups of a run."""
     out = []
-    for group, members in groups_of(one_run(path).path).items():
+    for group, members in analyzed[0].run.result.run.groups.items():
         pooled_tasks = [a for a in analyzed if a.run.result.task in members]
         if len(pooled_tasks) > 1:
             out += pool(group, pooled_tasks, changes)
@@ -170,7 +151,7 @@ class Averaged:
     """
 
     task: str
-    runs: Annotated[int, Meta(ge=2)]
+    runs: int
     metrics: Mapping[str, Number | None]
     spread: Mapping[str, Number | None]
     intervals: Mapping[str, Estimate]
@@ -199,11 +180,12 @@ def together(runs: Sequence[Sequence[Analyzed]]) -> list[tuple[str, list[Analyze
         raise RecordError(f"no task is in all {len(runs)} runs" + (f"; nearest: {', '.join(close)}" if close else ""))
     out = [(key[0], [run[key] for run in by_task]) for key in shared]
     for task, of_task in out:
-        if any(record.asked is not None for a in of_task for record in a.run.records):
+        samples = [a.run.samples for a in of_task]
+        if any(one["quick"].count() for one in samples):
             raise RecordError(
                 f"{task}: a run that left views out cannot be taken together with others; compare two of them: lmms-patch compare"
             )
-        docs = [{record.doc_id for record in a.run.records} for a in of_task]
+        docs = [set(one["doc_id"]) for one in samples]
         if any(own != docs[0] for own in docs):
             raise RecordError(
                 f"{task}: the runs are of different docs ({', '.join(str(len(own)) for own in docs)}); give runs of the same"
@@ -261,9 +243,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
     for a, b in pairs:
         best = tables[b].at(places[a])
-        used = np.array(
-            [one is not None and two is not None for one, two in zip(best.items, places[b], strict=True)], bool
-        )
+        used = best.known & (places[b] >= 0)
         decides |= used
         for chosen in (tables[b].full, best):
             rows = form.rows(tables[b].picked(chosen))

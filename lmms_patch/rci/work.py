@@ -17,7 +17,7 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, intervals
-from lmms_patch.stats.chance import FLOORS, constants, pick
+from lmms_patch.stats.chance import FLOORS, constants, expected, guess, pick
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.resample import Array, Bools, Estimate, generator
 
@@ -46,10 +46,8 @@ class Work:
         self.used = {n: self.best[n].known for n in sets}
         form, warnings = self._form()
         self.form = None if form is None else forms.on(form, table.groups.merged)
-        self.failed = failures.count(table.logged)
-        self.too_many = {
-            key: failures.too_many(table.asked_records, key) if self.failed else "" for key in (*sets, *table.points)
-        }
+        self.failed = failures.count(table)
+        self.too_many = {key: failures.too_many(table, key) if self.failed else "" for key in (*sets, *table.points)}
         self.notices = [*warnings, self.failed.sentence if self.failed and self.failed.many else ""]
         """What to mind of all numbers; empty ones say nothing."""
         if table.unscored:
@@ -57,10 +55,10 @@ class Work:
                 f"the full {table.kind.words.medium}" if table.kind.full or not table.kind.curve else "the first view"
             )
             self.notices.append(
-                f"{len(table.unscored)} of {len(table.asked_records)} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
+                f"{table.unscored} of {table.asked_docs} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
-        self.notices += [failures.unfinished(table.logged), failures.unread(table.logged)]
-        self.constants = constants(table.references.asked)
+        self.notices += [failures.unfinished(table), failures.unread(table)]
+        self.constants = constants(table.references.uninformed)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
 
     def nothing(self, why: str) -> Estimate:
@@ -85,7 +83,7 @@ class Work:
         if self.form is not None:
             value = forms.value_of(self.form, self.table.picked(chosen))
             return value if math.isfinite(value) else None
-        return self.native.aggregate(list(chosen.items))
+        return self.native.aggregate(list(chosen.items or []))
 
     @cached_property
     def ceiling(self) -> float | None:
@@ -134,18 +132,8 @@ class Work:
             half = (stream.random(int(places.max()) + 1) < 0.5)[places]
             picked = self.table.picked(self.table.full).where(half)
             if half.any() and (declared is None or math.isfinite(forms.value_of(declared, picked))):
-                out.append(
-                    (
-                        picked,
-                        self.native.aggregate(
-                            [
-                                item
-                                for item, keep in zip(self.table.full.items, half, strict=True)
-                                if keep and item is not None
-                            ]
-                        ),
-                    )
-                )
+                items = self.table.full.where(half).items or []
+                out.append((picked, self.native.aggregate([item for item in items if item is not None])))
         return [(picked, value) for picked, value in out if value is not None]
 
     def _sets(self) -> dict[str, list[Chosen]]:
@@ -174,8 +162,7 @@ class Work:
         whole = self.table.wrong.full
         others = {"wrong": whole}
         if self.blind and self.form is not None and self.form.of_scores:
-            scores = [self.blind.get(record.doc_id, math.nan) for record in self.table.records]
-            others["blind"] = Chosen([None] * len(scores), np.array(scores))
+            others["blind"] = Chosen(self.table.by_id(self.blind))
         for name, other in others.items():
             # The full image counts over the same docs, so that the difference is paired.
             both = np.isfinite(other.scores) & np.isfinite(full.scores)
@@ -192,32 +179,21 @@ class Work:
         return sets
 
     def _floor(self, name: str) -> list[Chosen]:
-        asked = self.table.references.asked
-        if name == "uniform" and not any(doc.of("option") for doc in asked):
+        """Return what makes up a floor: an answer of each doc, or several guesses; nothing where some doc has none."""
+        references = self.table.references
+        of, linear = references.uninformed, self.form is not None and self.form.linear
+        if name != "uniform":
+            answers = pick(of, name, self.constants)
+            return [references.at(answers)] if len(answers) and (answers >= 0).all() else []
+        if not of.roles["option"].any():
             return []
-        if name == "uniform" and self.table.kind.every_order:
-            scores = self.table.marks * guessed(np.array([doc.options for doc in asked]))
-            return [Chosen(self.table.full.items, scores)] if self.form is not None and self.form.linear else []
-        # Docs share the objects of equal answers, so each is picked once.
-        of_doc = {id(doc): pick(doc, name, self.constants) for doc in failures.different(asked)}
-        picks = [of_doc[id(doc)] for doc in asked]
-        if not picks or not all(picks):
+        if self.table.kind.every_order:
+            return [Chosen(self.table.marks * guessed(of.options))] if linear else []
+        scores = expected(of, self.constants)
+        if not np.isfinite(scores).all():
             return []
-        if name != "uniform" or (self.form is not None and self.form.linear):
-            means = {
-                key: _mean([one.score for one in answers if one.score is not None]) for key, answers in of_doc.items()
-            }
-            scores = np.array([means[id(doc)] for doc in asked])
-            return [Chosen([answers[0].item for answers in picks], scores)]
+        if linear:
+            return [Chosen(scores)]
         # A form that is not linear cannot be averaged doc by doc, so whole guesses are drawn.
         stream = generator(self.settings.seed)
-        guesses = [
-            [answers[k] for answers, k in zip(picks, stream.integers(0, [len(f) for f in picks]), strict=True)]
-            for _ in range(GUESSES)
-        ]
-        return [Chosen([one.item for one in guess], np.array([one.score for one in guess], float)) for guess in guesses]
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the mean; ``np.mean`` takes ten times as long for a few numbers."""
-    return math.fsum(values) / len(values)
+        return [references.at(guess(of, self.constants, stream)) for _ in range(GUESSES)]

@@ -1,4 +1,4 @@
-"""A task's numbers as columns of a results file: standard errors and intervals beside the values. Pure.
+"""A task's numbers as columns of the host's results: standard errors and intervals beside the values. Pure.
 
 The harness names a column ``"<metric>,<filter>"``, and the column of its standard error ``"<metric>_stderr,<filter>"``.
 It computes a standard error where the metric is a mean of its docs; of our metrics it writes "N/A" three times each.
@@ -13,8 +13,7 @@ from typing import Any
 
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.measures import over_cells
-from lmms_patch.runs.results import by_filter
-from lmms_patch.runs.run import OBJECTS, Result
+from lmms_patch.runs.run import Result
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
 
@@ -22,7 +21,19 @@ MOST = 20
 """How many numbers of a task go to an experiment tracker."""
 LAST = 6
 """How many numbers of a task lmms-eval's last table shows."""
+OBJECTS = ("patch", "magic")
+"""The metrics whose value is an object of ours."""
 _ERROR = re.compile(r"(?P<metric>.+)_stderr(?P<sort>_clt|_clustered)?,(?P<filter>.*)")
+
+
+def by_filter(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return a task's values by filter pipeline and metric, from the keys ``"<metric>,<filter>"`` of the host."""
+    out: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        metric, comma, name = key.partition(",")
+        if comma and "_stderr" not in metric:
+            out.setdefault(name, {})[metric] = value
+    return out
 
 
 def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
@@ -38,9 +49,9 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
     native: set[tuple[str, str]] = set()
     for result in results:
         # all metrics of a MAGIC task are ours
-        if result.kind.name != "magic":
-            native |= {(metric, result.filter) for metric in result.details.get("higher_is_better") or ()}
-        for metric, estimate in estimates(result).items():
+        if result.kind.suffix:
+            native |= {(metric, result.filter) for metric in result.about.metrics}
+        for metric, estimate in estimates(values, result).items():
             key = f"{metric}_stderr,{result.filter}"
             if estimate.se is not None and math.isfinite(estimate.se) and not bounds.is_number(out.get(key)):
                 out[key] = float(estimate.se)
@@ -62,69 +73,53 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
     """
     added: dict[str, Any] = {}
     for result in results:
-        of_magic = result.details.get("magic", {}).get("numbers", {})
-        flat = {
-            **result.details,
-            **{f"{metric}_{side}": one[side] for metric, one in of_magic.items() for side in ("low", "high")},
-        }
-        name = result.filter
-        for metric in _columns(result):
+        name, flat, known = result.filter, _flat(result), estimates(values, result)
+        for metric in _names(values, result):
             ends = {
                 f"{metric}_{side},{name}": flat[f"{metric}_{side}"]
                 for side in ("low", "high")
                 if f"{metric}_{side}" in flat
             }
-            added |= {f"{metric},{name}": ends}
+            if not result.kind.suffix and (one := known.get(metric)) is not None:
+                ends = {f"{metric}_low,{name}": one.low, f"{metric}_high,{name}": one.high}
+            added[f"{metric},{name}"] = ends
         if "n_docs" in flat:
-            added |= {
-                f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}": {f"n_docs,{name}": flat["n_docs"]}
-            }
+            last_of_task = f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}"
+            added[last_of_task] = {f"n_docs,{name}": flat["n_docs"]}
     out: dict[str, Any] = {}
     for key, value in values.items():
-        # objects stand in the file beside
+        # the objects are for this process alone
         if not _is_object(key):
             out |= {key: value, **added.get(key, {})}
     return out
 
 
-def tracked(result: Result, most: int = MOST) -> dict[str, float]:
+def tracked(values: Mapping[str, Any], result: Result, most: int = MOST) -> dict[str, float]:
     """Return a result's most important numbers, by the names of their columns, for an experiment tracker.
 
     First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected
     form, the metric over best cells, and all other columns. What room is left goes to intervals, those of indices
     first; then to our own standard errors.
     """
-    metric, known = result.metric, estimates(result)
-    numbers = {name: value for name in _columns(result) if (value := result.metrics.get(name)) is not None}
-    numbers["n_docs"] = result.metrics.get("n_docs") or float(result.docs)
-
-    first, rows, cells = (
-        (metric, "n_docs", "gate", "chance"),
-        catalogue.keyed(result.kind, result.grids),
-        over_cells(result),
-    )
+    metric, known, numbers = result.metric, estimates(values, result), _values(values, result)
+    numbers["n_docs"] = float(_docs(result))
+    rows = catalogue.keyed(result.kind, result.grids)
     indices = {name for name, (number, _) in rows.items() if number.words}
     gaps = {name for name, (number, _) in rows.items() if number.name == "gap{key}"}
     ranks = {
         **dict.fromkeys(indices, 4),
-        **dict.fromkeys(cells, 5),
+        **dict.fromkeys(over_cells(result), 5),
         **dict.fromkeys(gaps, 7),
-        **{name: place for place, name in enumerate(first)},
+        **{name: place for place, name in enumerate((metric, "n_docs", "gate", "chance"))},
     }
     names = sorted(numbers, key=lambda name: ranks.get(name, 6))
     out = {name: numbers[name] for name in names[:most]}
     for name in sorted(out, key=lambda name: 0 if name in indices else 1 if name == metric else 2):
         one = known.get(name)
-        if (
-            one is not None
-            and one.low is not None
-            and one.high is not None
-            and len(out) + 2 <= most
-            and name not in gaps
-        ):
-            out |= {f"{name}_low": one.low, f"{name}_high": one.high}
+        has_ends = one is not None and one.low is not None and one.high is not None
+        if one is not None and has_ends and len(out) + 2 <= most and name not in gaps:
+            out |= {f"{name}_low": float(one.low or 0.0), f"{name}_high": float(one.high or 0.0)}
     for name in names:
-        # not the column, which nothing checks
         one = known.get(name)
         if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
             out[f"{name}_stderr"] = float(one.se)
@@ -144,32 +139,43 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
     """
     out = {key: value for key, value in values.items() if "," not in key}
     for result in results:
-        metric, index = result.metric, result.kind.index
+        metric, index, known = result.metric, result.kind.index, _values(values, result)
         # of several grids the finest
         n = max(result.grids, default=None) if index else None
         names = (
             [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]
             if n
-            else list(tracked(result, LAST))
+            else list(tracked(values, result, LAST))
         )
-        for name in [name for name in names if result.metrics.get(name) is not None]:
+        for name in [name for name in names if name in known]:
             # the harness writes standard errors in up to three columns
             keys = [f"{name}{sort},{result.filter}" for sort in ("", "_stderr", "_stderr_clt", "_stderr_clustered")]
             out |= {key: values[key] for key in keys if key in values}
-        out[f"n_docs,{result.filter}"] = int(result.metrics.get("n_docs") or result.docs)
+        out[f"n_docs,{result.filter}"] = _docs(result)
     return out
 
 
-def errors(result: Result) -> dict[tuple[str, str], float]:
-    """Return the standard errors among a result's columns, by metric and sort: "", or "_clt" and "_clustered" of the harness."""
-    found = (
-        (match, value) for key, value in result.run.written[result.task].items() if (match := _ERROR.fullmatch(key))
-    )
-    return {
-        (match["metric"], match["sort"] or ""): float(value)
-        for match, value in found
-        if match["filter"] == result.filter and bounds.is_number(value)
-    }
+def estimates(values: Mapping[str, Any], result: Result) -> dict[str, Estimate]:
+    """Return the estimates of a result's columns; a column with another value than its estimate is left out.
+
+    They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.
+    """
+    metric, known = result.metric, result.measures
+    out = {}
+    for name, value in _values(values, result).items():
+        estimate = known.get(name) or known.get(name.removeprefix(f"{metric}_"))
+        if estimate is not None and estimate.value is not None and math.isclose(value, estimate.value, abs_tol=1e-9):
+            out[name] = estimate
+    return out
+
+
+def _flat(result: Result) -> dict[str, float | int | None]:
+    """Return every flat number of a wrapped task."""
+    return {} if result.analysis is None else catalogue.columns(result.analysis, result.kind)
+
+
+def _docs(result: Result) -> int:
+    return int(result.scored or result.docs)
 
 
 def _is_object(key: str) -> bool:
@@ -178,31 +184,14 @@ def _is_object(key: str) -> bool:
     return metric in OBJECTS or (key.partition("_stderr")[0] in OBJECTS and "_stderr" in metric)
 
 
-def _columns(result: Result) -> list[str]:
-    """Return the metrics of which a result has a column.
-
-    Without the ends of intervals, which a results file has as columns too.
-    """
-    names = by_filter(result.run.written[result.task]).get(result.filter, {})
+def _names(values: Mapping[str, Any], result: Result) -> list[str]:
+    """Return the metrics of which a result has a column, but for the ends of intervals."""
+    names = by_filter(values).get(result.filter, {})
     ends = {f"{name}_{side}" for name in names for side in ("low", "high")}
     return [name for name in names if name not in OBJECTS and name not in ends]
 
 
-def estimates(result: Result) -> dict[str, Estimate]:
-    """Return the estimates of a result's columns; a column with another value than its estimate is left out.
-
-    They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.
-    """
-    metric, known = result.metric, result.measures
-    out = {}
-    for name in _columns(result):
-        estimate = known.get(name) or known.get(name.removeprefix(f"{metric}_"))
-        value = result.metrics.get(name)
-        if (
-            estimate is not None
-            and estimate.value is not None
-            and value is not None
-            and math.isclose(value, estimate.value, abs_tol=1e-9)
-        ):
-            out[name] = estimate
-    return out
+def _values(values: Mapping[str, Any], result: Result) -> dict[str, float]:
+    """Return the columns of a result that have a number."""
+    own = by_filter(values).get(result.filter, {})
+    return {name: float(own[name]) for name in _names(values, result) if bounds.is_number(own[name])}

@@ -1,84 +1,19 @@
-"""What a results file says of a task of ours: what was asked (``lmms_patch`` in its config), and its numbers (the metric ``patch``).
-
-``wrong`` says where one of the two is not as we write it. Readers refuse such a file before a number is taken from it.
-"""
+"""What the samples table of a task says of itself, in its footer (``About``): what was asked, and what made it."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from lmms_patch.ask.kinds import KINDS, Kind
-from lmms_patch.ask.spec import Options
-from lmms_patch.runs import catalogue
 from lmms_patch.runs.numbers import Analysis, Null, Stress
-from lmms_patch.runs.record import WrappedKind, sizes_at_odds
-from lmms_patch.runs.typed import Digest, convert, fault
-from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Parts, Share, Some
+from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Share, Some
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
-Hex = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]+$"})]
+Hex = str
 Seconds = Annotated[float, Meta(gt=0, le=LARGEST)]
 Majority = Annotated[str, Meta(pattern="^majority$")]
-
-
-# --- what was asked -------------------------------------------------------------------------------
-
-
-class ClipFrames(Struct, omit_defaults=True):
-    """Which frames of a video make a clip.
-
-    Attributes:
-        count: the most frames; null: no limit
-        fps: the most frames per second of the video; null: no limit
-        reader: the package that the adapter has choose them; "" where lmms-eval's own way is assumed
-    """
-
-    count: Annotated[int, Meta(ge=1)] | None
-    fps: Number | None
-    reader: Literal["", "qwen_vl_utils"] = ""
-
-
-class Described(Struct, kw_only=True):
-    """What readers need to know of a task.
-
-    Attributes:
-        grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
-        metric: the primary metric
-    """
-
-    base: str
-    kind: str
-    grids: list[Parts]
-    options: Options
-    metric: str
-
-
-class TaskConfig(Described, kw_only=True):
-    """The object `configs.<task>.lmms_patch` of a results file: what was asked.
-
-    Attributes:
-        pixels: version of how views are cut
-        grids: grid sizes n, numbers of segments or frames, or reductions; empty for kinds without such a number
-        folds: of tst only
-        metric: the primary metric
-        run: of tst only: makes the response cache ask again
-        boxes: of regions only: digest of all docs' boxes
-        wrong_images: digest of what decides whose image is a doc's wrong image; absent where no doc is asked on one
-        clip: of tasks whose docs show videos: which frames make a clip
-    """
-
-    schema: Literal[1]
-    pixels: Some = 1
-    kind: WrappedKind
-    folds: Annotated[int, Meta(ge=2, le=50)] | UnsetType = UNSET
-    run: str | UnsetType = UNSET
-    boxes: Digest | UnsetType = UNSET
-    wrong_images: Annotated[str, Meta(extra_json_schema={"pattern": "^([0-9a-f]{16})?$"})] | UnsetType = UNSET
-    clip: ClipFrames | UnsetType = UNSET
 
 
 # --- its numbers ----------------------------------------------------------------------------------
@@ -122,7 +57,7 @@ class Settings:
         return {"draws": self.draws, "level": self.level, "seed": self.seed}
 
 
-class Made(Struct):
+class Made(Struct, frozen=True, omit_defaults=True):
     """By what versions, and of which docs.
 
     Attributes:
@@ -134,23 +69,14 @@ class Made(Struct):
         images: digest: the pixels of these images, at up to 64 x 64 points each
     """
 
-    MORE: ClassVar[bool] = True
     lmms_patch: str | None = None
     lmms_eval: str | None = None
-    all_docs: Some | UnsetType = UNSET
-    kept: Some | UnsetType = UNSET
-    docs: Hex | UnsetType | None = UNSET
-    prompts: Hex | UnsetType | None = UNSET
-    image_sizes: Hex | UnsetType = UNSET
-    images: Hex | UnsetType = UNSET
-
-
-class Donors(Struct, frozen=True):
-    """How many sorts of docs there are to choose donors among."""
-
-    strata: Count | UnsetType = UNSET
-    merged_strata: Count | UnsetType = UNSET
-    merged_docs: Count | UnsetType = UNSET
+    all_docs: Some | None = None
+    kept: Some | None = None
+    docs: Hex | None = None
+    prompts: Hex | None = None
+    image_sizes: Hex | None = None
+    images: Hex | None = None
 
 
 class Texts(Struct):
@@ -237,8 +163,6 @@ class LeftOut(Struct, frozen=True):
         items: items that cannot be used; null: the run does not say
     """
 
-    MORE: ClassVar[bool] = True
-
     items: Count | None = None
 
 
@@ -255,7 +179,6 @@ class MagicNumbers(Struct):
         judged_by: how the judge was asked; absent without one
     """
 
-    MORE: ClassVar[bool] = True
     variant: str
     metric: str
     judge: str | None
@@ -275,183 +198,139 @@ class MagicNumbers(Struct):
         return int(self.counts.get("failed") or 0)
 
 
-class Details(Struct):
-    """The value of the metric `patch` in a results file (results.<task>."patch,<filter>"): every number of a task.
+@dataclasses.dataclass(frozen=True)
+class Computed:
+    """Every number of a task.
 
     Attributes:
-        records: docs with a record in the sample log
-        n_failed: docs with a failed call
-        gate: 1: the index may be read
-        made: by what versions, and of which docs
-        settings: of the statistics
-        higher_is_better: metric -> bool
+        analysis: of a wrapped task; None where nothing was scored.
+        tst: of a text-only cross-validation.
+        magic: of a MAGIC task.
+        drops: of ``occlude``: by name, the primary metric on full images less that with the worst cell hidden.
     """
 
-    MORE: ClassVar[dict[str, Any]] = {
-        "type": ["number", "null"],
-        "description": "numbers of docs/tst.md; scores on the metric's own scale",
-    }
-    RULES: ClassVar[dict[str, Any]] = {"patternProperties": catalogue.schema()}
-
-    records: Count = 0
-    chance: Number | None = None
-    ceiling: Number | None = None
-    n_docs: Number | None = None
-    n_failed: Number | None = None
-    settings: Settings = Settings()
-    higher_is_better: dict[str, bool] = {}
-    donors: Donors = Donors()
-    # left out where nothing was scored; never null
-    analysis: Analysis = cast(Any, None)
-    gate: Literal[0, 1] | UnsetType | None = UNSET
-    made: Made | UnsetType = UNSET
-    tst_details: TstDetails | UnsetType = UNSET
+    analysis: Analysis | None = None
+    tst: TstDetails | None = None
+    magic: MagicNumbers | None = None
+    drops: dict[str, Number | None] = dataclasses.field(default_factory=dict)
 
 
-class MagicSettings(Struct, frozen=True):
-    """Of the statistics of a MAGIC task."""
-
-    draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
-    level: Level = LEVEL
-    seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
+# --- the footer of a samples table ------------------------------------------------------------------
 
 
-class MagicDetails(Struct):
-    """The value of the metric `magic` of a MAGIC task in a results file (results.<task>."magic,<filter>"): every number of the task.
+class Model(Struct, frozen=True):
+    """Which model answered.
 
     Attributes:
-        records: docs with a record in the sample log
-        n_failed: docs with a failed call
-        made: by what versions, and of which docs
-        settings: of the statistics
-        higher_is_better: metric -> bool
-        magic: numbers, counts and settings (docs/magic.md)
+        name: its checkpoint (of a local folder the name), or else the adapter.
+        adapter: what ``--model`` was.
+        args: what ``--model_args`` was, without secrets.
+        date: when the run was, as the harness writes it; sorts by time.
     """
 
-    MORE: ClassVar[dict[str, Any]] = {
-        "type": ["number", "null"],
-        "description": "the numbers of docs/magic.md, without their intervals",
-    }
-
-    records: Count = 0
-    n_failed: Number | None = None
-    settings: MagicSettings = MagicSettings()
-    higher_is_better: dict[str, bool] = {}
-    made: Made | UnsetType = UNSET
-    # left out where the statistics failed; never null
-    magic: MagicNumbers = cast(Any, None)
+    name: str = ""
+    adapter: str = ""
+    args: str = ""
+    date: str = ""
 
 
-class ObjectColumns(Struct):
-    """The columns of a task with an object."""
-
-    PATTERNS: ClassVar[dict[str, type]] = {"^patch,": Details, "^magic,": MagicDetails}
-
-
-class Objects(Struct, kw_only=True):
-    """The file `<date>_patch.json` beside a results file: the long objects of its tasks.
+class Host(Struct, frozen=True):
+    """What else the harness was told, and what it counted.
 
     Attributes:
-        results: by task
+        limit: ``--limit``: the most docs of the task, or a share of them; null: all were asked.
+        offset: docs at the beginning of the task that were skipped.
+        original: docs of the benchmark, as the harness counts them; null: it is silent.
+        effective: docs of it that were asked, likewise.
+        few_shot: examples in the prompt.
+        benchmark_version: the task's own.
+        generation: how answers were generated, as JSON.
+        system_instruction: its digest, ``none`` where none was given.
+        dataset: where the data lie.
+        hub: their name on the Hub; null of local files.
+        config: the part of them that the task asks, where it names one.
+        revision: of the data, where the task pins it.
+        split: which was asked.
+        gen_kwargs: as they were typed.
+        seconds: that the whole run took, loading and scoring included.
+        cached: whether a response cache was used (``--use_cache``).
+        generated: tokens that the process generated, where the adapter counts them.
+    """
+
+    limit: float | None = None
+    offset: int = 0
+    original: Count | None = None
+    effective: Count | None = None
+    few_shot: Any = None
+    benchmark_version: str | None = None
+    generation: str | None = None
+    system_instruction: str | None = None
+    dataset: str | None = None
+    hub: str | None = None
+    config: str | None = None
+    revision: str | None = None
+    split: str | None = None
+    gen_kwargs: str | None = None
+    seconds: Number | None = None
+    cached: bool = False
+    generated: Number | None = None
+
+
+class Of(Struct, frozen=True):
+    """What only the run could compute of a filter pipeline: its native aggregations can be called in the run alone.
+
+    Attributes:
+        form: the form of the primary metric's aggregation; null: it has none that is known.
+        values: by metric, what the harness printed; null: nothing.
+        analysis: every number, where the aggregation has no known form; else null.
+    """
+
+    form: str | None = None
+    values: dict[str, Number | None] = {}
+    analysis: Analysis | None = None
+
+
+class About(Struct, kw_only=True, frozen=True):
+    """The JSON in the footer of a samples table, under the key ``lmms_patch`` (docs/tables.md).
+
+    Attributes:
+        task: its name.
+        asked: what was wrapped and how.
+        metrics: the native metrics, the primary one first, and whether higher is better.
+        filters: the harness's filter pipelines, in order.
+        settings: of the statistics.
+        made: by what versions, and of which docs.
+        native: by filter pipeline.
+        merged: category -> what it counts in.
+        quick: the metric by whose scores views were left out.
+        tst: what a text-only diagnostic found out about the task as a whole.
+        magic: what a MAGIC task shows, and who judged it.
+        groups: group -> its tasks, of the whole run.
+        probe: verdict of the probe for garbled batches.
+        run: what no other run has.
+        place: of the task among those of the run.
+        rows, docs: how many the table has.
+        columns: their names.
     """
 
     schema: Literal[1]
-    results: dict[str, ObjectColumns]
-
-
-# --- is it as we write it? ------------------------------------------------------------------------
-
-
-_TYPES: Mapping[str, tuple[type[Described], type[Details] | type[MagicDetails]]] = {"magic": (Described, MagicDetails)}
-"""By kind, what describes a task, and the object of its numbers."""
-_OF_OTHERS = TaskConfig, Details
-
-
-def wrong(described: Mapping[str, Any], details: Mapping[str, Any]) -> str:
-    """Say what of a task is not as we write it; empty where all is.
-
-    Args:
-        described: ``configs.<task>.lmms_patch``.
-        details: the value of the metric ``patch``, or ``magic`` of a MAGIC task; may be empty.
-    """
-    asked, kind = _TYPES.get(str(described.get("kind")), _OF_OTHERS)
-    said = fault(described, asked)
-    if not said and (odd := sizes_at_odds(described["kind"], described["grids"])):
-        said = f"grids {odd}"
-    if said or not details:
-        return said
-    parts = _filled(details)
-    # beside the parts of the object stand plain columns, each a number or null
-    flat = {key: value for key, value in details.items() if key not in kind.__struct_fields__}
-    said = fault(parts, kind) or fault(flat, dict[str, Number | None]) or _lacking(parts)
-    return said or _at_odds(KINDS[described["kind"]], parts) or _unordered(parts)
-
-
-def read(details: Mapping[str, Any], kind: str) -> Details | MagicDetails:
-    """Return a task's numbers from an object checked by ``wrong``, in the type of its kind."""
-    return convert(_filled(details), _TYPES.get(kind, _OF_OTHERS)[1])
-
-
-def _filled(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a task's object without empty parts, as left where nothing was scored."""
-    return {
-        key: value for key, value in details.items() if value != {} or key not in ("analysis", "tst_details", "magic")
-    }
-
-
-def _lacking(details: Mapping[str, Any]) -> str:
-    """Say which key is missing from a file. Every version writes these keys, but our types have defaults for them."""
-    if not (analysis := details.get("analysis")):
-        return ""
-    needed = [
-        ("analysis", analysis, ("grids", "warnings")),
-        ("analysis.chance", analysis["chance"], ("floors", "reason")),
-        ("analysis.gate", analysis["gate"], ("reason",)),
-        *(
-            (f"analysis.gate.looks[{i}]", one, ("wanted", "reason"))
-            for i, one in enumerate(analysis["gate"].get("looks", ()))
-        ),
-    ]
-    return next((f"{where}.{key} is missing" for where, part, keys in needed for key in keys if key not in part), "")
-
-
-def _at_odds(kind: Kind, details: Mapping[str, Any]) -> str:
-    """Say which parts do not fit together."""
-    analysis, tst, magic = (details.get(key) or {} for key in ("analysis", "tst_details", "magic"))
-    for n, grid in analysis.get("grids", {}).items():
-        shares = grid.get("shares") or {}
-        # each of these has an entry per cell
-        parts = [shares.get(key) for key in ("score", "win", "p_cells")]
-        cells = kind.cells(int(n))
-        if any(part is not None and len(part) != cells for part in parts) or (
-            parts[0] is not None and parts[2] is None
-        ):
-            return f"analysis.grids.{n}.shares are not of {cells} {kind.words.parts}"
-    regions = analysis.get("regions") or {}
-    if missing := [name for name in regions.get("sets", ()) if name not in regions["mean"]]:
-        return f"analysis.regions.mean has no {missing[0]}"
-    if tst and tst["headline"] not in tst["by_grouping"]:
-        return f"tst_details.by_grouping has no {tst['headline']!r}"
-    return (
-        f"magic.numbers has no {magic['metric']!r}, which the task is about"
-        if magic and magic["metric"] not in magic["numbers"]
-        else ""
-    )
-
-
-def _unordered(value: Any, where: str = "") -> str:
-    """Say which interval ends before its start."""
-    if isinstance(value, Mapping):
-        low, high = value.get("low"), value.get("high")
-        # 1e-9: both ends may be the same number, computed in two ways
-        if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high + 1e-9:
-            return f"{where.removeprefix('.')} must be an interval that ends after it starts"
-    inner = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    return next(
-        (
-            said
-            for key, one in inner
-            if isinstance(one, (Mapping, list)) and (said := _unordered(one, f"{where}.{key}"))
-        ),
-        "",
-    )
+    task: str
+    asked: dict[str, Any]
+    metrics: dict[str, bool]
+    filters: Annotated[list[str], Meta(min_length=1)] = field(default_factory=lambda: ["none"])
+    settings: Settings = Settings()
+    model: Model = Model()
+    host: Host = Host()
+    made: Made = Made()
+    native: dict[str, Of] = {}
+    merged: dict[str, str] = {}
+    quick: str | None = None
+    tst: dict[str, Any] = {}
+    magic: dict[str, Any] = {}
+    groups: dict[str, list[str]] = {}
+    probe: dict[str, Any] = {}
+    run: str = ""
+    place: Count = 0
+    rows: Count
+    docs: Count
+    columns: list[str]

@@ -7,22 +7,22 @@ unscored. Scored as an answer it would be wrong, and more often so on the one fu
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from lmms_patch.ask.answers import is_missing
-from lmms_patch.ask.kinds import BESIDE, Key, Kind
-from lmms_patch.runs.record import TURNS, Record, View, in_set
+import polars as pl
+
+from lmms_patch.ask.kinds import BESIDE, TURNS, Key, Kind
+from lmms_patch.runs.views import TURNED, set_of
 from lmms_patch.stats.bounds import Count, Some
 
 if TYPE_CHECKING:
     from lmms_patch.runs.numbers import Analysis
+    from lmms_patch.runs.tables import Table
 
-T = TypeVar("T")
 REASON = "a call failed"
 """Why a doc is not used for a set of views of which a call failed; in the records under ``excluded``."""
 UNSCORED = "a view has no score"
@@ -94,49 +94,6 @@ def told_of(analysis: Analysis | None) -> list[str]:
     return [*([] if analysis.failed is None else [analysis.failed.sentence]), *said]
 
 
-def different(objects: Iterable[T]) -> list[T]:
-    """Return each object once.
-
-    Docs that are read from a log share the objects of equal views and answers, so these are few.
-    """
-    given = list(objects)
-    return list(dict(zip(map(id, given), given, strict=True)).values())
-
-
-def has_failed(view: View) -> bool:
-    """Return whether a view in a record is of a failed call."""
-    return view.failed is not None
-
-
-def unscored(record: Record, metric: str) -> bool:
-    """Return whether a doc's first view was answered, but got no value of the metric from the scorer."""
-    first = record.views[0]
-    return record.is_asked and not has_failed(first) and first.error is None and is_missing(first.items.get(metric))
-
-
-def states(record: Record, metric: str) -> Counter[str]:
-    """Count a doc's answers by fault: ``failed``, ``unscored`` (by the scorer, or after its exception) and ``unfinished``.
-
-    An unfinished answer that is unscored too counts as unscored. Nothing is counted for a doc that was not asked, or that
-    has another metric of the task.
-    """
-    if not record.is_asked or (
-        any(view.items for view in record.views) and not any(metric in view.items for view in record.views)
-    ):
-        return Counter()
-    named = (
-        "failed"
-        if has_failed(view)
-        else "unscored"
-        if is_missing(view.items.get(metric))
-        else "unfinished"
-        if view.unfinished
-        else ""
-        for view in record.views
-    )
-    return Counter(filter(None, named))
-
-
 def states_in_words(counts: Mapping[str, int], views: int) -> str:
     """Say how many answers have each state but ``answered``; "" where all are whole and scored.
 
@@ -153,31 +110,18 @@ def states_in_words(counts: Mapping[str, int], views: int) -> str:
     return f"of {views:,} answers {', '.join(told)}" if told else ""
 
 
-def unanswered(record: Record) -> bool:
-    """Return whether the call for a doc's first view failed: then nothing of ours can be said of the doc."""
-    return has_failed(record.views[0])
-
-
-def count(records: Sequence[Record]) -> Failed | None:
-    """Count the failed calls of some docs; None where no call failed."""
-    records = [record for record in records if record.is_asked]
-    views = [record.every_view for record in records]
-    # most runs have no failed call, and the different views are few: nothing more is counted then
-    if not any(map(has_failed, different(itertools.chain.from_iterable(views)))):
+def count(table: Table) -> Failed | None:
+    """Count the failed calls of a task; None where no call failed."""
+    rows = table.logged
+    if not rows["failed"].count():
         return None
-    texts = [[view.failed for view in of_doc if view.failed is not None] for of_doc in views]
-    often = Counter(text for of_doc in texts for text in of_doc)
-    return Failed(
-        sum(map(bool, texts)),
-        len(records),
-        often.total(),
-        sum(map(len, views)),
-        sum(map(unanswered, records)),
-        often.most_common(1)[0][0],
-    )
+    failed = rows.filter(pl.col("failed").is_not_null())
+    text, _ = Counter(failed["failed"]).most_common(1)[0]
+    docs, of = failed["doc_id"].n_unique(), rows["doc_id"].n_unique()
+    return Failed(docs, of, len(failed), len(rows), len(failed.filter(view=0)), text)
 
 
-def unfinished(records: Sequence[Record]) -> str:
+def unfinished(table: Table) -> str:
     """Say how many answers were cut by the token limit, of the first view and of all further views.
 
     "" where none was.
@@ -185,25 +129,25 @@ def unfinished(records: Sequence[Record]) -> str:
     They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares
     unlike answers.
     """
-    views = [record.views for record in records if record.is_asked]
-    first, others = (
-        [view.unfinished for of_doc in views for view in of_doc[place]] for place in (slice(1), slice(1, None))
-    )
-    if not any(first) and not any(others):
+    if not table.logged["unfinished"].any():
         return ""
-    said = f"{sum(first)} of {len(first)} answers to the first view and {sum(others)} of {len(others)} to other views {_CUT}"
-    shares = [sum(some) / max(1, len(some)) for some in (first, others)]
+    own = table.logged.filter(~pl.col("other"))
+    cut, is_first = own["unfinished"].fill_null(False).to_numpy(), (own["view"] == 0).to_numpy()
+    if not cut.any():
+        return ""
+    first, others = cut[is_first], cut[~is_first]
+    said = f"{first.sum()} of {len(first)} answers to the first view and {others.sum()} of {len(others)} to other views {_CUT}"
+    sizes = [max(1, len(some)) for some in (first, others)]
+    shares = [int(some.sum()) / size for some, size in zip((first, others), sizes, strict=True)]
     # the standard error of the difference between the two shares
-    error = math.sqrt(
-        sum(share * (1 - share) / max(1, len(some)) for share, some in zip(shares, (first, others), strict=True))
-    )
+    error = math.sqrt(sum(share * (1 - share) / size for share, size in zip(shares, sizes, strict=True)))
     # a difference within noise, or below 1 %, is no news
-    if others and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
+    if len(others) and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
         said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
     return said
 
 
-def unread(records: Sequence[Record]) -> str:
+def unread(table: Table) -> str:
     """Say how many answers name none of their doc's options, if more than a few to the first view do so.
 
     "" elsewhere.
@@ -211,46 +155,48 @@ def unread(records: Sequence[Record]) -> str:
     The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is
     tested (``luck.Tests``).
     """
-    asked = [record for record in records if record.is_asked and record.answer.options]
+    asked = pl.col("choices") > 0, pl.col("names").is_not_null()
     parts = {
-        "the first view": [record.views[0] for record in asked],
-        "other views": [view for record in asked for view in record.views[1:]],
-        "a wrong image": [view for record in asked for view in record.wrong_views],
+        "the first view": ~pl.col("other") & (pl.col("view") == 0),
+        "other views": ~pl.col("other") & (pl.col("view") > 0),
+        "a wrong image": pl.col("other"),
     }
-    read = {what: [view.names == 0 for view in views if view.names is not None] for what, views in parts.items()}
-    first = read["the first view"]
-    if not first or sum(first) <= WORTH_UNREAD * len(first):
+    none = {
+        what: table.logged.select(pl.col("names").filter(*asked, which)).to_series() == 0
+        for what, which in parts.items()
+    }
+    first = none["the first view"]
+    if first.sum() <= WORTH_UNREAD * len(first):
         return ""
     # kinds of views of which none was read are left out
-    said = ", ".join(f"{sum(some)} of {len(some)} to {what}" for what, some in read.items() if some)
+    said = ", ".join(f"{some.sum()} of {len(some)} to {what}" for what, some in none.items() if len(some))
     return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
 
 
-def too_many(records: Sequence[Record], key: Key) -> str:
+def too_many(table: Table, key: Key) -> str:
     """Say so if too many calls failed for the numbers of a set of views; else return "".
 
     More than ``TOO_MANY`` of the calls for the full image, or of those for the set, by more than the two standard
     errors by which the share of a server that fails exactly so many would vary.
 
     Args:
-        records: ``patch`` objects of all docs that were asked.
+        table: all docs.
         key: the set, a point of a curve, or ``TURNS``: the full image in every order of the options.
     """
-    records = [record for record in records if record.is_asked]
     # a run that left cells out asks unsolved docs more often, and so loses them more often
-    most = TOO_MANY if all(record.asked is None for record in records) else TOO_MANY_OF_A_PART
-    if not records:
-        return ""
-    kind = records[0].task_kind
+    most = TOO_MANY_OF_A_PART if table.sampling.planned else TOO_MANY
+    kind, rows = table.kind, (table.logged if key == TURNS else table.asked).filter(~pl.col("other"))
     what, of = _calls(kind, key)
+    # docs whose options cannot be moved are asked in one order alone
+    if key == TURNS:
+        of &= ~pl.col("doc_id").is_in(table.excluded.filter(set=TURNS)["doc_id"].implode())
     parts = {
-        f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": [
-            record.views[0] for record in records
-        ],
-        what: [view for record in records for view in record.views if of(view)],
+        f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": pl.col("view") == 0,
+        what: of,
     }
-    for what, views in parts.items():
-        failed, asked = sum(map(has_failed, views)), len(views)
+    for what, which in parts.items():
+        calls = rows.filter(which)["failed"]
+        asked, failed = len(calls), len(calls) - calls.null_count()
         if failed > most * asked + 2 * math.sqrt(most * (1 - most) * asked):
             share = (
                 f"{failed / asked:.0%}, more than {most:.0%}"
@@ -264,15 +210,13 @@ def too_many(records: Sequence[Record], key: Key) -> str:
     return ""
 
 
-def _calls(kind: Kind, key: Key) -> tuple[str, Callable[[View], bool]]:
-    """Return in words which calls a set's numbers rest on, and a test for the views among them."""
+def _calls(kind: Kind, key: Key) -> tuple[str, pl.Expr]:
+    """Return in words which calls a set's numbers rest on, and the views among them."""
     words = kind.words
     if key == TURNS:
-        return f"the full {words.medium} in all orders", lambda view: view.gold_at is not None and view.cell is None
+        return f"the full {words.medium} in all orders", TURNED
     if isinstance(key, str):
-        return f"the {words.medium} {kind.beside}" if key == BESIDE else f"{key} boxes", lambda view: in_set(view, key)
+        return f"the {words.medium} {kind.beside}" if key == BESIDE else f"{key} boxes", set_of(key)
     if kind.curve:
-        return f"the {words.medium} at {words.size(key)}" if words.sized else words.size(
-            key
-        ), lambda view: view.n == key
-    return words.each(key), lambda view: in_set(view, key)
+        return f"the {words.medium} at {words.size(key)}" if words.sized else words.size(key), pl.col("n") == key
+    return words.each(key), set_of(key)

@@ -1,21 +1,18 @@
-"""The rows that luck is computed from: what answers earn on wrong images, and by the golds of other docs. NumPy only."""
+"""The rows that luck is computed from: what answers earn on wrong images, and by the golds of other docs."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import polars as pl
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.luck import MOST_NAMED, Habits, Measured
-from lmms_patch.stats.resample import Array, Bools, Ints
+from lmms_patch.stats.resample import Array, Bools
 
 
 def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool = False) -> Measured | None:
@@ -34,8 +31,8 @@ def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool
     best, wrong = table.best(key), table.wrong.best(key)
     if with_full:
         best, wrong = (
-            Chosen([None] * len(table), np.maximum(one.scores, whole.scores))
-            for one, whole in ((best, table.full), (wrong, table.wrong.full))
+            Chosen(np.maximum(cell.scores, whole.scores))
+            for cell, whole in ((best, table.full), (wrong, table.wrong.full))
         )
     golds = table.references.ceiling
     asked = used & np.isfinite(wrong.scores) & np.isfinite(table.wrong.full.scores)
@@ -74,12 +71,11 @@ def _rows(table: Table, form: Form, chosen: Chosen, used: Bools) -> Array:
 def _misread(table: Table) -> float:
     """Return the share of answers with full marks read as another answer than the gold, 0..1: wrong answers may be misread as often."""
     right = [
-        view.misread
-        for record in table.records
-        for view in record.every_view
-        if view.names and view.names == record.answer.gold_at
+        rows.filter((pl.col("names") > 0) & (pl.col("names") == pl.col("gold_at")))["misread"].fill_null(False)
+        for rows in (table.views.rows, table.wrong.views.rows)
     ]
-    return float(np.mean(right)) if right else 0.0
+    misread = np.concatenate(right)
+    return float(misread.mean()) if len(misread) else 0.0
 
 
 def _habits(table: Table, key: Key, used: Bools, asked: Bools, with_full: bool) -> Habits:
@@ -94,15 +90,16 @@ def _habits(table: Table, key: Key, used: Bools, asked: Bools, with_full: bool) 
         asked: shape (docs,), those of them that were asked on a wrong image.
         with_full: as in ``measured``.
     """
-    gold: Ints = np.array([record.answer.gold_at or 0 for record in table.records], np.intp)
-    options = np.array([record.answer.options for record in table.records], np.intp)
+    gold, options = (table.docs[name].fill_null(0).to_numpy().astype(np.intp) for name in ("gold_at", "choices"))
     own, null = (
         views.named(key, int(options[used].clip(max=MOST_NAMED).max(initial=0)), with_full)
         for views in (table.views, table.wrong.views)
     )
     known = own.known & (null.known | ~asked) & (options <= MOST_NAMED)
     options, gold = np.where(known & (options > 1) & (gold > 0), options, 0), gold - 1
-    varied = np.array([len({view.said for view in record.wrong_views}) > 1 for record in table.records], bool)
+    answers = table.wrong.views.rows.group_by("doc").agg(pl.n_unique("answer_no"))
+    varied = np.zeros(len(table), bool)
+    varied[answers["doc"]] = answers["answer_no"] > 1
     return Habits(
         options[used],
         gold[used],
@@ -120,37 +117,25 @@ def _habits(table: Table, key: Key, used: Bools, asked: Bools, with_full: bool) 
 def _elsewhere(table: Table, key: Key, with_full: bool) -> Array:
     """Return each doc's mean loss of its answers, over its gold and the golds of docs asked alike (``Habits.elsewhere``)."""
     assert table.references.ceiling is not None
-    out = np.full((len(table), 4), math.nan)
     # no division by zero where a gold earns nothing
     marks = np.maximum(table.references.ceiling.scores, 1e-300)
-    scored = [table.full.scores, table.best(key).scores, table.wrong.full.scores, table.wrong.best(key).scores]
-    others = {
-        d: other
-        for d, record in enumerate(table.records)
-        if (other := record.exchanged) is not None and str(key) in other.best
-    }
-    ends = np.cumsum([0, *(len(other.to) for other in others.values())])
-    places = np.split(_places_of(table, _flat(other.to for other in others.values())), ends[1:-1])
-    # not strict: of no docs at all, np.split makes one empty part
-    for (doc, other), place in zip(others.items(), places, strict=False):
-        earned = np.array([other.full, other.best[str(key)], other.wrong_full, other.wrong_best[str(key)]], float)
-        earned = np.column_stack([earned, [scores[doc] for scores in scored]]) / np.append(marks[place], marks[doc])
-        if with_full:
-            earned[1::2] = np.maximum(earned[::2], earned[1::2])
-        # an answer may earn more than the gold, but loses no less than nothing
-        out[doc] = (1 - earned[:, np.append(place >= 0, True)]).clip(min=0).mean(axis=1)
+    exchanged = table.docs.select("exchanged", doc=pl.int_range(pl.len())).drop_nulls().explode("exchanged")
+    exchanged = exchanged.unnest("exchanged")
+    best, docs = exchanged.filter(set=str(key)), np.zeros(len(table), bool)
+    docs[best["doc"]] = True
+    pairs = exchanged.filter(set="full").join(best, on=["doc", "to"], suffix="_best")
+    places = pl.DataFrame({"to": table.doc_id, "place": np.arange(len(table))})
+    # golds of docs that the table lacks are left out
+    pairs = pairs.join(places, on="to")
+    earned = pairs.select("score", "score_best", "wrong", "wrong_best").cast(pl.Float64).fill_null(math.nan).to_numpy()
+    own = [table.full.scores, table.best(key).scores, table.wrong.full.scores, table.wrong.best(key).scores]
+    to, of = (np.append(pairs[name].to_numpy(), np.flatnonzero(docs)) for name in ("place", "doc"))
+    earned = np.vstack([earned, np.column_stack(own)[docs]]) / marks[to][:, None]
+    if with_full:
+        earned[:, 1::2] = np.maximum(earned[:, ::2], earned[:, 1::2])
+    # an answer may earn more than the gold, but loses no less than nothing
+    losses = (1 - earned).clip(min=0)
+    out = np.full((len(table), 4), math.nan)
+    sums = np.column_stack([np.bincount(of, loss, len(table)) for loss in losses.T])
+    out[docs] = sums[docs] / np.bincount(of, minlength=len(table))[docs, None]
     return out
-
-
-def _places_of(table: Table, ids: Ints) -> Ints:
-    """Return the places of docs by their ids; -1 where there is no such doc."""
-    own = np.array(list(table.place), np.int64)
-    order = np.argsort(own, kind="stable")
-    # ``searchsorted`` gives ``len(own)`` for ids above all; the comparison below rejects them
-    found = np.searchsorted(own, ids, sorter=order).clip(max=len(own) - 1)
-    return np.where(own[order[found]] == ids, order[found], -1)
-
-
-def _flat(values: Iterable[Sequence[Any]], kind: Any = np.intp) -> NDArray[Any]:
-    """Return the values of many lists as a single array; None becomes nan."""
-    return np.array(list(itertools.chain.from_iterable(values)), kind)

@@ -24,21 +24,17 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch.ask.kinds import end
-from lmms_patch.errors import RecordError
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
-from lmms_patch.runs.unjudged import stored_bounds
+from lmms_patch.runs.unjudged import bounds_of
 from lmms_patch.stats.index import SIGNED
-from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:
     from lmms_patch.ask.kinds import Kind
+    from lmms_patch.runs.details import MagicNumbers, TstDetails
     from lmms_patch.runs.numbers import Analysis
     from lmms_patch.runs.run import Result
-
-NOT_NATIVE = ("records", "patch")
-"""Columns that are no number of the task."""
 
 
 def measures(result: Result) -> dict[str, Estimate]:
@@ -47,60 +43,38 @@ def measures(result: Result) -> dict[str, Estimate]:
     Returns:
         An estimate for each number that this kind of task has; its value is None, with the reason, where it is not
         defined.
-
-    Raises:
-        RecordError: a MAGIC task without its numbers.
     """
-    kind, metric, numbers = result.kind, result.metric, result.metrics
-    out = {} if result.analysis is None else of_analysis(result.analysis, kind)
-    ours = {*catalogue.named(kind, result.grids), *over_cells(result), *NOT_NATIVE}
+    kind, metric, computed = result.kind, result.metric, result.computed
+    if computed.magic is not None:
+        out = _of_magic(computed.magic)
+        return {**out, "score": out[metric]}
+    out = {} if computed.analysis is None else of_analysis(computed.analysis, kind)
+    values = result.native.values
     if "score" not in out:
         out["score"] = without_interval(
-            numbers.get(metric), result.docs, "nothing was scored" if not result.docs else ""
+            values.get(metric), result.docs, "nothing was scored" if not result.docs else ""
         )
     if kind.full:
         out["fip"] = out["score"]
-    for name, value in numbers.items():
-        # the ends of intervals are columns of MAGIC tasks too
-        if kind.name == "magic" and _is_end(name, numbers):
-            continue
-        if name == metric and not kind.every_order:
-            out[name] = out["score"]
-        elif name.startswith(f"{metric}_drop"):
-            out[name.removeprefix(f"{metric}_")] = without_interval(value, result.docs)
-        elif name not in ours and not (kind.folds and name.startswith("tst")):
-            out[name] = without_interval(value, result.docs)
-    magic = result.details.get("magic")
-    # bare numbers would pass for the task's own
-    if kind.name == "magic" and not magic and any(value is not None for value in numbers.values()):
-        raise RecordError(
-            f"{result.task} has no 'magic' object with its numbers; the results file was changed or written by another program"
-        )
-    if magic:
-        out |= _of_magic(magic)
-        out["score"] = out[metric]
-    found = result.details.get("tst_details")
+    for name in result.about.metrics if kind.suffix else ():
+        own = name == metric and not kind.every_order
+        out[name] = out["score"] if own else without_interval(values.get(name), result.docs)
+    out |= {name: without_interval(value, result.docs) for name, value in computed.drops.items()}
     # means over fold seeds; the harness's own number is of the first seed
-    if found:
-        out |= _of_tst(found, numbers)
+    if computed.tst is not None:
+        out |= _of_tst(computed.tst)
         out |= {
             "score": out["tst"],
-            metric: without_interval(numbers.get(metric), result.docs),
-            "chance": without_interval(found["chance"], out["tst"].n),
+            metric: without_interval(values.get(metric), result.docs),
+            "chance": without_interval(computed.tst.chance, out["tst"].n),
         }
     return out
 
 
 def over_cells(result: Result) -> set[str]:
     """Return the names of the native metrics over each doc's chosen cell."""
-    keys, native = result.kind.sets(result.grids), result.details.get("higher_is_better") or {result.metric: True}
+    keys, native = result.kind.sets(result.grids), result.about.metrics or {result.metric: True}
     return {f"{metric}_{what}{end(key)}" for metric in native for what in ("mpp", "drop") for key in keys}
-
-
-def _is_end(name: str, numbers: Mapping[str, Any]) -> bool:
-    """Return whether a number is an end of the interval of another."""
-    of, _, side = name.rpartition("_")
-    return side in ("low", "high") and of in numbers
 
 
 def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed: bool = False) -> float | None:
@@ -125,7 +99,7 @@ def full_marks_of(result: Result) -> float | None:
     """Return full marks on the scale of a result's metric, as ``full_marks``."""
     if result.kind.name == "magic":
         return 1.0
-    return full_marks(result.analysis, result.options.scale, signed=getattr(result.stored.settings, "signed", False))
+    return full_marks(result.analysis, result.options.scale, signed=result.about.settings.signed)
 
 
 def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
@@ -138,25 +112,24 @@ def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
     return catalogue.estimates(analysis, kind)
 
 
-def _of_magic(magic: Mapping[str, Any]) -> dict[str, Estimate]:
+def _of_magic(magic: MagicNumbers) -> dict[str, Estimate]:
     """Return the numbers of a MAGIC task; a judge's number without all verdicts brings its bounds."""
-    said = {name: one.span for name, one in stored_bounds(magic).items() if one.matter}
-    out = {name: of_file(one) for name, one in magic["numbers"].items()}
-    return {name: reading.noted(one, said[name]) if name in said else one for name, one in out.items()}
+    said = {name: one.span for name, one in bounds_of(magic).items() if one.matter}
+    return {name: reading.noted(one, said[name]) if name in said else one for name, one in magic.numbers.items()}
 
 
-def _of_tst(found: Mapping[str, Any], numbers: Mapping[str, float | None]) -> dict[str, Estimate]:
+def _of_tst(found: TstDetails) -> dict[str, Estimate]:
     """Return the numbers of a text-only cross-validation by name, with their intervals."""
-    head = found["by_grouping"][found["headline"]]
-    tst, chance = of_file(head["accuracy"]), found["chance"]
-    out = {"tst": tst, "tst_majority": without_interval(head["majority"], tst.n), "tst_above": of_file(head["above"])}
+    head = found.by_grouping[found.headline]
+    tst = head.accuracy
+    out = {"tst": tst, "tst_majority": without_interval(head.majority, tst.n), "tst_above": head.above}
     out["tst_over_chance"] = (
-        without_interval(None, tst.n, "chance is unknown") if chance is None else _moved(tst, -chance)
+        without_interval(None, tst.n, "chance is unknown") if found.chance is None else _moved(tst, -found.chance)
     )
     for name in ("leakage", "zero_shot", "delta"):
-        if found.get(name) is not None:
-            out[f"tst_{name}"] = of_file(found[name])
-    out["tst_s"] = without_interval(numbers.get("tst_s"), tst.n)
+        if (one := getattr(found, name)) is not None:
+            out[f"tst_{name}"] = one
+    out["tst_s"] = without_interval(found.s, tst.n)
     return out
 
 

@@ -10,16 +10,15 @@ what the doc's gold scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_patch.runs.record import Record
+from lmms_patch.runs.docs import used_for
 from lmms_patch.runs.tables import Table
-from lmms_patch.runs.views import used_for
 from lmms_patch.stats.resample import Array, Bools
 
 if TYPE_CHECKING:
@@ -76,25 +75,16 @@ class DocNeeds:
 def has_classes(result: Result) -> bool:
     """Return whether the docs of a finished task have classes.
 
-    They have none where no cells were asked for an index, where the metric is better when lower, and where the run
-    stored an empty necessity map: ``rci.necessity`` makes none of captions, which are not right or wrong.
+    They have none where no cells were asked for an index, where the metric is better when lower, and where the
+    necessity map is empty: ``rci.necessity`` makes none of captions, which are not right or wrong.
     """
-    stored = result.details.get("analysis", {}).get("necessity")
-    return bool(result.kind.index and result.grids and result.higher_is_better and stored != [])
+    asked = result.kind.index and result.grids and result.higher_is_better and result.metric in result.about.metrics
+    return bool(asked and (result.analysis is None or result.analysis.necessity))
 
 
-def needs(records: Sequence[Record], metric: str, n: int, blind: Mapping[int, float] = {}) -> list[Need | None]:
-    """Return the class of each doc by a metric better when higher; None where the answers do not tell.
-
-    Args:
-        records: the docs.
-        metric: the metric.
-        n: the grid.
-        blind: by doc id, the scores of a blind run of the same docs.
-    """
-    table = Table(records, metric, cluster=None)
-    known = dict(zip(table.place, find(table, n, blind).needs, strict=True))
-    return [known.get(record.doc_id) for record in records]
+def needs(table: Table, n: int, blind: Mapping[int, float] = {}) -> dict[int, Need | None]:
+    """Return the class of each doc of a table, by its id (``find``); None where the answers do not tell."""
+    return dict(zip(table.place, find(table, n, blind).needs, strict=True))
 
 
 def find(table: Table, n: int, blind: Mapping[int, float] = {}) -> DocNeeds:
@@ -107,13 +97,9 @@ def find(table: Table, n: int, blind: Mapping[int, float] = {}) -> DocNeeds:
     """
     # right is at least half of what the gold scores
     half = table.marks / 2
-    used = used_for(table.records, n)
-    full, best, wrong = (
-        table.full_seen.scores,
-        np.where(used, table.best_seen(n).scores, math.nan),
-        table.wrong.full.scores,
-    )
-    without = np.array([blind.get(record.doc_id, math.nan) for record in table.records], float)
+    used = used_for(table.docs, n)
+    full, wrong, without = table.full_seen.scores, table.wrong.full.scores, table.by_id(blind)
+    best = np.where(used, table.best_seen(n).scores, math.nan)
     # nan stays nan: no score is no wrong answer
     is_right, lost, blindly = (
         np.where(np.isfinite(scores), scores >= half, math.nan) for scores in (full, wrong, without)
@@ -126,7 +112,7 @@ def find(table: Table, n: int, blind: Mapping[int, float] = {}) -> DocNeeds:
     # in a run that left docs out, only the docs asked whole stand for the rest
     planned = table.sampling.pilot | (not (table.sampling.used or table.sampling.no_best))
     tried = np.isfinite(wrong) | np.isfinite(without)
-    image = by_image(is_right, best >= half, np.isfinite(best) & (table.scored(n) == table.kind.cells(n)))
+    image = by_image(is_right, best >= half, np.isfinite(best) & (table.views.scored(n) == table.kind.cells(n)))
     return DocNeeds(image, text, tried, alike, planned, used, graded & used, sources)
 
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import UNSET, Struct
 
-from lmms_patch.ask.kinds import BESIDE, Key, Kind, Words, end
+from lmms_patch.ask.kinds import BESIDE, Key, Kind, end
 from lmms_patch.runs import reading, typed
 from lmms_patch.runs.failures import Failed
-from lmms_patch.runs.record import OPTIONS, CopyClass, Record, SetName
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
-BoxSet = Annotated[str, Meta(pattern="^(relevant|adversarial)$")]
-OptionCount = Annotated[int, Meta(ge=2, le=OPTIONS)]
-NeedName = Annotated[str, Meta(pattern="^(text|one cell|whole image|unsolved)$")]
+CopyClass = Literal["agreeing", "conflicting", "single"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class Grid:
             print; None of others.
     """
 
-    n: GridSize | BoxSet
+    n: GridSize | str
     excluded: Count
     fip: Number | None
     mpp: Estimate
@@ -102,18 +99,6 @@ class AskedPart:
     estimated: bool
 
 
-def asked_part(records: Sequence[Record]) -> AskedPart | None:
-    """Return what was asked of some docs; None where nothing was left out."""
-    # a doc of which nothing was asked still has a view in its record, which was no call
-    known = [(record.asked, len(record.views) * record.is_asked) for record in records if record.asked is not None]
-    if not known:
-        return None
-    calls = sum(views for _, views in known)
-    left_out = sum(asked.unasked for asked, _ in known)
-    docs, whole = sum(views > 0 for _, views in known), sum(asked.block == 0 for asked, _ in known)
-    return AskedPart(calls, calls + left_out, docs, whole, any(min(asked.p) < 1 for asked, _ in known))
-
-
 @dataclass(frozen=True)
 class Regions:
     """The numbers of the boxes given with each doc; scores on the metric's scale.
@@ -133,10 +118,10 @@ class Regions:
         average: of the means.
     """
 
-    sets: Mapping[BoxSet, Grid]
-    mean: Mapping[BoxSet, Estimate]
-    boxes: Mapping[BoxSet, Count]
-    left_out: Mapping[BoxSet, Mapping[str, Some]]
+    sets: Mapping[str, Grid]
+    mean: Mapping[str, Estimate]
+    boxes: Mapping[str, Count]
+    left_out: Mapping[str, Mapping[str, Some]]
     both: Count
     best: Estimate
     even: Estimate
@@ -185,9 +170,7 @@ class Turned:
     every: Estimate
     lost: Estimate
     guess: Number | None
-    places: Annotated[
-        Mapping[OptionCount, Placed], Meta(extra_json_schema={"propertyNames": {"pattern": "^([2-9]|1[0-9]|2[0-6])$"}})
-    ]
+    places: Mapping[int, Placed]
 
     @property
     def placed(self) -> Placed | None:
@@ -215,9 +198,9 @@ class Hidden:
 
     both: Count
     extra: Estimate
-    share: Mapping[BoxSet, Share]
-    share_of_both: Mapping[BoxSet, Share]
-    left_out: Mapping[BoxSet, Mapping[str, Some]]
+    share: Mapping[str, Share]
+    share_of_both: Mapping[str, Share]
+    left_out: Mapping[str, Mapping[str, Some]]
 
 
 @dataclass(frozen=True)
@@ -249,9 +232,9 @@ class Necessity:
     docs: Count
     checked: Count
     sources: tuple[Literal["wrong images", "blind"], ...]
-    shares: Mapping[NeedName, Estimate]
-    counts: Mapping[NeedName, Count]
-    by_image: Mapping[NeedName, Count]
+    shares: Mapping[str, Estimate]
+    counts: Mapping[str, Count]
+    by_image: Mapping[str, Count]
     unscored: Count
     graded: Count
     luck: Estimate | None
@@ -302,17 +285,15 @@ class Analysis:
     ceiling: Number | None
     gold_below: Count
     gate: gate.Gate
-    grids: Annotated[Mapping[GridSize, Grid], Meta(extra_json_schema={"propertyNames": {"pattern": "^[2-9]$"}})] = (
-        field(default_factory=dict)
-    )
+    grids: Mapping[GridSize, Grid] = field(default_factory=dict)
     relative_change: Number | None = None
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
     failed: Failed | None = None
     asked: AskedPart | None = None
     necessity: tuple[Necessity, ...] = ()
-    curve: Mapping[Parts | SetName, Estimate] | None = None
-    drops: Mapping[Parts | SetName, Estimate] | None = None
+    curve: Mapping[Parts | str, Estimate] | None = None
+    drops: Mapping[Parts | str, Estimate] | None = None
     turned: Turned | None = None
     hidden: Hidden | None = None
     lines: Mapping[GridSize, Lines] | None = None
@@ -482,85 +463,21 @@ def none_used(key: Key) -> str:
     )
 
 
-def sentences(analysis: Analysis, kind: Kind) -> tuple[list[str], list[str]]:
-    """Return sentences for a running task: its numbers, and what to mind (such as an index of null).
-
-    Args:
-        analysis: the numbers.
-        kind: of the task.
-    """
-    words = kind.words
-    fip, chance = number(analysis.fip.value), number(analysis.chance.value)
-    told = [
-        f"{analysis.metric} {fip}, chance {chance} ({analysis.chance.floor or analysis.chance.reason}), {analysis.n_docs} docs"
-    ]
-    mind: list[str] = list(analysis.warnings)
-    # many failed calls are told among the warnings
-    if analysis.failed and not analysis.failed.many:
-        told.append(analysis.failed.sentence)
-    if analysis.asked is not None:
-        told.append(reading.asked_in_words(analysis, words))
+def to_mind(analysis: Analysis, kind: Kind) -> list[str]:
+    """Return what to mind of a run's numbers: warnings, and why an index is null."""
+    out = list(analysis.warnings)
     for key, grid in analysis.sets.items():
-        index, luck_corrected = (reading.name(str(kind.prefix), key, corrected=which) for which in (False, True))
         if grid.index.value is None:
-            mind.append(f"{kind.prefix}{end(key)} is null: {grid.reason}")
+            out.append(f"{kind.prefix}{end(key)} is null: {grid.reason}")
             continue
-        ends = (
-            f" [{number(grid.index.low)}, {number(grid.index.high)}]"
-            if grid.index.low is not None
-            else f" (no interval: {grid.index.reason})"
+        mark = (
+            [f"{reading.name(str(kind.prefix), key, corrected=False)}, {reading.explained(grid.mark)}"]
+            if grid.mark
+            else []
         )
-        adj = grid.adj.estimate if grid.adj else None
-        rest = (
-            ""
-            if adj is None
-            else f"; {luck_corrected}: {adj.reason if adj.value is None else _luck_corrected(grid, analysis, words)}"
-        )
-        bands = f", {grid.span or grid.band}" if grid.span or grid.band else ""
-        told.append(f"{index} {number(grid.index.value)}{ends}{bands}{rest}")
-        mind += [
-            *grid.warnings,
-            *([f"{index}, {reading.explained(grid.mark)}"] if grid.mark else []),
-        ]
-    for key, one in (analysis.curve or {}).items():
-        told.append(
-            f"{kind.name}{end(key)} {reading.text(one, number) if one.value is not None else f'n/a ({one.reason})'}"
-        )
-        if analysis.drops and one.value is not None:
-            told[-1] += f", {reading.text(analysis.drops[key], number)} less than the full image"
-    if analysis.turned is not None:
-        told += reading.turned_in_words(analysis.turned)
-    if analysis.hidden is not None:
-        told.append(
-            f"{EXTRA} {reading.text(one, number) if (one := analysis.hidden.extra).value is not None else f'n/a ({one.reason})'}"
-        )
-    if analysis.regions is not None:
-        regions = analysis.regions
-        of_sets = {f"mean_{key}": one for key, one in regions.mean.items()}
-        told += [
-            f"{what} {number(one.value)}"
-            + (f" [{number(one.low)}, {number(one.high)}]" if one.low is not None else f" ({one.reason})")
-            for what, one in {
-                **of_sets,
-                "regions_best": regions.best,
-                "regions_even": regions.even,
-                "regions_mean": regions.average,
-            }.items()
-        ]
+        out += [*grid.warnings, *mark]
     # grids may repeat a warning
-    return told, list(dict.fromkeys(mind))
-
-
-def _luck_corrected(grid: Grid, analysis: Analysis, words: Words) -> str:
-    assert grid.adj is not None
-    parts = words.parts if isinstance(grid.n, int) else "boxes"
-    sampled = analysis.asked is not None and analysis.asked.estimated
-    return reading.text(reading.corrected(grid.adj.estimate, analysis.gate.marginal, parts, sampled), number)
-
-
-def number(value: float | None) -> str:
-    """Return a score with three decimals; n/a where there is none."""
-    return "n/a" if value is None else f"{value:.3f}"
+    return list(dict.fromkeys(out))
 
 
 def to_json(value: Any) -> Any:
@@ -570,6 +487,7 @@ def to_json(value: Any) -> Any:
         value = reading.plain(value) if isinstance(value, Estimate) else value
         names = getattr(value, "__struct_fields__", None) or [f.name for f in dataclasses.fields(value)]
         absent = [name for name in getattr(value, "LEFT_OUT", ()) if getattr(value, name) in (None, (), {})]
+        absent += [name for name in names if getattr(value, name) is UNSET]
         return {name: to_json(getattr(value, name)) for name in names if name not in absent}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}

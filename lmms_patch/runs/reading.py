@@ -12,7 +12,8 @@ from lmms_patch.stats.gate import NOT_SHOWN, SAME, Gate
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.numbers import Analysis, Grid, Turned
+    from lmms_patch.runs.details import Made
+    from lmms_patch.runs.numbers import Analysis, Grid
 
 CONTRADICTED, MARGINAL = "contradicted", "marginal"
 SAMPLED = "sampled"
@@ -256,24 +257,6 @@ UNEVEN = 0.01
 """The p-value below which people are told that the place of the gold moves the score."""
 
 
-def turned_in_words(turned: Turned) -> list[str]:
-    """Return sentences about the docs asked in every order of their options."""
-    every = turned.every
-    if every.value is None:
-        return [f"right in every order of the options: n/a ({every.reason or 'no doc was asked in every order'})"]
-    ends = "" if every.low is None else f" [{every.low:.3f}, {every.high:.3f}]"
-    guess = "" if turned.guess is None else f"; guesses: {turned.guess:.3f}"
-    asked = f"of {turned.once.value:.3f} asked once ({turned.mean.value:.3f} on average, {turned.docs} docs{guess})"
-    out = [f"right in every order of the options: {every.value:.3f}{ends}, {asked}"]
-    if placed := turned.placed:
-        scores = ", ".join(
-            f"{chr(ord('A') + i)} {score.value:.3f}" for i, score in enumerate(placed.scores) if score.value is not None
-        )
-        p = "" if placed.p is None else f"; p = {placed.p:.3f} if the place changes nothing"
-        out.append(f"by the place of the gold, {placed.docs} docs with {len(placed.scores)} options: {scores}{p}")
-    return out
-
-
 def not_turned(left_out: Mapping[str, int]) -> list[str]:
     """Return at most a sentence: how many docs were asked in a single order, and why."""
     told = "; ".join(f"{count} ({why})" for why, count in sorted(left_out.items(), key=lambda item: -item[1]))
@@ -330,9 +313,9 @@ def minds(analysis: Analysis, words: Words = OF_IMAGES) -> list[str]:
     return out + [f"{words.size(n, 'x')}, {explained(grid.mark)}" for n, grid in sets.items() if grid.mark]
 
 
-def kept(details: Mapping[str, Any]) -> str:
+def kept(made: Made) -> str:
     """Say how many answers of a result an earlier process of the same command had given; "" where none."""
-    count = details.get("made", {}).get("kept")
+    count = made.kept
     return (
         f"{count:,} answers come from an earlier process of the same command, as its journal had them" if count else ""
     )

@@ -1,4 +1,4 @@
-"""Finished runs: which model, which benchmark, under which settings. Pure: from results files alone.
+"""Finished runs: which model, which benchmark, under which settings, with which numbers: from the samples tables of their tasks.
 
 Two results may be set side by side only where everything but the model is the same. What that is, is the
 fingerprint of a result; boards, comparisons and gates all go by it.
@@ -6,55 +6,33 @@ fingerprint of a result; boards, comparisons and gates all go by it.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import UNSET
+import polars as pl
 
 from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import Options
-from lmms_patch.errors import OTHER_VERSION, RecordError, shown
-from lmms_patch.runs import catalogue, reading
-from lmms_patch.runs.details import Details, Made, MagicDetails, MagicNumbers, TstDetails, wrong
-from lmms_patch.runs.details import read as read_details
-from lmms_patch.runs.logs import Line, read_lines
+from lmms_patch.errors import RecordError
+from lmms_patch.runs import catalogue, reading, samples
+from lmms_patch.runs.details import About, Computed, Made, MagicNumbers, Of, TstDetails
 from lmms_patch.runs.measures import measures
 from lmms_patch.runs.numbers import Analysis, Grid
-from lmms_patch.runs.numbers import read as read_analysis
-from lmms_patch.runs.record import SCHEMA, Record
-from lmms_patch.runs.results import by_filter, check_docs, read_json, results_files, sample_log, samples_file
-from lmms_patch.runs.typed import convert
-from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import arguments, clean, html_table, masked, unique
+from lmms_patch.text import html_table, unique
 from lmms_patch.text import line as one_line
-
-MAGIC_SCHEMA = 1
-"""Of the ``magic`` objects that MAGIC tasks leave in place of ``patch`` (``magic.results``)."""
-OBJECTS = ("patch", "magic")
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")
 _NUMBER_OPTIONS = (
-    "score",
-    "scorer",
-    "aggregation",
-    "chance",
-    "scale",
-    "delta",
-    "format",
-    "gold",
-    "cluster",
-    "group",
-    "stratum",
+    *("score", "scorer", "aggregation", "chance", "scale", "delta", "format", "gold", "cluster", "group", "stratum"),
 )
 _MAGIC = ("variant", "seed", "examples", "prefill", "prompts", "pixels")
 _TST_OPTIONS = ("grouping", "fold_seed", "fold_seeds", "features")
@@ -62,49 +40,61 @@ RECORDED = (
     *("docs", "prompts", "dataset", "revision", "split", "image sizes", "images"),
     *("few-shot", "system instruction", "benchmark version", "lmms-eval version"),
 )
-"""Settings that every run has. Where a file does not say one (an older version wrote it) it is unknown: not compared, and told."""
+"""Settings that every run has. Where a table does not say one (another program wrote it) it is unknown: not compared, and told."""
 _LOADERS = ("parquet", "json", "csv", "text", "imagefolder", "arrow", "webdataset", "pandas")
 """Dataset paths that name a loader, not a dataset."""
 
 
-class Counted(NamedTuple):
-    """How many docs a task has, and how many of them were asked, as the harness counts them."""
-
-    original: int
-    effective: int
-
-
 @dataclass(frozen=True)
 class Run:
-    """A finished run of the harness.
+    """A finished run of the harness: the samples tables of its tasks.
 
     Attributes:
-        path: its results file.
-        model: what names the model: its checkpoint (of a local folder the name), or else the adapter.
-        adapter: what ``--model`` was.
-        model_args: what ``--model_args`` was, without secrets: runs that differ in these alone are runs of one model.
-        date: as the harness writes it; sorts by time.
-        configs: of every task (also plain ones), the harness's own description.
-        written: of every task, what the harness wrote of it.
-        about: other facts: ``limit``, ``offset``, ``gen_kwargs``, ``start_time``; ``typed``: the options of the command; by task ``n-shot``,
-            ``versions``, ``n-samples``, ``higher_is_better``; ``system_instruction``: its digest, ``none`` where none
-            was given, None where the file does not say.
+        path: the place of its results file; it names the run, and nothing is read from it.
         results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
     """
 
     path: Path
-    model: str = ""
-    adapter: str = ""
-    model_args: str = ""
-    date: str = ""
-    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
-    written: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
-    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    results: tuple[Result, ...] = field(init=False)
+    results: tuple[Result, ...] = field(default=(), repr=False)
 
-    def __post_init__(self) -> None:
-        # a frozen dataclass can set its computed field only this way
-        object.__setattr__(self, "results", tuple(_results(self)))
+    @staticmethod
+    def of(path: Path, tables: Iterable[tuple[About, Path | None]]) -> Run:
+        """Return a run from what its tables say of themselves.
+
+        Args:
+            path: the place of its results file.
+            tables: footer and file of each; None: it is not written.
+        """
+        run = Run(path)
+        found = [Result(run, about, name, table) for about, table in tables for name in about.filters]
+        # a frozen dataclass can set a field that leads back to it only this way
+        object.__setattr__(run, "results", tuple(found))
+        return run
+
+    @property
+    def about(self) -> About | None:
+        """What the first of its tables says of itself; None of a run without any."""
+        return self.results[0].about if self.results else None
+
+    @property
+    def model(self) -> str:
+        """What names the model: its checkpoint (of a local folder the name), or else the adapter, or else the run's folder."""
+        return self.about.model.name or self.path.parent.name if self.about else ""
+
+    @property
+    def adapter(self) -> str:
+        """What ``--model`` was."""
+        return self.about.model.adapter if self.about else ""
+
+    @property
+    def model_args(self) -> str:
+        """What ``--model_args`` was, without secrets: runs that differ in these alone are runs of one model."""
+        return self.about.model.args if self.about else ""
+
+    @property
+    def date(self) -> str:
+        """When it was, as the harness writes it; sorts by time."""
+        return (self.about.model.date if self.about else "") or self.path.name.removesuffix("_results.json")
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -112,33 +102,19 @@ class Run:
         return self.model, self.adapter, self.model_args
 
     @property
-    def limit(self) -> Any:
+    def limit(self) -> float | None:
         """The harness's ``--limit``: the most docs of a task, or a share of them; None where all were asked."""
-        limit = self.about.get("limit")
-        # lmms-eval takes -1 for all docs
-        return None if limit == -1 else limit
+        return self.about.host.limit if self.about else None
 
     @property
     def offset(self) -> int:
         """The harness's ``--offset``: how many docs at the beginning of a task were skipped."""
-        return int(self.about.get("offset") or 0)
+        return self.about.host.offset if self.about else 0
 
     @property
-    def logged(self) -> bool:
-        """Whether the run was told to write sample logs."""
-        return bool(self.about.get("typed", {}).get("log_samples"))
-
-    def counted(self, task: str) -> Counted | None:
-        """Return the harness's count of a task's docs (``n-samples``); None where the file is silent."""
-        counts = _object(self.about.get("n-samples", {}).get(task))
-        numbers = [counts[name] for name in ("original", "effective") if bounds.is_number(counts.get(name))]
-        return Counted(*numbers) if len(numbers) == 2 else None
-
-    def aggregation(self, task: str, metric: str) -> str | None:
-        """Return the aggregation of a native metric as a task's config names it; None where it names none."""
-        listed = self.configs[task].get("metric_list")
-        named = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-        return next((one.get("aggregation") for one in named if one.get("metric") == metric), None)
+    def groups(self) -> Mapping[str, Sequence[str]]:
+        """The groups that were asked, with their members."""
+        return self.about.groups if self.about else {}
 
     def _repr_html_(self) -> str:
         """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
@@ -166,28 +142,40 @@ class Result:
 
     Attributes:
         run: the run.
-        task: the task's name.
-        described: what was wrapped and how (``WrapSpec.described``, plus the primary metric).
-        metrics: aggregated metrics by name (filter left out), those of the metric ``patch`` among them; null where not
-        defined.
+        about: what the task's table says of itself.
         filter: the name of the harness's filter pipeline.
-        details: the whole value of the metric ``patch`` (docs/records.md); empty where nothing was scored.
-        place: the place of the filter pipeline among those of the task.
+        path: the table; None where it is not written.
+        given: the numbers, where they need not be computed: in the run itself, or after ``recompute``.
+        fresh: whether numbers are computed, whatever is kept beside the table.
     """
 
     # a run holds its results, so to print or compare it here would go round in a circle
     run: Run = field(repr=False, compare=False)
-    task: str
-    described: Mapping[str, Any]
-    metrics: Mapping[str, float | None]
+    about: About = field(repr=False)
     filter: str
-    details: Mapping[str, Any] = field(default_factory=dict)
-    place: int = 0
+    path: Path | None
+    given: Computed | None = field(default=None, repr=False)
+    fresh: bool = field(default=False, repr=False, compare=False)
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.about.task
+
+    @property
+    def place(self) -> int:
+        """The place of the filter pipeline among those of the task."""
+        return self.about.filters.index(self.filter)
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """What was wrapped and how (``WrapSpec.described``, plus the primary metric)."""
+        return self.about.asked
 
     @property
     def docs(self) -> int:
-        """How many docs have a record."""
-        return int(self.metrics.get("records") or 0)
+        """How many docs have a row."""
+        return self.about.docs
 
     @property
     def base(self) -> str:
@@ -218,7 +206,9 @@ class Result:
     @property
     def failed(self) -> int:
         """The number of docs with a failed call."""
-        return int(self.metrics.get("n_failed") or 0)
+        if self.magic is not None:
+            return self.magic.failed
+        return self.analysis.failed.docs if self.analysis and self.analysis.failed else 0
 
     @property
     def scored(self) -> int:
@@ -234,31 +224,22 @@ class Result:
     def size(self) -> int | None:
         """The number of docs of the benchmark; None where unknown."""
         # nobody knows how many more docs have options that can be moved
-        if self.kind.every_order:
-            return None
-        found = _object(self.run.about.get("n-samples", {}).get(self.task)).get("original")
-        return found if isinstance(found, int) else None
+        return None if self.kind.every_order else self.about.host.original
 
     @property
     def hub(self) -> str | None:
         """The name of the data on the Hub; None where the task's config names a loader or local files."""
-        path = self.run.configs[self.task].get("dataset_path")
-        return path if is_hub(path) else None
+        return self.about.host.hub
 
     @property
-    def revision(self) -> Any:
+    def revision(self) -> str | None:
         """The commit of the data, as the task's config pins the data; None where the config pins nothing."""
-        return _object(self.run.configs[self.task].get("dataset_kwargs")).get("revision")
-
-    @property
-    def pipelines(self) -> int:
-        """The number of filter pipelines of the task."""
-        return sum(other.task == self.task for other in self.run.results)
+        return None if self.about.host.revision in (None, "none") else self.about.host.revision
 
     @property
     def label(self) -> str:
         """The task's name, with the filter where the task has several."""
-        return f"{self.task}, {self.filter}" if self.pipelines > 1 else self.task
+        return f"{self.task}, {self.filter}" if len(self.about.filters) > 1 else self.task
 
     @property
     def higher_is_better(self) -> bool:
@@ -270,41 +251,45 @@ class Result:
         """The options of the task."""
         return Options.of_file(self.described["options"], self.task)
 
-    @cached_property
-    def stored(self) -> Details | MagicDetails:
-        """Every number of the task, as its file has them."""
-        return read_details(self.details, self.kind.name)
-
     @property
     def made(self) -> Made:
-        """By what versions the numbers were made, and of which docs."""
-        return Made() if self.stored.made is UNSET else self.stored.made
+        """By what versions the answers were made, and of which docs."""
+        return self.about.made
 
     @property
-    def all_docs(self) -> int | None:
-        """The number of the benchmark's docs, asked or not; None where the run does not say."""
-        return None if self.made.all_docs is UNSET else self.made.all_docs
+    def native(self) -> Of:
+        """What only the run could compute."""
+        return self.about.native.get(self.filter, Of())
+
+    def better(self, metric: str) -> bool:
+        """Return whether a native metric is better when higher."""
+        return self.about.metrics.get(metric, True)
+
+    # --- its numbers ------------------------------------------------------------------------------
 
     @cached_property
+    def computed(self) -> Computed:
+        """Every number, by the method of the task's kind: as the run left them beside the table, else computed from it."""
+        if self.given is not None:
+            return self.given
+        from lmms_patch.runs import cache
+
+        return cache.compute(self) if self.fresh else cache.computed(self)
+
+    @property
+    def analysis(self) -> Analysis | None:
+        """What the numbers are made of; None of a task without any."""
+        return self.computed.analysis
+
+    @property
     def tst(self) -> TstDetails | None:
         """The numbers of a text-only cross-validation; None for tasks of another kind."""
-        stored = self.details.get("tst_details")
-        return convert(stored, TstDetails) if stored else None
+        return self.computed.tst
 
     @property
     def magic(self) -> MagicNumbers | None:
         """The numbers of a MAGIC task; None for tasks of another kind."""
-        return self.stored.magic if isinstance(self.stored, MagicDetails) else None
-
-    def better(self, metric: str) -> bool:
-        """Return whether a native metric is better when higher."""
-        return bool(self.details.get("higher_is_better", {}).get(metric, True))
-
-    @cached_property
-    def analysis(self) -> Analysis | None:
-        """What the numbers are made of; None of a task without any."""
-        stored = self.details.get("analysis")
-        return read_analysis(stored) if stored else None
+        return self.computed.magic
 
     def grid(self, n: int) -> Grid | None:
         """Return the numbers of a grid; None where there are none."""
@@ -322,16 +307,14 @@ class Result:
 
     @property
     def origin(self) -> str:
-        """A digest of date, model and numbers, unique to the result wherever its file lies and however the file is laid out."""
-        written = json.dumps(self.run.written.get(self.task), sort_keys=True, default=str)
+        """A digest of the table, unique to the result wherever its file lies."""
         return digest(
-            [self.run.date, self.run.about.get("start_time"), *self.run.identity, self.task, self.filter, written]
+            [self.about.run, *self.run.identity, self.task, self.filter, self.path and samples.digest_of(self.path)]
         )
 
     def is_same(self, other: Result) -> bool:
         """Return whether two results are the same: from the same file, or from a copy of the file."""
-        place, theirs = ((one.run.path.resolve(), one.task, one.place) for one in (self, other))
-        return place == theirs or self.origin == other.origin
+        return self.origin == other.origin
 
     def _repr_html_(self) -> str:
         """Return a table of all numbers for a notebook."""
@@ -342,33 +325,24 @@ class Result:
             f"{self.label}, {self.docs} docs: {self.run.model or self.run.adapter}",
         )
 
-    # --- its sample log ---------------------------------------------------------------------------
+    # --- its docs ---------------------------------------------------------------------------------
 
-    @property
-    def log(self) -> Path | None:
-        """The sample log; None where the task was not logged."""
-        return samples_file(self.run.path, self.task)
+    def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return the rows of this filter pipeline, by doc and view; columns that the table lacks are null.
 
-    def lines(self, *, lean: bool = True) -> Iterator[Line]:
-        """Yield the sample log's lines of this filter pipeline (``logs.read_lines``).
+        Args:
+            columns: which to read; None: all.
 
         Raises:
-            RecordError: there is no log; it is cut, of another benchmark or of another run.
+            RecordError: the table is not written, cut, or not as this version writes it.
         """
-        docs, log, base = 0, sample_log(self.run.path, self.task), self.base
-        for line in read_lines(log, self.place, filters=self.pipelines, lean=lean):
-            if line.record.base != base:
-                raise RecordError(
-                    f"{log}: records of {clean(line.record.base)}, but {self.task} asks {base}; the file is of another run"
-                )
-            docs += 1
-            yield line
-        # only at the end is it known that no line is missing
-        check_docs(log, docs, self.docs)
-
-    def records(self, *, lean: bool = True) -> Iterator[Record]:
-        """Yield the records of the sample log, read and checked as ``lines``."""
-        return (line.record for line in self.lines(lean=lean))
+        if self.path is None:
+            raise RecordError(f"{self.task}: its answers were not kept; run with --output_path OUT")
+        several = len(self.about.filters) > 1
+        wanted = None if columns is None else list(dict.fromkeys([*columns, "doc_id", "view", *["filter"] * several]))
+        found = samples.frame_of(self.path, wanted)
+        found = found.filter(pl.col("filter") == self.filter) if several else found
+        return found if columns is None else found.select([*dict.fromkeys(columns)])
 
 
 @dataclass(frozen=True)
@@ -392,73 +366,105 @@ def _shown(estimate: Estimate) -> str:
     return "" if estimate.value is None else reading.text(estimate, "{:.3f}".format)
 
 
+# --- where runs lie -------------------------------------------------------------------------------
+
+
 def read(path: Path) -> Run:
-    """Read a run from its results file.
+    """Read a run: the samples tables that lie where its results file does.
+
+    Args:
+        path: its results file, or one of its tables.
 
     Raises:
-        RecordError: the file is truncated, not a results file of lmms-eval, or of another schema.
+        RecordError: there is none, or one is cut, of another version, or a part that passes for the whole.
     """
-    data = read_json(path)
-    config = data.get("config", {})
-    adapter = str(config.get("model") or data.get("model_source") or "")
-    about = {key: config.get(key) for key in ("limit", "offset", "gen_kwargs")} | {"start_time": data.get("start_time")}
-    by_task = ("n-shot", "versions", "n-samples", "higher_is_better")
-    about |= {"system_instruction": _system_instruction(data), **{key: data.get(key, {}) for key in by_task}}
-    about["typed"] = _object(config.get("resolved_cli_args"))
-    run = Run(
-        Path(path),
-        # without secrets, which arguments of a model may hold
-        _name(masked(str(data.get("model_name") or adapter or Path(path).parent.name))),
-        adapter,
-        arguments(_arguments(config.get("model_args"))),
-        str(data.get("date") or Path(path).name.removesuffix("_results.json")),
-        data["configs"],
-        data["results"],
-        about,
-    )
+    path = Path(path)
+    name = path.name if samples.NAME not in path.name else f"{path.name.partition(samples.NAME)[0]}_results.json"
+    results = path.with_name(name)
+    tables = [one for one in _tables(results.parent) if place_of(one) == results]
+    if not tables:
+        if not results.is_file():
+            raise RecordError(f"{path}: no such run; give the folder that was --output_path of one")
+        where = f"{name.removesuffix('_results.json')}{samples.NAME}*.parquet"
+        raise RecordError(f"{path}: no samples tables beside it ({where}); copy them too, or run it again")
+    found = sorted(((samples.about_of(one), one) for one in tables), key=lambda one: one[0].place)
+    run = Run.of(results, found)
     for result in run.results:
         _check_whole(result)
     return run
 
 
-def _results(run: Run) -> Iterator[Result]:
-    """Yield the results of a run's wrapped tasks.
+def _tables(folder: Path) -> list[Path]:
+    return sorted(one for one in Path(folder).glob(f"*{samples.NAME}*.parquet") if samples.is_table(one))
+
+
+def place_of(table: Path) -> Path:
+    """Return the place of the results file of a table's run."""
+    return table.with_name(f"{table.name.partition(samples.NAME)[0]}_results.json")
+
+
+def places(folder: Path) -> list[Path]:
+    """Return the places of the results files of the runs under a folder, at any depth, oldest first.
 
     Raises:
-        RecordError: what describes a wrapped task is not as this version writes it.
+        RecordError: there is none.
     """
-    changed = "the file was changed or written by another program"
-    for task, config in run.configs.items():
-        described = _description(config)
-        # a task of the harness, or one without results
-        if described is None or task not in run.written:
-            continue
-        schema, known = described.get("schema"), MAGIC_SCHEMA if described.get("kind") == "magic" else SCHEMA
-        if schema != known:
-            raise RecordError(f"{run.path}: records of schema {shown(schema)}; {OTHER_VERSION}")
-        if missing := [key for key in ("base", "kind", "grids", "metric", "options") if key not in described]:
-            raise RecordError(f"{run.path}: {task} is described without its {missing[0]!r}; {changed}")
-        if str(described["kind"]) not in KINDS:
-            raise RecordError(
-                f"{run.path}: {task} is of the unknown kind {shown(described['kind'])}; allowed: {', '.join(KINDS)}"
-            )
-        # what was asked comes first, since the numbers are read by it
-        if said := wrong(described, {}):
-            raise RecordError(f"{run.path}: {task}: {said}; {changed}")
-        for place, (name, values) in enumerate(by_filter(run.written[task]).items()):
-            # a wrapped MAGIC task has both
-            objects = {name: values.pop(name, None) for name in OBJECTS}
-            own = objects["magic" if described["kind"] == "magic" else "patch"]
-            details: Mapping[str, Any] = own if isinstance(own, dict) else {}
-            if said := wrong(described, details):
-                raise RecordError(f"{run.path}: {task}: {said}; {changed}")
-            # the object's plain numbers are metrics too; a column of the same name wins
-            flat = {**{key: value for key, value in details.items() if not isinstance(value, dict)}, **values}
-            metrics = {key: float(value) if bounds.is_number(value) else None for key, value in flat.items()}
-            # A judge changes what a MAGIC task is about, and its config, which the response cache goes by, does not
-            # know of the judge.
-            about = {**described, "metric": details.get("magic", {}).get("metric") or described["metric"]}
-            yield Result(run, task, about, metrics, name, details, place)
+    folders = {one.parent for one in Path(folder).rglob(f"*{samples.NAME}*.parquet")}
+    found = {place_of(one) for place in folders for one in _tables(place)}
+    if not found:
+        told = "give the folder that was --output_path of a run"
+        raise RecordError(f"{folder}: no samples tables (*{samples.NAME}*.parquet) here; {told}")
+    # the names begin with the date
+    return sorted(found, key=lambda path: (path.name, str(path)))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The run chosen for a path.
+
+    Attributes:
+        run: the run.
+        aside: how many other runs lie in the folder; 0 where a file was given.
+        what: what it is the newest of, in a word or two; empty: of all.
+    """
+
+    run: Run
+    aside: int = 0
+    what: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The place of its results file."""
+        return self.run.path
+
+    @property
+    def said(self) -> str:
+        """A line about which run was taken, and how to name another; empty where there is only a single run."""
+        if not self.aside:
+            return ""
+        which = f"the newest {self.what}" if self.what else "the newest"
+        return f"{self.path}: taken as {which} of {self.aside + 1} runs here ({self.aside} left aside); to take another, give its *_results.json"
+
+
+def newest_of(path: Path, fits: Any = lambda run: True, what: str = "") -> Taken:
+    """Return the newest run under a path of the right kind.
+
+    Where no run is of that kind, return the newest of all, so that its reader can say what the run lacks.
+
+    Args:
+        path: the ``--output_path`` of runs, one results file, or one table.
+        fits: whether a run is of the right kind.
+        what: the kind in a word or two, such as "with an index".
+
+    Raises:
+        RecordError: there is no run, or one that was looked at cannot be read.
+    """
+    if not Path(path).is_dir():
+        return Taken(read(path))
+    found = places(path)
+    runs = (read(file) for file in reversed(found))
+    taken = next((run for run in runs if len(found) == 1 or fits(run)), None) or read(found[-1])
+    return Taken(taken, len(found) - 1, what)
 
 
 def _check_whole(result: Result) -> None:
@@ -467,76 +473,34 @@ def _check_whole(result: Result) -> None:
     Raises:
         RecordError: a part passes for the whole: the part of a rank is missing, or some docs were never asked.
     """
-    counts, where = result.run.counted(result.task), f"{result.run.path}: {result.task}"
-    if counts is None or not result.docs:
+    host, where = result.about.host, f"{result.run.path}: {result.task}"
+    if host.original is None or host.effective is None or not result.docs:
         return
-    there = counts.original - result.run.offset
-    asked = min(counts.effective, there)
-    if asked < there and result.run.limit is None:
+    there = host.original - host.offset
+    asked = min(host.effective, there)
+    if asked < there and host.limit is None:
         raise RecordError(f"{where}: {asked} of {there} docs were asked, but the run had no --limit; it is not whole")
     # a task on docs' own boxes skips docs without boxes
     if result.docs > asked or (result.docs < asked and not result.kind.own_boxes):
         raise RecordError(
-            f"{where}: {result.docs} docs have a record, but the harness asked {asked}; a rank's part is missing"
+            f"{where}: {result.docs} docs have rows, but the harness asked {asked}; a rank's part is missing"
         )
 
 
-def _description(config: Any) -> dict[str, Any] | None:
-    """Return what a config says of a task of ours, wrapped or MAGIC; None for a task of the harness."""
-    if not isinstance(config, dict):
-        return None
-    metadata = config.get("metadata")
-    found = config.get("lmms_patch")
-    if (
-        found is None
-        and isinstance(metadata, dict)
-        and isinstance(metadata.get("magic"), dict)
-        and metadata["magic"].get("kind") == "magic"
-    ):
-        found = metadata["magic"]
-    return found if isinstance(found, dict) else None
-
-
-def _name(model: str) -> str:
-    """Return a model's Hub id unchanged; of a local folder only the last name, without where the folder lies."""
-    return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
-
-
-def _system_instruction(data: Mapping[str, Any]) -> str | None:
-    """Return a digest of the system instruction.
-
-    ``none`` where none was given (the harness writes null), None where the file does not say.
-    """
-    known = [data[key] for key in ("system_instruction_sha", "system_instruction") if key in data]
-    given = next((one for one in known if one), None)
-    return (digest([given]) if given else "none") if known else None
-
-
-def _object(value: Any) -> dict[str, Any]:
-    """Return a JSON object; an empty object in place of anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def _arguments(given: Any) -> str:
-    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, dict) else str(given or "")
-
-
 def find(paths: Iterable[Path]) -> list[Run]:
-    """Return the runs in some folders (at any depth) or of some results files, each once, oldest first.
+    """Return the runs in some folders (at any depth) or of some results files or tables, each once, oldest first.
 
     Raises:
         RecordError: a path without a run, or a file that cannot be read.
     """
-    files: dict[Path, Path] = {}
+    found: dict[Path, Path] = {}
     for path in paths:
-        for file in [Path(path)] if Path(path).is_file() else results_files(Path(path)):
+        for file in places(path) if Path(path).is_dir() else [Path(path)]:
             # resolve() raises where a link leads to itself
-            files.setdefault(Path(os.path.realpath(file)), file)
-    return sorted(
-        (read(file) for file in files.values()),
-        # digits alone, since harness and imports write different marks between them
-        key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)),
-    )
+            found.setdefault(Path(os.path.realpath(file)), file)
+    runs = {Path(os.path.realpath(run.path)): run for run in map(read, found.values())}
+    # digits alone, since harness and imports write different marks between them
+    return sorted(runs.values(), key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)))
 
 
 def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
@@ -595,7 +559,7 @@ def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "a
         ",".join(tasks),
     ]
     parts += [*(["--limit", most] if most != "all" else []), *(["--offset", start] if start else [])]
-    return one_line(f"{shlex.join(parts)} --output_path out --log_samples")
+    return one_line(f"{shlex.join(parts)} --output_path out")
 
 
 # --- what must be the same ------------------------------------------------------------------------
@@ -609,63 +573,48 @@ def _fingerprint(result: Result) -> dict[str, Any]:
     ``benchmark version``, ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images``
     (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
     """
-    described, made = result.described, result.details.get("made", {})
-    kind, options = result.kind, described["options"]
+    about, kind = result.about, result.kind
+    asked, made, host, options, magic = about.asked, about.made, about.host, about.asked["options"], about.magic
     statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
-    settings = result.details.get("settings", {})
-    magic = result.details.get("magic", {})
+    tst = {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None
+    moved = {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name in ("shuffle", "tshuffle") else []))}
     return {
-        "benchmark": described["base"],
+        "benchmark": result.base,
         "kind": kind.way,
-        "metric": described["metric"],
+        "metric": result.metric,
         "filter": result.filter,
-        "docs": made.get("docs"),
+        "docs": made.docs,
         "number of docs": result.docs,
-        "prompts": made.get("prompts"),
+        "prompts": made.prompts,
         **_images(kind, made),
-        **asked(result.run, result.task),
-        "views": digest(
-            [
-                described.get("pixels"),
-                {
-                    n: options.get(n)
-                    for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name in ("shuffle", "tshuffle") else []))
-                },
-            ]
-        ),
+        "dataset": host.dataset,
+        "revision": host.revision,
+        "split": host.split,
+        "limit": _limit(result.run),
+        "few-shot": host.few_shot,
+        "system instruction": host.system_instruction,
+        "generation": None if host.generation is None else digest(host.generation),
+        "benchmark version": host.benchmark_version,
+        "views": digest([asked.get("pixels"), moved]),
         **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
-        "statistics": digest(
-            [statistics, settings.get("level"), {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None]
-        ),
-        "folds": described.get("folds"),
-        "lmms-eval version": made.get("lmms_eval"),
+        "statistics": digest([statistics, about.settings.level, tst]),
+        "folds": asked.get("folds"),
+        "lmms-eval version": made.lmms_eval,
     }
 
 
-def asked(run: Run, task: str) -> dict[str, Any]:
-    """Return the part of a fingerprint known of every task of the harness, wrapped or not."""
-    config, about = run.configs.get(task, {}), run.about
-    version = about.get("versions", {}).get(task)
-    return {
-        **_data(config),
-        "limit": _limit(run),
-        "few-shot": about.get("n-shot", {}).get(task),
-        "system instruction": about.get("system_instruction"),
-        "generation": digest([config.get("generation_kwargs"), about.get("gen_kwargs") or None]),
-        "benchmark version": None if version is None else str(version),
-    }
-
-
-def _data(config: Mapping[str, Any]) -> dict[str, str | None]:
+def dataset_of(config: Mapping[str, Any]) -> dict[str, str | None]:
     """Return which data a task's config names; where a file lies on somebody's disk is left out."""
     if "dataset_path" not in config:
-        return dict.fromkeys(("dataset", "revision", "split"))
+        return dict.fromkeys(("dataset", "hub", "config", "revision", "split"))
     path, name = config["dataset_path"], config.get("dataset_name")
     where = "none named" if not path else str(path) if is_hub(path) else "local files"
-    revision = _object(config.get("dataset_kwargs")).get("revision")
+    given = config.get("dataset_kwargs")
     return {
         "dataset": f"{where}, {name}" if name else where,
-        "revision": str(revision or "none"),
+        "hub": path if is_hub(path) else None,
+        "config": str(name) if name else None,
+        "revision": str((given.get("revision") if isinstance(given, dict) else None) or "none"),
         "split": split_of(config) or "none",
     }
 
@@ -686,14 +635,19 @@ def split_of(config: Mapping[str, Any]) -> str | None:
     )
 
 
-def _images(kind: Kind, made: Mapping[str, Any]) -> dict[str, str | None]:
+def name_of(model: str) -> str:
+    """Return a model's Hub id unchanged; of a local folder only the last name, without where the folder lies."""
+    return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
+
+
+def _images(kind: Kind, made: Made) -> dict[str, str | None]:
     """Return digests of what the full views show: their sizes, and their pixels."""
     if kind.name == "magic":
         # their digest covers the images
         return dict.fromkeys(("image sizes", "images"), "of the docs")
     if not kind.needs_image:
         return dict.fromkeys(("image sizes", "images"), "none shown")
-    return {"image sizes": made.get("image_sizes"), "images": made.get("images")}
+    return {"image sizes": made.image_sizes, "images": made.images}
 
 
 def _judge(magic: Mapping[str, Any]) -> str:
@@ -708,8 +662,7 @@ def _judge(magic: Mapping[str, Any]) -> str:
 
 def _limit(run: Run) -> str:
     limit, offset = run.limit, run.offset
-    said = f"{limit:g}" if isinstance(limit, (int, float)) else str(limit)
-    return f"{'all' if limit is None else said}{f' from {offset}' if offset else ''}"
+    return f"{'all' if limit is None else f'{limit:g}'}{f' from {offset}' if offset else ''}"
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:

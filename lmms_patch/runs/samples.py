@@ -1,218 +1,293 @@
-"""The docs of a finished run as tables (docs/tables.md): from the Parquet file beside a sample log, else from the log.
+"""Samples tables as files: written whole or not at all, and checked once, at the door (docs/tables.md).
 
-NumPy and pyarrow.
-
-A Parquet file is used only where it is whole (its pages have checksums) and of its log: size and SHA-256 of the log show
-that the log is still the file that it was made of. The hash takes a twentieth of the time that reading the log takes.
+pyarrow writes and reads, with a checksum on every page: a file with a changed byte is refused, where polars alone would
+give another number, or panic.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import itertools
 import json
-import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lmms_patch import files
-from lmms_patch.errors import OTHER_VERSION, OptionError, RecordError, shown, unknown
-from lmms_patch.runs import packed
-from lmms_patch.runs.record import Record
-from lmms_patch.runs.results import sample_log
-from lmms_patch.runs.rows import BATCH, batches, schema_of
-from lmms_patch.runs.run import Result, Run
-from lmms_patch.text import log
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import Options
+from lmms_patch.errors import OTHER_VERSION, OptionError, RecordError, shown
+from lmms_patch.runs.details import About
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.schema import FIELD, MAY_LACK, OTHER_METRIC, RANGES, REAL, TYPES
+from lmms_patch.runs.typed import read_as
+from lmms_patch.stats.bounds import LARGEST
+from lmms_patch.text import line, whole
 
-SCHEMA = 1
-"""The version of the Parquet files; readers take no other. It goes up, too, when a column is made otherwise."""
-_ABOUT = b"lmms_patch"
-"""The key of what a file says of itself, in its metadata."""
-WORTH = 200
-"""Docs of a log up to which it is as quickly read as its Parquet file, and is read."""
-_DICTIONARY = 16 * 1024 * 1024
-"""Bytes of the different texts of a column, of some thousand docs, up to which each is stored once."""
-
-
-def table(result: Result, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the docs of a task as a table, a row for each doc and view.
-
-    Args:
-        result: a task of a finished run.
-        columns: their names, in the order wanted; None: all.
-
-    Raises:
-        OptionError: there is no such column.
-        RecordError: the task has no sample log, its log cannot be read, or it is a MAGIC task, whose docs have no
-            views.
-    """
-    schema = schema_of(result)
-    wanted = schema.names if columns is None else list(columns)
-    if missing := [name for name in wanted if name not in schema.names]:
-        raise OptionError(f"{result.task}: {unknown(missing[0], schema.names)}".replace("unknown option", "no column"))
-    stored = _stored(result, wanted)
-    return from_log(result, wanted) if stored is None else stored
+KEY = b"lmms_patch"
+"""Of the JSON in the footer."""
+CHECKSUM = b"lmms_patch_checksum"
+"""Of the checksum of that JSON; tables of other programs have none."""
+NAME = "_samples_"
+"""What stands in a file's name between the run's date and the task."""
+_FAULTS = (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""What pyarrow and polars raise at a damaged file; a panic is no ``Exception``."""
+_ROWS = 1 << 17
+"""Rows of a group: so many are held at once by who reads a table in parts."""
 
 
-def from_log(result: Result, columns: Sequence[str]) -> pa.Table:
-    """Return columns of ``table`` from the sample log, whatever lies beside the log."""
-    schema = schema_of(result)
-    return pa.Table.from_batches(
-        [batch.select(columns) for batch in batches(result)], pa.schema([schema.field(name) for name in columns])
-    )
+def path_of(results: Path, task: str) -> Path:
+    """Return the place of a task's table, beside the results file of its run."""
+    return results.with_name(f"{results.name.removesuffix('_results.json')}{NAME}{task}.parquet")
 
 
-def records(result: Result) -> list[Record]:
-    """Return the records of a task from the Parquet file beside its log, or else from the log.
-
-    The log is read where the Parquet file is missing or must not be used. The records are only to be read: docs share the
-    objects of equal parts. They are without the boxes of their views.
-
-    Raises:
-        RecordError: as ``Result.records``.
-    """
-    stored = _stored(result, list(packed.COLUMNS))
-    if stored is not None:
-        # a run whose records JSON cannot hold as we write it
-        with contextlib.suppress(ValueError):
-            found = packed.unpack(stored)
-            # some thousand docs are left out of the columns where one of them cannot be held
-            if len(found) == result.docs:
-                return found
-    return list(result.records())
-
-
-def joined(run: Run, task: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the docs of a run's tasks as a single table; null where a task lacks a column.
+def write(path: Path, frame: pl.DataFrame, about: About) -> About:
+    """Write a task's table, and return what its footer says.
 
     Args:
-        run: the run.
-        task: one of its tasks; None: all but MAGIC tasks.
-        columns: as in ``table``.
+        path: the file.
+        frame: its rows (``runs.schema``); columns that are null in every row are left out.
+        about: what the footer says beside rows, docs and columns.
 
     Raises:
-        OptionError: the run has no such task, or one of the tasks no such column.
-        RecordError: no task has views, or a sample log is missing or cannot be read.
+        RecordError: the file cannot be written.
     """
-    with_views = [result for result in run.results if result.kind.name != "magic" or result.task == task]
-    wanted = [result for result in with_views if task in (None, result.task)]
-    if not wanted and task is not None:
-        raise OptionError(
-            f"{run.path}: no task {task!r}; allowed: {', '.join(dict.fromkeys(result.task for result in run.results)) or 'none'}"
-        )
-    if not wanted:
-        raise RecordError(f"{run.path}: no task whose docs have views; ask for one, such as --tasks gqa_rci3")
-    return pa.concat_tables(
-        [table(result, columns) for result in wanted], promote_options="default"
-    ).unify_dictionaries()
+    kept = frame.select(column.name for column in frame if column.null_count() < len(column))
+    told = msgspec.structs.replace(about, rows=len(kept), docs=_docs(kept), columns=kept.columns)
+    table = kept.to_arrow(compat_level=pl.CompatLevel.oldest())
+    footer = whole(json.dumps(to_json(told), ensure_ascii=False)).encode()
+    table = table.replace_schema_metadata({KEY: footer, CHECKSUM: _checksum(footer)})
+    with files.replacing(path) as part, open(part, "wb") as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True, row_group_size=_ROWS)
+    return about_of(path)
 
 
-# --- the file -------------------------------------------------------------------------------------
+def _checksum(footer: bytes) -> bytes:
+    return hashlib.sha256(footer).hexdigest()[:16].encode()
 
 
-def write(results: Sequence[Result]) -> Path:
-    """Write the Parquet file of a task beside its sample log, and return its path.
+def _docs(frame: pl.DataFrame) -> int:
+    return frame["doc_id"].n_unique() if "doc_id" in frame.columns else 0
 
-    Args:
-        results: all results of the task, one for each filter pipeline.
+
+def about_of(path: Path) -> About:
+    """Return what the footer of a table says.
 
     Raises:
-        RecordError: the log cannot be read, or the file cannot be written.
+        RecordError: it is no such table, is cut, or was written by another version.
     """
-    first = results[0]
-    log = sample_log(first.run.path, first.task)
-    # each batch becomes a row group, so the groups of a result are known beforehand
-    groups = [0, *itertools.accumulate(math.ceil(result.docs / BATCH) for result in results)]
-    filters = [
-        {"name": result.filter, "docs": result.docs, "groups": [start, end]}
-        for result, (start, end) in zip(results, itertools.pairwise(groups), strict=True)
-    ]
-    about = {"schema": SCHEMA, "task": first.task, "sample_log": _state_of(log), "filters": filters}
-    schema = schema_of(first, packed=True).with_metadata({_ABOUT: json.dumps(about)})
-    path = log.with_suffix(".parquet")
-    options = {"compression": "zstd", "dictionary_pagesize_limit": _DICTIONARY, "write_page_checksum": True}
-    with files.replacing(path) as part, pq.ParquetWriter(part, schema, **options) as out:
-        for result in results:
-            for batch in batches(result, packed=True):
-                out.write_batch(batch, row_group_size=batch.num_rows)
-    return path
+    return _about(path, *_state(path))
 
 
-def _state_of(path: Path) -> dict[str, Any]:
-    """Return size and SHA-256 of a file."""
-    about = path.stat()
-    return {"size": about.st_size, "sha256": _hashed(path, about.st_size, about.st_mtime_ns, about.st_ino)}
-
-
-@functools.lru_cache(maxsize=1024)
-def _hashed(path: Path, *state: int) -> str:
-    """Return the SHA-256 of a file; computed once for each state of the file."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        # a log may be larger than the memory
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
-
-
-# --- reading it -----------------------------------------------------------------------------------
-
-
-class _UnfitError(RecordError):
-    """Why a Parquet file must not be used."""
-
-
-def _beside(result: Result) -> Path | None:
-    """Return the Parquet file beside a log; None without such a file, and where reading the log is as quick."""
-    path = None if result.log is None or result.docs <= WORTH else result.log.with_suffix(".parquet")
-    return path if path is not None and path.is_file() else None
-
-
-def _stored(result: Result, columns: Sequence[str]) -> pa.Table | None:
-    """Return columns of a task's Parquet file.
-
-    None where there is no file that is worth it, or one that must not be used (a warning then says why).
-    """
-    path = _beside(result)
-    if path is None:
-        return None
+def is_table(path: Path) -> bool:
+    """Return whether a file is a samples table, or was one: what only stands for it, or is cut, counts too."""
     try:
-        return _read(path, result, columns)
-    except _UnfitError as unfit:
-        why = str(unfit)
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        why = f"it cannot be read ({type(error).__name__})"
-    log().warning(f"{path}: not used, the sample log is read instead: {why}")
-    return None
+        return KEY in (pq.read_metadata(mapped(path)).metadata or {})
+    except _FAULTS:
+        return True
 
 
-def _read(path: Path, result: Result, columns: Sequence[str]) -> pa.Table:
-    """Return columns of a result from a Parquet file.
+def mapped(path: Path) -> pa.MemoryMappedFile:
+    """Open a file; pyarrow by itself takes no name that is no Unicode."""
+    return pa.memory_map(os.fsencode(path))
+
+
+def digest_of(path: Path) -> str:
+    """Return a digest of a table's content, 16 hex digits; computed once for each state of the file."""
+    return _digest(path, *_state(path))
+
+
+def frame_of(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the rows of a table, checked, with every column of the schema; those that the file lacks are null.
+
+    Args:
+        path: the file.
+        columns: which to read; None: all.
 
     Raises:
-        _UnfitError: it is not whole, or not of this log.
+        RecordError: the file is cut, or not as this version writes it; the message names the doc.
     """
-    file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
-    about = json.loads(file.metadata.metadata[_ABOUT])
-    if about["schema"] != SCHEMA:
-        raise _UnfitError(f"it is of schema {shown(about['schema'])}; {OTHER_VERSION}")
-    if about["task"] != result.task:
-        raise _UnfitError(f"it is of the task {about['task']}")
-    if about["sample_log"] != _state_of(sample_log(result.run.path, result.task)):
-        raise _UnfitError("the sample log was changed after it was written")
-    own = [
-        one
-        for one in about["filters"][result.place : result.place + 1]
-        if one["name"] == result.filter and one["docs"] == result.docs
+    if _check(path, *_state(path)):
+        return _read(path, columns)
+    # another program wrote the rows in an order of its own
+    whole = _read(path, None if columns is None else list(dict.fromkeys([*columns, *_PLACE])))
+    return whole.sort(_PLACE).select(columns or whole.columns)
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        about = path.stat()
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
+    return about.st_size, about.st_mtime_ns
+
+
+@functools.lru_cache(maxsize=4096)
+def _about(path: Path, *state: int) -> About:
+    try:
+        metadata = pq.read_metadata(mapped(path)).metadata or {}
+        told = metadata.get(KEY)
+        # pages have checksums in Parquet, the footer has none
+        if told is not None and metadata.get(CHECKSUM, _checksum(told)) != _checksum(told):
+            raise ValueError("its footer was changed")
+        given = None if told is None else files.parse_json(told.decode())
+    except _FAULTS as error:
+        raise RecordError(f"{path}: {_why(path, error)}") from None
+    if not isinstance(given, dict):
+        raise RecordError(
+            f"{path}: no samples table of lmms-patch: its footer has no {KEY.decode()!r} (docs/tables.md)"
+        )
+    if given.get("schema") != 1:
+        raise RecordError(f"{path}: a table of schema {shown(given.get('schema'))}; {OTHER_VERSION}")
+    try:
+        about = read_as(given, About, "footer")
+        Options.of_file(about.asked.get("options"), "footer.asked.options")
+    except (OptionError, RecordError) as error:
+        raise RecordError(f"{path}: {error}") from None
+    kind = str(about.asked.get("kind"))
+    grids = about.asked.get("grids")
+    if kind not in KINDS:
+        raise RecordError(f"{path}: {about.task} is of the unknown kind {shown(kind)}; allowed: {', '.join(KINDS)}")
+    least, most = KINDS[kind].sizes
+    if not isinstance(grids, list) or not all(isinstance(n, int) and least <= n <= most for n in grids):
+        raise RecordError(
+            f"{path}: footer.asked.grids must be whole numbers from {least} to {most}, not {shown(grids)}"
+        )
+    if missing := [key for key in ("base", "metric") if not isinstance(about.asked.get(key), str)]:
+        raise RecordError(f"{path}: footer.asked.{missing[0]} is missing")
+    return about
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest(path: Path, *state: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
+
+
+def _why(path: Path, error: BaseException) -> str:
+    """Say why a file cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(files.POINTER)) == files.POINTER:
+                return files.PULL
+    except OSError as missing:
+        return f"cannot be read ({missing.strerror})"
+    return f"cut, or damaged ({line(str(error), 200)}); copy it again, or run the task again"
+
+
+def _read(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    try:
+        with pq.ParquetFile(mapped(path), page_checksum_verification=True) as file:
+            there = set(file.schema_arrow.names)
+            wanted = list(TYPES) + sorted(there - TYPES.keys()) if columns is None else list(columns)
+            frame = pl.DataFrame(pl.from_arrow(file.read([name for name in wanted if name in there])))
+    except _FAULTS as error:
+        raise RecordError(f"{path}: {_why(path, error)}") from None
+    nulls = [pl.lit(None, TYPES.get(name, REAL)).alias(name) for name in wanted if name not in there]
+    return frame.with_columns(nulls).select(wanted)
+
+
+# --- the check ------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4096)
+def _check(path: Path, *state: int) -> bool:
+    """Refuse a table that is not as we write it; return whether its rows lie by doc and view.
+
+    Raises:
+        RecordError: says what is wrong, of the first doc.
+    """
+    about = about_of(path)
+    try:
+        with pq.ParquetFile(mapped(path)) as file:
+            found = pl.DataFrame(pl.from_arrow(file.schema_arrow.empty_table())).schema
+    except _FAULTS as error:
+        raise RecordError(f"{path}: {_why(path, error)}") from None
+    if missing := [
+        name for name in about.columns if name not in found and name not in MAY_LACK and not name.startswith(FIELD)
+    ]:
+        raise RecordError(f"{path}: the column {shown(missing[0])} is missing, which the footer names")
+    for name, kind in found.items():
+        wanted = REAL if name.startswith(OTHER_METRIC) else TYPES.get(name)
+        if wanted is not None and kind != wanted:
+            raise RecordError(f"{path}: the column {name} must be {wanted}, not {kind}")
+    needed = [name for name in (*_NEEDED, "swapped", *RANGES, *_LISTS) if name in found] + [
+        name for name in found if name.startswith(OTHER_METRIC)
     ]
-    if not own:
-        raise _UnfitError("it is of another run than the results file")
-    if not file.schema_arrow.equals(schema_of(result, packed=True)):
-        raise _UnfitError("its columns are not those of this version of lmms-patch")
-    return file.read_row_groups(range(*own[0]["groups"]), columns=columns).replace_schema_metadata(None)
+    frame = _read(path, list(dict.fromkeys([*needed, *_NEEDED])))
+    if (rows := len(frame)) != about.rows or (docs := _docs(frame)) != about.docs:
+        docs = _docs(frame)
+        raise RecordError(
+            f"{path}: {rows:,} rows of {docs:,} docs, but its footer says {about.rows:,} of {about.docs:,}; a part is missing or doubled"
+        )
+    for told, rule in _rules(frame, about).items():
+        if len(wrong := frame.filter(rule)):
+            raise RecordError(f"{path}: doc {wrong['doc_id'][0]}: {told}")
+    doc, view = (pl.col(name).diff() for name in _PLACE)
+    later = ((doc > 0) | ((doc == 0) & (view > 0))).over("filter")
+    return bool(frame.select(later.fill_null(True).all()).item())
+
+
+_PLACE = ("doc_id", "view")
+_NEEDED = ("filter", "doc_id", "view", "kind", "n", "cell", "row", "col", "names", "choices", "gold_at")
+_LISTS = {
+    "references": ("answer", "roles", "metric"),
+    "exchanged": ("to", "set"),
+    "quick": ("block", "steps", "p_full", "p_cells", "unasked"),
+    "tst": (),
+}
+"""Lists of which numbers are made, and their parts that are never null."""
+
+
+def _rules(frame: pl.DataFrame, about: About) -> dict[str, pl.Expr]:
+    """Return what may be wrong with rows: in words, and an expression that is true of such rows."""
+    views = pl.col("view").sort() != pl.int_range(pl.len(), dtype=pl.Int32)
+    out = {
+        "doc_id, view and kind must not be null": pl.any_horizontal(pl.col("doc_id", "view", "kind").is_null()),
+        "it has a view twice, or lacks one": views.any().over("filter", "doc_id"),
+        f"filter must be one of {', '.join(about.filters)}": ~pl.col("filter").is_in(about.filters)
+        if len(about.filters) > 1
+        else pl.lit(False),
+        "its first view must show its own image": pl.col("swapped") & (pl.col("view") == 0)
+        if "swapped" in frame.columns and not KINDS[about.asked["kind"]].swapped
+        else pl.lit(False),
+    }
+    for name, (least, most) in RANGES.items():
+        if name in frame.columns:
+            out[f"{name} must be a number from {least:,} to {most:,}"] = ~pl.col(name).is_between(least, most)
+    for name in frame.columns:
+        if name.startswith(OTHER_METRIC):
+            out[f"{name} must be finite"] = ~pl.col(name).is_finite()
+    for name, never in _LISTS.items():
+        if name in frame.columns:
+            out[f"{name} lacks a part, or has a number beyond {LARGEST:g}"] = _faulty(
+                frame[name].dtype, pl.col(name), never
+            )
+    number = pl.col("row").cast(pl.Int64) * pl.col("n") + pl.col("col") + 1  # a clip's segments are one row
+    out["cell must be the number of the cell in its row and column, row by row from 1"] = pl.col(
+        "cell"
+    ).is_not_null() & (pl.col("cell") != number).fill_null(True)
+    for name in ("names", "gold_at"):
+        out[f"{name} must be the place of one of its options"] = (pl.col("choices") > 0) & (
+            pl.col(name) > pl.col("choices")
+        )
+    return out
+
+
+def _faulty(kind: Any, value: pl.Expr, never: Sequence[str] = ()) -> pl.Expr:
+    """Return whether a value has a number that is not finite or too large, or lacks a part that is never null."""
+    if isinstance(kind, pl.List):
+        inside = value.list.eval(_faulty(kind.inner, pl.element(), never)).list.any()
+        return inside | (value.list.eval(pl.element().is_null()).list.any() if never else False)
+    if isinstance(kind, pl.Struct):
+        parts = [_faulty(one.dtype, value.struct.field(one.name)) for one in kind.fields]
+        return pl.any_horizontal(
+            pl.lit(False), *parts, *(value.is_not_null() & value.struct.field(name).is_null() for name in never)
+        )
+    return ~value.is_between(-LARGEST, LARGEST) if kind == REAL else pl.lit(False)

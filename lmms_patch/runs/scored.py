@@ -1,25 +1,22 @@
-"""The views of a doc as the base task scored them, and the record that is made of them."""
+"""A doc with its views as the base task scored them: what the harness makes of it, in memory and between ranks."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from lmms_patch.ask import answers
 from lmms_patch.ask.kinds import Key
-from lmms_patch.ask.spec import WrapSpec
-from lmms_patch.ask.views import HiddenView, Region, Size, View
-from lmms_patch.runs import record
-from lmms_patch.runs.record import SCHEMA
+from lmms_patch.ask.views import Size, View
 from lmms_patch.runs.scoring import Scalar, best, plain, worst_orders
-from lmms_patch.runs.typed import convert
 
 
-class ScoredView(Struct, frozen=True):
+# without garbage collection: a run has too many for each collection to walk through
+class ScoredView(Struct, frozen=True, gc=False):
     """A view of a doc, scored by the base task.
 
     Attributes:
@@ -27,13 +24,16 @@ class ScoredView(Struct, frozen=True):
         items: native item of each metric, as the base's ``process_results`` returned it.
         scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
         error: why there is no score (the scorer's exception, in one line); None where it scored.
-        from_m: the metric whose scalar is the aggregation of its one item, if any; not logged.
+        from_m: the metric whose scalar is the aggregation of its one item, if any.
         failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native
-        metric; not logged.
+        metric.
         unfinished: whether the answer was cut by the token limit.
         names: the place of the answer among the doc's options, from 1; 0: it is none; None: not known
         (``References.named``).
         misread: whether the answer has full marks, though read by itself it would not name the gold.
+        answer: what was answered, after the filter.
+        losses: of each option, of a task that compares log-likelihoods.
+        tokens: of the request and of the answer, where the adapter counts them.
     """
 
     view: View
@@ -45,11 +45,21 @@ class ScoredView(Struct, frozen=True):
     unfinished: bool = False
     names: int | None = None
     misread: bool = False
+    answer: str | None = None
+    losses: list[float] | None = None
+    tokens: tuple[int | None, int | None] = (None, None)
 
     @property
     def unscored(self) -> bool:
         """Whether the view has no score because its call or its scorer failed."""
         return bool(self.failed) or self.error is not None
+
+    def plain(self) -> ScoredView:
+        """Return the view with items in plain JSON types: a native item may hold a whole doc, and may be changed later.
+
+        A failed call keeps no items.
+        """
+        return structs.replace(self, items={} if self.failed else plain(self.items))
 
 
 @dataclass(frozen=True)
@@ -67,11 +77,11 @@ class Baseline:
     items: Mapping[str, Any]
     scores: Mapping[str, Scalar]
 
-    def record(self) -> record.Baseline:
-        """Return the answer as a record holds it; items that equal their scalar are left out."""
-        # an item that is its own scalar would be logged twice
-        items = {m: item for m, item in self.items.items() if plain(item) != self.scores.get(m)}
-        return record.Baseline(self.answer, cast(Any, list(self.roles)), plain(self.scores), plain(items))
+    @classmethod
+    def of(cls, answer: str, roles: Sequence[str], scored: ScoredView) -> Baseline:
+        """Return an answer as it was scored; items that are more than their scalar are kept, in plain JSON types."""
+        items = {name: own for name, item in scored.items.items() if (own := plain(item)) != scored.scores.get(name)}
+        return cls(answer, tuple(roles), items, scored.scores)
 
 
 @dataclass(frozen=True)
@@ -109,46 +119,59 @@ class WrongImage:
     views: tuple[ScoredView, ...] = ()
     said: tuple[str, ...] = ()
 
-    def record(self, first_only: bool) -> record.WrongImage:
-        """Return the wrong image as a record holds it.
 
-        Args:
-            first_only: only the first image of a doc was cut.
-        """
-        # boxes are written for the images that were cut
-        sizes = self.sizes[:1] if first_only else self.sizes
-        views = [_view(view, sizes, said) for view, said in zip(self.views, self.said, strict=True)]
-        return record.WrongImage(int(self.source), [list(size) for size in self.sizes], views)
+class Asked(Struct, kw_only=True, omit_defaults=True, gc=False):
+    """How a doc was asked, in a run that left views out (docs/quick.md).
+
+    A doc of which nothing was asked has one view, the full image without scores.
+
+    Attributes:
+        metric: the metric by whose scores it was decided what to ask
+        block: 0: asked whole, so that the rest could be planned; later docs in the order of their blocks
+        steps: 0: nothing was asked; 1: the full image; 2: the cells too, of each grid until one earned full marks
+        p: the probability of each of the two steps
+        unasked: views that were not asked
+        full: what the full image was expected to score; this and the next two are absent where both steps were certain
+        before: by grid, what the best cell was expected to score before the full image was asked
+        after: the same after it
+    """
+
+    metric: str
+    block: int
+    steps: int
+    p: list[float] = msgspec.field(default_factory=lambda: [1.0, 1.0])
+    unasked: int = 0
+    full: float | None = None
+    before: dict[str, float] = {}
+    after: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
 class SampleRecord:
-    """All views of a doc, and everything else that its record says.
+    """All views of a doc, and everything else that its rows say (``runs.frames``).
 
     Attributes:
-        task: the wrapped task's name.
-        spec: what was asked.
         doc_id: the doc's row in the base task's eval split.
         sizes: width and height in pixels of each image of the doc, or of the frames of each clip.
         views: the scored views, in request order.
         best: for each set of views (a grid, or the relevant or adversarial boxes), the index into ``views`` of the best
             one for the primary metric; only sets for which the doc is used.
         excluded: for each set for which the doc is not used, the reason.
-        fields: values of the doc fields that the options name (cluster, group, category, stratum, choices).
-        answer: how the doc is to be answered: format, label (answer class), number of options, gold; empty where it is
-        not known.
+        fields: values of the doc fields that the options name (cluster, group, category, stratum, choices), in plain
+            types.
+        answer: how the doc is to be answered: format, label (answer class), number of options, gold and its place;
+            empty where it is not known.
         stratum: the name of the doc's stratum.
         baselines: uninformed answers and the gold, scored.
         exchanged: this doc's answers on its own and on a wrong image under the golds of docs that are asked alike.
-        tst: what the text-only cross-validation says of the doc (docs/records.md); empty for other kinds.
+        tst: what the text-only cross-validation says of the doc (column ``tst``); empty for other kinds.
         wrong_image: the doc's question on another doc's image; None where it was not asked so.
         images: digest of the images that the doc shows; empty where it shows none.
         asked: how the doc was asked, in a run that left views out.
-        clips: the clips that the doc shows; none where it shows images.
+        clips: frames and seconds of each clip that the doc shows; none where it shows images.
+        asks: its prompt, target and options.
     """
 
-    task: str
-    spec: WrapSpec
     doc_id: int
     sizes: tuple[Size, ...]
     views: tuple[ScoredView, ...]
@@ -162,96 +185,41 @@ class SampleRecord:
     tst: Mapping[str, Any] = field(default_factory=dict)
     wrong_image: WrongImage | None = None
     images: str = ""
-    asked: record.Asked | None = None
-    clips: tuple[record.Clip, ...] = ()
+    asked: Asked | None = None
+    clips: tuple[tuple[int, float | None], ...] = ()
+    asks: answers.Asked | None = None
 
-    def record(self) -> record.Record:
-        """Return the doc's record, as written to the sample log."""
-        first_only = self.spec.options.images == "first"
-        return record.Record(
-            schema=SCHEMA,
-            task=self.task,
-            base=self.spec.base,
-            kind=cast(Any, self.spec.kind.name),
-            grids=list(self.spec.grids),
-            doc_id=int(self.doc_id),
-            image_sizes=[list(size) for size in self.sizes],
-            clips=list(self.clips),
-            images=self.images or None,
-            views=[_view(view, self.sizes[:1] if first_only else self.sizes) for view in self.views],
-            best={str(n): index for n, index in self.best.items()},
-            excluded={str(n): reason for n, reason in self.excluded.items()},
-            fields=plain(self.fields),
-            answer=record.Answer(**plain(self.answer)) if self.answer else record.NO_ANSWER,
-            stratum=self.stratum if self.answer else "",
-            baselines=[one.record() for one in self.baselines],
-            exchanged=_columns(self.exchanged) if self.exchanged else None,
-            tst=convert(plain(self.tst), record.Tested) if self.tst else None,
-            wrong_image=self.wrong_image.record(first_only) if self.wrong_image else None,
-            asked=self.asked,
-        )
+    @property
+    def every_view(self) -> tuple[ScoredView, ...]:
+        """The views of the doc's image, then those on another doc's image."""
+        return self.views if self.wrong_image is None else self.views + self.wrong_image.views
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the ``patch`` object, in plain JSON types (docs/records.md)."""
-        found: dict[str, Any] = msgspec.to_builtins(self.record())
-        return found
+    @property
+    def is_asked(self) -> bool:
+        """Whether any of the doc's views was asked."""
+        return self.asked is None or self.asked.steps > 0
 
+    @property
+    def estimated(self) -> bool:
+        """Whether some of its scores stand for docs that were left out."""
+        return self.asked is not None and min(self.asked.p) < 1
 
-def _columns(scores: Sequence[Exchanged]) -> record.Exchanged:
-    """Turn scores under other golds into columns, an entry per doc; scores of sets get a column per set."""
-    columns: dict[str, Any] = {
-        name: [getattr(one, name) for one in scores] for name in record.Exchanged.__struct_fields__
-    }
-    by_set = {
-        name: {str(key): [one[key] for one in columns[name]] for key in columns[name][0]}
-        for name in ("best", "wrong_best")
-    }
-    return record.Exchanged(**columns | by_set)
+    @property
+    def unanswered(self) -> bool:
+        """Whether the call for the first view failed: then nothing of ours can be said of the doc."""
+        return bool(self.views[0].failed)
 
+    def plain(self) -> SampleRecord:
+        """Return the doc with the native items of its views in plain JSON types."""
+        wrong = self.wrong_image
+        if wrong is not None:
+            wrong = replace(wrong, views=tuple(one.plain() for one in wrong.views))
+        return replace(self, views=tuple(one.plain() for one in self.views), wrong_image=wrong)
 
-def _view(scored: ScoredView, sizes: Sequence[Size], said: str | None = None) -> record.View:
-    """Return a scored view as a record holds it; a failed call has no items."""
-    return record.View(
-        **_where(scored.view, tuple(sizes)),
-        scores=plain(scored.scores),
-        # items of a failed call are for the native metric alone
-        items={} if scored.failed else plain(scored.items),
-        error=scored.error,
-        failed=scored.failed or None,
-        unfinished=scored.unfinished,
-        said=said,
-        names=scored.names,
-        misread=scored.misread,
-    )
-
-
-@functools.lru_cache(maxsize=4096)
-def _where(view: View, sizes: tuple[Size, ...]) -> dict[str, Any]:
-    """Return what a record says of a view apart from its scores; many docs share the result."""
-    out: dict[str, Any] = {
-        "kind": view.kind,
-        "swapped": view.swapped,
-        # a record leaves out what a view has as 0
-        "n": view.n or None,
-        "turn": view.turn or None,
-        "gold_at": view.gold or None,
-    }
-    if view.cell is not None or view.kind == "window":
-        boxes = [list(box) for size in sizes if (box := view.box(size)) is not None]
-        out |= {
-            "cell": view.cell,
-            "row": view.row,
-            "col": view.col,
-            # a segment is cut in time, and has no box
-            **({"boxes": boxes} if view.kind != "segment" else {}),
-        }
-    if view.kind == "caption":
-        out["caption"] = view.adds
-    if isinstance(view, Region):
-        out |= {"region": view.number, "relevant": view.relevant, "boxes": [list(view.area)]}
-    if isinstance(view, HiddenView):
-        out |= {"relevant": view.relevant, "hidden": view.share, "boxes": [list(area) for area in view.areas]}
-    return out
+    def unscored(self, metric: str) -> bool:
+        """Return whether the first view was answered, but got no value of the metric from the scorer."""
+        first = self.views[0]
+        return self.is_asked and not first.unscored and answers.is_missing(first.items.get(metric))
 
 
 def cells_of(views: Sequence[View], key: Key) -> list[int]:

@@ -1,120 +1,151 @@
-"""The records of a task as arrays: what the statistics are computed from. NumPy at most."""
+"""The samples of a task by a metric, as arrays: what the statistics are computed from."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import polars as pl
 
-from lmms_patch.ask.kinds import RCI, Key
-from lmms_patch.runs import failures
-from lmms_patch.runs.groups import Groups
-from lmms_patch.runs.record import TURNS, Record, full_marks, in_worst_order
-from lmms_patch.runs.references import References
-from lmms_patch.runs.sampling import Sampling
-from lmms_patch.runs.views import Chosen, Views, point_places, used_for
-from lmms_patch.runs.wrong_images import WrongImages
+from lmms_patch.ask.kinds import REGIONS, TURNS, Key, Kind
+from lmms_patch.runs.docs import Groups, References, Sampling, used_for
+from lmms_patch.runs.schema import FLAG, LISTS, OF_DOC, OTHER_METRIC, REAL, TYPES
+from lmms_patch.runs.views import Chosen, Items, Views, set_of
 from lmms_patch.stats.forms import Form, Picked, on, value_of
 from lmms_patch.stats.resample import Array, Bools, Ints
 from lmms_patch.stats.sampled import Sampled
 
 _ROUNDING = 1e-9
+NEEDED = (
+    *("doc_id", "view", "kind", "swapped", "n", "cell", "row", "relevant", "hidden", "gold_at"),
+    *("answer_no", "names", "said_yes", "gold_yes", "best", "failed", "error", "unfinished", "misread"),
+    *("gold", "choices", "label", "category", "cluster", "excluded", "references", "exchanged", "quick"),
+)
+"""The columns that a table needs beside the scores; one that the samples lack is null."""
+_OF_DOC = [name for name in (*OF_DOC, *LISTS) if name not in ("doc_id", "choices")]
 
 
+@dataclass(eq=False)
 class Table:
-    """The docs of a task with a given metric and an answer to their first view.
+    """The docs of a task with a given metric and an answer to their first view, in the order of the samples.
 
     Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the
     metric, and docs whose options cannot be moved are no docs of the table.
 
     Attributes:
-        records: those docs.
-        asked_records: also the docs whose first call failed, or whose first view has no value of the metric.
-        unscored: the ids of the latter.
-        logged: the docs that have the metric, as the log has them.
-        kind: the kind of task that the records are of; that of images without records.
-        place: the place of each doc in ``records``, by its id.
+        frame: the samples (``runs.schema``) of one filter, by doc and view, with a column of scores of each metric.
+        metric: the metric; docs without it are left out.
+        kind: the kind of task.
+        grids: the numbers of the task, for kinds with a curve.
+        primary: the metric of the column ``score``; "": ``metric``.
+        higher: whether higher is better.
+        cluster: the column of what docs are drawn with, or None: docs are independent.
+        whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
+        merged: category -> what it counts in.
+        every: whether views stand in all their orders, also where the index is of every order.
+        items: the native items of the frame's rows, in the run alone.
+        docs: the first row of each doc, with the lists of the doc.
+        doc_id: their ids.
+        logged: the rows of docs that have the metric and were asked, in all orders of the options; ``other`` marks those
+            on another doc's image.
+        asked: of these, the rows of docs that count, each view in its worst order where the index is of every order.
+        asked_docs: how many docs have the metric, also those of which nothing was asked, or whose first call failed.
+        unscored: how many of them have an answer to the first view without a value of the metric.
+        views: the views of the docs' own image.
+        wrong: what docs score on another doc's image.
         groups: the docs' clusters, categories and classes of answers.
         references: their golds and uninformed answers.
-        wrong: what they score on another doc's image.
         sampling: how they were asked, in a run that left views out.
-
-    Args:
-        records: ``patch`` objects, one per doc.
-        metric: the metric; docs without it are left out.
-        higher: whether higher is better.
-        cluster: a key of ``fields`` in the records, or None: docs are independent.
-        whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
-        in_orders: whether views stand in all their orders, also where the index is of every order.
-        as_given: whether the docs stay in the order of the records; else they stand by their ids.
     """
 
-    def __init__(
-        self,
-        records: Sequence[Record],
-        metric: str,
-        *,
-        higher: bool = True,
-        cluster: str | None = "cluster",
-        whole: bool = False,
-        in_orders: bool = False,
-        as_given: bool = False,
-    ) -> None:
-        self.metric, self.higher = metric, higher
-        self.logged = [record for record in records if _has(record, metric)]
-        # a log's lines stand in the order of the ranks, and bootstrap draws go by place
-        if not as_given:
-            self.logged.sort(key=lambda record: record.doc_id)
-        self.kind = self.logged[0].task_kind if self.logged else RCI
-        self.asked_records = self.logged
-        if self.kind.every_order and not in_orders:
-            self.asked_records = [
-                in_worst_order(record, metric, higher) for record in self.logged if TURNS not in record.excluded
-            ]
-        self.unscored = {record.doc_id for record in self.asked_records if failures.unscored(record, metric)}
-        lost = {record.doc_id for record in self.asked_records if failures.unanswered(record)} | self.unscored
+    frame: pl.DataFrame
+    metric: str
+    _: KW_ONLY
+    kind: Kind
+    grids: Sequence[int] = ()
+    primary: str = ""
+    higher: bool = True
+    cluster: str | None = "cluster"
+    whole: bool = False
+    merged: Mapping[str, str] = field(default_factory=dict)
+    every: bool = False
+    items: Items | None = None
+
+    def __post_init__(self) -> None:
+        of_other = self.primary not in ("", self.metric)
+        frame = _prepared(self.frame, f"{OTHER_METRIC}{self.metric}" if of_other else "score", self.kind, self.items)
+        docs = _docs(frame)
+        having = _have_metric(frame, docs)
+        self.frame = frame = _kept(frame, having)
+        docs, rows = docs.filter(having), frame.drop(_OF_DOC, strict=False)
+        asked = docs["steps"].to_numpy() > 0
+        self.logged = _kept(rows, asked)
+        if self.kind.every_order and not self.every:
+            turned = used_for(docs, TURNS)
+            docs, rows, asked = docs.filter(turned), _in_worst_order(_kept(rows, turned), self.higher), asked[turned]
+        self.asked, self.asked_docs = _kept(rows, asked), len(docs)
+        first = rows.filter(view=0)
+        failed = first["failed"].is_not_null().to_numpy()
+        unscored = asked & ~failed & (first["error"].is_null() & ~first["known"]).to_numpy()
+        self.unscored = int(unscored.sum())
         # an aggregation over whole clusters (MME's pairs) fails on half a cluster, so the rest of the cluster goes too
-        kept = Groups(self.asked_records, cluster, whole).complete(
-            [None if record.doc_id in lost else record for record in self.asked_records]
-        )
-        self.records = [record for record in kept if record is not None]
-        self.place = {record.doc_id: i for i, record in enumerate(self.records)}
-        self.groups = Groups(self.records, cluster, whole)
-        self.references = References(self.records, metric)
-        self.wrong = WrongImages(self.records, metric, higher, self.groups)
-        self.sampling = Sampling(self.records, metric)
+        kept = self._groups(docs).complete(~(failed | unscored))
+        rows, self.docs = _kept(rows, kept).with_columns(doc=pl.col("doc_id").rle_id()), docs.filter(kept)
+        self.doc_id: Ints = self.docs["doc_id"].to_numpy()
+        self.groups = self._groups(self.docs)
+        other, items = rows["other"], self.items
+        self.views = Views(rows.filter(~other) if other.any() else rows, len(self), items and items.views)
+        self.wrong = WrongImages(self, Views(rows.filter(other), len(self), items and items.views))
+        self.references = References(self.docs, self.metric, items and items.references)
+        self.sampling = Sampling(self.docs, self.primary if of_other else "")
         self._best: dict[Key, Chosen] = {}
 
-    def __len__(self) -> int:
-        return len(self.records)
+    def _groups(self, docs: pl.DataFrame) -> Groups:
+        return Groups(docs, self.cluster, self.whole, self.merged)
 
-    def of(self, doc_ids: Iterable[int], *, in_orders: bool = False) -> Table:
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    def of(self, doc_ids: Iterable[int], *, every: bool = False) -> Table:
         """Return the table of chosen docs, among those with the metric.
 
         Args:
             doc_ids: ids of the docs, in the order that the table is to have.
-            in_orders: whether views stand in all their orders, also where the index is of every order.
+            every: see ``every``.
         """
-        by_id = {record.doc_id: record for record in self.logged}
-        records = [by_id[doc_id] for doc_id in doc_ids]
-        return Table(
-            records,
-            self.metric,
-            higher=self.higher,
-            cluster=self.groups.cluster,
-            whole=self.groups.whole,
-            in_orders=in_orders,
-            as_given=True,
-        )
+        ids = pl.DataFrame({"doc_id": list(doc_ids)}, {"doc_id": TYPES["doc_id"]})
+        frame = ids.join(self.frame, on="doc_id", maintain_order="left_right")
+        return dataclasses.replace(self, frame=frame, every=every)
 
-    # --- items ------------------------------------------------------------------------------------
+    def by_id(self, values: Mapping[int, float]) -> Array:
+        """Return the value of each doc from values by doc id; nan where there is none."""
+        return np.array([values.get(doc_id, math.nan) for doc_id in self.doc_id.tolist()], float)
 
-    def at(self, places: Sequence[int | None]) -> Chosen:
-        """Return the item of each doc at a view; nan and None where the view is None or has no item."""
-        return self.views.chosen(self.metric, places)
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The place of each doc by its id."""
+        return {doc_id: place for place, doc_id in enumerate(self.doc_id.tolist())}
+
+    @cached_property
+    def in_orders(self) -> Table:
+        """The same docs with their views in all asked orders of the options; the table itself where they stand so already."""
+        return self.of(self.doc_id.tolist(), every=True) if self.kind.every_order else self
+
+    @property
+    def excluded(self) -> pl.DataFrame:
+        """Which sets (``set``) docs with the metric are not used for, by ``doc_id``, and ``why``."""
+        lists = _docs(self.frame).select("doc_id", "excluded").drop_nulls()
+        return lists.explode("excluded").unnest("excluded")
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def at(self, places: Ints) -> Chosen:
+        """Return the answer of each doc at the place of a view in the doc; -1: none."""
+        return self.views.chosen(places)
 
     @cached_property
     def full(self) -> Chosen:
@@ -122,37 +153,85 @@ class Table:
 
         In a run that left docs out: an estimate, which may exceed the scale.
         """
-        return (
-            self._estimates(self.how_asked(None).whole, np.ones(len(self), bool))
-            if self.sampling.used
-            else self.full_seen
-        )
+        if not self.sampling.used:
+            return self.full_seen
+        return self._estimates(self.how_asked(None).whole, np.ones(len(self), bool))
 
     @cached_property
     def full_seen(self) -> Chosen:
-        """What each doc scores on the full image; nan and None where the full image was not asked."""
-        return self.at([0] * len(self))
+        """What each doc scores on the full image; nan where the full image was not asked."""
+        return self.at(np.zeros(len(self), np.intp))
+
+    def best(self, key: Key) -> Chosen:
+        """Return the answer of each doc's best view of a set; in a sampled run an estimate, as in ``full``.
+
+        There is none where the doc is not used for the set.
+        """
+        if self.sampling.no_best:
+            return self.at(np.full(len(self), -1))
+        if not self.sampling.used:
+            return self.best_seen(key)
+        used = used_for(self.docs, key)
+        return self._estimates(self.how_asked(key).cells, used).where(used)
+
+    def best_seen(self, key: Key) -> Chosen:
+        """Return the answer of each doc's best view among those asked (``best_places``).
+
+        Computed once: several numbers are made of it.
+        """
+        if key not in self._best:
+            self._best[key] = self.at(self.best_places(key))
+        return self._best[key]
+
+    def best_places(self, key: Key) -> Ints:
+        """Return the place of each doc's best view of a set, by this metric's scores, else by the run's own choice.
+
+        -1 where the doc is not used.
+        """
+        views, used = self.views, used_for(self.docs, key)
+        inside = views.in_set(key) & used[views.docs]
+        best = views.best(inside, self.higher)
+        if (best[used] < 0).any() and (isinstance(key, int) or key in REGIONS):
+            chosen = views.first(inside & views.where(pl.col("best") & pl.col("known")))
+            best = np.where(best < 0, chosen, best)
+        return np.where(self.groups.complete(best >= 0), best, -1)
+
+    @cached_property
+    def points(self) -> dict[Key, Chosen]:
+        """What each doc scores at each point (``Kind.points``), ascending; nothing where the doc is unused there.
+
+        Empty for kinds without points.
+
+        Where the full image is asked too, a doc is used only if its full image has a score: then each point can be compared
+        with the full image, doc by doc.
+        """
+        out = {}
+        for key in self.kind.points(sorted(self.grids)):
+            there = self.views.where(set_of(key) if isinstance(key, str) else pl.col("n") == key)
+            found = self.at(np.where(used_for(self.docs, key), self.views.first(there), -1))
+            used = np.isfinite(found.scores)
+            out[key] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
+        return out
+
+    def cells(self, n: int) -> Array:
+        """Return the scores of the cells of a grid (``Kind.cells`` of them), shape (docs, cells).
+
+        Nan where the doc is not used for the grid.
+
+        In a run that left views out, only docs asked whole to plan the rest count. Further docs may have all cells asked too,
+        but only because none of their cells earned full marks.
+        """
+        return self.views.cells(n, self.kind.cells(n), self.sampling.pilot & used_for(self.docs, n))
+
+    # --- estimates in a run that left docs out -----------------------------------------------------
 
     def how_asked(self, key: Key | None) -> Sampled:
         """Return how each doc was asked, and its scores on the full image and on the best cell of a set (None: of no set)."""
         best = np.full(len(self), math.nan) if key is None else self.best_seen(key).scores
         return self.sampling.sampled(key, self.full_seen.scores, best)
 
-    @cached_property
-    def signed(self) -> bool:
-        """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
-        return any(score < -_ROUNDING for score in (*self.views.scored(self.metric), *self.references.scores))
-
-    def value(self, form: Form, chosen: Chosen, mask: Bools | None = None) -> float:
-        """Return M of some items by its form; nan where undefined.
-
-        An estimate beyond the scale is moved to the scale's end.
-        """
-        picked = self.picked(chosen)
-        return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
-
     def _estimates(self, scores: Array, used: Bools) -> Chosen:
-        """Return estimated scores as items, each score being the item.
+        """Return estimated scores as answers.
 
         Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all scores are moved by the
         same amount, so that the mean lies at the scale's end. Draws then lie on both sides of the end, and the interval
@@ -161,130 +240,140 @@ class Table:
         if used.any():
             mean = float(scores[used].mean())
             scores = scores + float(np.clip(mean, min(0.0, self.range_seen[0]), self.range_seen[1])) - mean
-        return Chosen(scores.tolist(), scores)
+        return Chosen(scores)
+
+    # --- the aggregation --------------------------------------------------------------------------
+
+    def picked(self, chosen: Chosen) -> Picked:
+        """Return what a form sums of some answers."""
+        groups = self.groups
+        said, gold = chosen.labels() or (None, None)
+        return Picked(chosen.scores, said, gold, groups.clusters, groups.category_numbers, groups.merged)
 
     def fitted(self, form: Form) -> Form:
         """Return the form of M for these docs: with merged categories, and in a sampled run bounded by the scale."""
         form = on(form, self.groups.merged)
         return form.within(min(0.0, self.range_seen[0]), self.range_seen[1]) if self.sampling.used else form
 
+    def value(self, form: Form, chosen: Chosen, mask: Bools | None = None) -> float:
+        """Return M of some answers by its form; nan where undefined.
+
+        An estimate beyond the scale is moved to the scale's end.
+        """
+        picked = self.picked(chosen)
+        return value_of(self.fitted(form), picked if mask is None else picked.where(mask))
+
+    @cached_property
+    def signed(self) -> bool:
+        """Whether an answer, of the model or uninformed, scores below 0: then the metric's scale has no natural zero."""
+        return any((of.scores < -_ROUNDING).any() for of in (self.views, self.references))
+
     @cached_property
     def range_seen(self) -> tuple[float, float]:
         """The least and the highest score of any view, uninformed answer or gold; 0 and 1 where nothing is scored."""
-        known = [*self.views.scored(self.metric), *self.wrong.views.scored(self.metric), *self.references.scores]
-        return min(known, default=0.0), max(known, default=1.0)
+        answers = self.views, self.wrong.views, self.references
+        known = np.concatenate([of.scores[np.isfinite(of.scores)] for of in answers])
+        return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
 
-    def cells(self, n: int) -> Array:
-        """Return the scalars of the cells of a grid (``Kind.cells`` of them), shape (docs, cells).
+    @property
+    def marks(self) -> Array:
+        """What the gold of each doc scores; 1 where that is unknown or not above 0."""
+        return self.references.marks
 
-        Nan where the doc is not used for the grid.
 
-        In a run that left views out, only docs asked whole to plan the rest count. Further docs may have all cells asked too,
-        but only because none of their cells earned full marks.
-        """
-        docs = self.sampling.pilot & used_for(self.records, n)
-        return self.views.cells(self.metric, n, self.kind.cells(n), docs)
+class WrongImages:
+    """The answers of docs to views of another doc's image.
 
-    @cached_property
-    def points(self) -> dict[Key, Chosen]:
-        """What each doc scores at each point (``Kind.points``), ascending; None where the doc is unused there.
+    Attributes:
+        views: these views.
+        full: each doc's answer on the whole of another doc's image; nothing for docs without a wrong image.
 
-        Empty for kinds without points.
+    Args:
+        table: the docs.
+        views: see above.
+    """
 
-        Where the full image is asked too, a doc is used only if its full image has a score: then each point can be compared
-        with the full image, doc by doc.
-        """
-        out = {}
-        for key in self.kind.points(sorted({n for record in self.records for n in record.grids})):
-            found = self.at(point_places(self.records, key))
-            used = np.isfinite(found.scores)
-            out[key] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
-        return out
-
-    @cached_property
-    def in_orders(self) -> Table:
-        """The same docs with their views in all asked orders of the options.
-
-        The table itself where its views stand in all orders already.
-        """
-        if not self.kind.every_order:
-            return self
-        return self.of(list(self.place), in_orders=True)
+    def __init__(self, table: Table, views: Views) -> None:
+        self._table, self.views = table, views
+        self.full = self._scored(views.first(np.ones(len(views.rows), bool)))
 
     def best(self, key: Key) -> Chosen:
-        """Return the item of each doc's best view of a set; in a sampled run an estimate, as in ``full``.
+        """Return each doc's best answer of a set of views of another doc's image.
 
-        None where it is not used for the set.
+        Nothing where the doc was not asked so, or is not used.
         """
-        if self.sampling.no_best:
-            return self.at([None] * len(self))
-        if not self.sampling.used:
-            return self.best_seen(key)
-        used = used_for(self.records, key)
-        return self._estimates(self.how_asked(key).cells, used).where(used)
+        views = self.views
+        inside = views.in_set(key) & used_for(self._table.docs, key)[views.docs]
+        # a set with an unscored view has no best view: the unscored view might have been the best
+        scored = views.per_doc(inside & np.isnan(views.scores)) == 0
+        best = np.where(scored, views.best(inside, self._table.higher), -1)
+        return self._scored(np.where(self._table.groups.complete(best >= 0), best, -1))
 
-    def best_seen(self, key: Key) -> Chosen:
-        """Return the item of each doc's best view among those asked (``best_places``).
+    def cells(self, n: int) -> Array:
+        """Return the scores of the cells of a grid, as ``Table.cells``; nan for docs without a wrong image."""
+        return self.views.cells(n, self._table.kind.cells(n), used_for(self._table.docs, n))
 
-        Computed once: several numbers are made of it.
-        """
-        if key not in self._best:
-            self._best[key] = self.at(self.best_places(key))
-        return self._best[key]
-
-    def best_places(self, key: Key) -> list[int | None]:
-        """Return the place of each doc's best view of a set, by this metric's scalar, else by the record's choice.
-
-        None where the doc is not used.
-        """
-        name, views, used = str(key), self.views, used_for(self.records, key)
-        best, kept = views.best(self.metric, views.in_set(key) & used[views.docs], self.higher), views.has(self.metric)
-        out: list[int | None] = [None] * len(self)
-        for doc, (record, place) in enumerate(zip(self.records, best.tolist(), strict=True)):
-            if used[doc]:
-                found = record.best.get(name) if place < 0 else place
-                out[doc] = found if found is not None and kept[views.starts[doc] + found] else None
-        return self.groups.complete(out)
-
-    def picked(self, chosen: Chosen) -> Picked:
-        """Return what a form sums of some items."""
-        said, gold = (_labels(chosen.items, key) for key in ("prediction", "ground_truth"))
-        groups = self.groups
-        return Picked(chosen.scores, said, gold, groups.clusters, groups.category_numbers, groups.merged)
-
-    @cached_property
-    def views(self) -> Views:
-        """The views of the docs, as arrays."""
-        return Views([record.views for record in self.records])
-
-    def scored(self, key: Key) -> Ints:
-        """Return for each doc how many views of a set were asked and have a score."""
-        return self.views.per_doc(self.views.in_set(key) & np.isfinite(self.views.scores(self.metric)))
-
-    @cached_property
-    def marks(self) -> Array:
-        """What the gold of each doc scores (``record.full_marks``)."""
-        return np.array([full_marks(record, self.metric) for record in self.records], float)
+    def _scored(self, places: Ints) -> Chosen:
+        found = self.views.chosen(places)
+        return found.where(np.isfinite(found.scores))
 
 
-def _labels(items: Sequence[Any], key: str) -> Bools | None:
-    """Return whether each item's label under a key is "yes"; False where there is no item.
+def _prepared(frame: pl.DataFrame, score: str, kind: Kind, items: Items | None) -> pl.DataFrame:
+    """Return samples with every needed column and with marks (see ``Table.logged``); ``score`` is that of a chosen column."""
+    if "known" in frame.columns:
+        return frame
+    others = [name for name in frame.columns if f"{name}.".startswith(OTHER_METRIC) and name != score]
+    missing = [name for name in (score, *NEEDED) if name not in (*frame.columns, *LISTS)]
+    known = pl.any_horizontal(pl.col(score, "said_yes").is_not_null())
+    if items is not None:
+        known = pl.lit(pl.Series([item is not None for item in items.views], dtype=FLAG))
+    return frame.with_columns(pl.lit(None, TYPES.get(name, REAL)).alias(name) for name in missing).with_columns(
+        item=pl.int_range(pl.len(), dtype=pl.UInt32),
+        known=known,
+        score=pl.col(score),
+        by_others=pl.any_horizontal(pl.lit(False), *(pl.col(name).is_not_null() for name in others)),
+        other=pl.col("swapped").fill_null(False) & (not kind.swapped),
+    )
 
-    None where an item lacks the key.
+
+def _docs(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the first row of each doc, with the doc's lists and ``steps``."""
+    first = frame.filter(view=0)
+    # a list column of nulls takes memory, so it has no place in the rows of views
+    lists = [pl.lit(None, TYPES[name]).alias(name) for name in NEEDED if name in LISTS and name not in frame.columns]
+    return first.with_columns(lists).with_columns(steps=pl.col("quick").struct.field("steps").fill_null(2))
+
+
+def _have_metric(frame: pl.DataFrame, docs: pl.DataFrame) -> Bools:
+    """Return which docs have the metric, or may have it: none of their calls succeeded, or none was made."""
+    place, otherwise = frame["doc_id"].rle_id().to_numpy(), frame["by_others"] | frame["error"].is_not_null()
+    known, others = (
+        np.bincount(place[(of & ~frame["other"]).to_numpy()], minlength=len(docs)) > 0
+        for of in (frame["known"], otherwise)
+    )
+    return np.asarray((docs["steps"].to_numpy() == 0) | known | ~others)
+
+
+def _kept(rows: pl.DataFrame, docs: Bools) -> pl.DataFrame:
+    """Return the rows of some docs; the table itself where they are all, which costs no copy."""
+    return rows if docs.all() else rows.filter(docs[rows["doc_id"].rle_id().to_numpy()])
+
+
+def _in_worst_order(rows: pl.DataFrame, higher: bool) -> pl.DataFrame:
+    """Return rows in which each view asked in every order of the options keeps its worst order.
+
+    One that lacks a score in some order has none: that order decides. Ties go to the first order.
     """
-    there = [item for item in items if item is not None]
-    if not there or not all(isinstance(item, Mapping) and key in item for item in there):
-        return None
-    return np.array([item is not None and str(item[key]).strip().lower() == "yes" for item in items])
-
-
-def _has(record: Record, metric: str) -> bool:
-    """Return whether a doc has a metric, or may have the metric: none of its calls succeeded, or none was made."""
-    if not record.is_asked:
-        return True
-    if any(metric in view.items for view in record.views):
-        return True
-    return not any(view.items or view.error for view in record.views)
+    view = ["doc_id", "other", "kind", "n", "cell"]
+    score = (pl.col("score") if higher else -pl.col("score")).fill_null(-math.inf)
+    marked = rows.with_columns(
+        doc=pl.col("doc_id").rle_id(),
+        view=pl.col("view").min().over(view),
+        best=pl.col("best").any().over(view),
+        kept=(pl.int_range(pl.len()) == score.arg_min()).over(view),
+    )
+    kept = marked.filter("kept").sort("doc", "view").drop("doc", "kept")
+    return kept.with_columns(view=pl.int_range(pl.len(), dtype=TYPES["view"]).over("doc_id"))
 
 
 def range_of(tables: Sequence[Table]) -> tuple[float, float]:

@@ -11,13 +11,16 @@ A difference of two runs has such bounds too (``compare.magic.bounds``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
 
 from lmms_patch.stats.bounds import Count
-from lmms_patch.stats.intervals import of_file
 from lmms_patch.stats.resample import Estimate
+
+if TYPE_CHECKING:
+    from lmms_patch.runs.details import MagicNumbers
 
 BY_JUDGE = {"acc_short": "short", "acc_full": "full", "self_heal": "healed"}
 """Metrics that are a judge's verdicts -> the key of the verdict in a doc's record."""
@@ -56,14 +59,7 @@ class Bounds:
         return f"{low} to {high} with the unjudged"
 
 
-def stored_bounds(about: Mapping[str, Any]) -> dict[str, Bounds]:
-    """Return the bounds of the numbers of a results file.
-
-    Args:
-        about: the ``magic`` object of the file.
-    """
-    return {
-        name: Bounds(of_file(kept["low"]), of_file(kept["high"]), int(kept["unjudged"]))
-        for name, kept in about.get("bounds", {}).items()
-        if name in BY_JUDGE
-    }
+def bounds_of(magic: MagicNumbers) -> dict[str, Bounds]:
+    """Return the bounds of a MAGIC task's numbers that go by a judge."""
+    kept = {} if magic.bounds is UNSET else magic.bounds
+    return {name: Bounds(one.low, one.high, one.unjudged) for name, one in kept.items() if name in BY_JUDGE}

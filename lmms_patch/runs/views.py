@@ -1,96 +1,162 @@
-"""A native item of each doc with its scalar, and the views of docs as arrays. NumPy only."""
+"""Scored answers of docs as arrays, and one chosen answer of each doc."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from lmms_patch.ask.kinds import Key
-from lmms_patch.runs.failures import different
-from lmms_patch.runs.record import Record, View, in_set
+from lmms_patch.ask.kinds import BESIDE, REGIONS, Key
 from lmms_patch.stats.resample import Array, Bools, Ints
+
+
+class Items(NamedTuple):
+    """What a native ``process_results`` returned by a metric; known in the run alone.
+
+    Attributes:
+        views: of each row of the samples; None where there is no such item.
+        references: by doc id, of each entry of the doc's ``references``.
+    """
+
+    views: Sequence[Any]
+    references: Mapping[int, Sequence[Any]]
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A native item of each doc, with its scalar.
+    """An answer of each doc.
 
     Attributes:
-        items: native items.
-        scores: shape (docs,), their scalars; nan where there is none.
+        scores: shape (docs,); nan where there is none.
+        said, gold: shape (docs,), whether the answer, and the gold, is the positive label: 1, 0, or -1 where there is no
+            label; None: no answer has one.
+        items: the native items, in the run alone; None: not known.
     """
 
-    items: list[Any]
     scores: Array
+    said: Ints | None = None
+    gold: Ints | None = None
+    items: list[Any] | None = None
 
     @property
     def known(self) -> Bools:
-        """Which docs have an item, shape (docs,)."""
-        return np.array([item is not None for item in self.items], bool)
+        """Which docs have an item, or what is kept of it: a score or a label. Shape (docs,)."""
+        if self.items is not None:
+            return np.array([item is not None for item in self.items], bool)
+        scored = np.isfinite(self.scores)
+        return scored if self.said is None else scored | (self.said >= 0)
 
     def where(self, mask: Bools) -> Chosen:
-        """Return the items and scores of some docs; None and nan for the rest, which then count for nothing."""
-        return Chosen(
-            [item if keep else None for item, keep in zip(self.items, mask, strict=True)],
-            np.where(mask, self.scores, math.nan),
-        )
+        """Return the answers of some docs; there is none of the rest, which then count for nothing."""
+        said, gold = (None if of is None else np.where(mask, of, -1) for of in (self.said, self.gold))
+        items = self.items and [item if keep else None for item, keep in zip(self.items, mask, strict=True)]
+        return Chosen(np.where(mask, self.scores, math.nan), said, gold, items)
+
+    def labels(self) -> tuple[Bools, Bools] | None:
+        """Return ``said`` and ``gold`` as flags, False where there is no answer; None where an answer has no label."""
+        if self.said is None or self.gold is None:
+            return None
+        known = self.known
+        both = known.any() and (np.minimum(self.said, self.gold)[known] >= 0).all()
+        return (self.said == 1, self.gold == 1) if both else None
 
 
-class Views:
-    """The views of docs as arrays, an entry per view.
+class Answers:
+    """Scored answers of docs, an entry an answer, those of a doc one after the other.
 
-    Docs that are read from a log share the objects of equal views: each is looked at once.
+    Places are of an answer within its doc, from 0; -1: none.
 
     Attributes:
-        different: the different views.
-        docs: the doc of each view.
-        starts: where each doc's views begin.
+        rows: their rows.
+        docs: shape (answers,), the place of the doc of each.
+        count: how many docs there are; some may have no answers.
+        starts: shape (docs,), where each doc's answers begin.
+        scores: shape (answers,); nan where there is none.
+        said, gold: as in ``Chosen``.
 
     Args:
-        of_docs: the views of each doc.
+        rows: ``doc``, ``score``, ``said_yes``, ``gold_yes``; with items also ``item``, the place of each row's item.
+        count: how many docs there are.
+        items: native items.
     """
 
-    def __init__(self, of_docs: Sequence[Sequence[View]]) -> None:
-        every = list(itertools.chain.from_iterable(of_docs))
-        self.different = different(every)
-        numbers = {id(view): number for number, view in enumerate(self.different)}
-        # each view by the number of its object, so that shared objects are looked at once
-        self._codes = np.fromiter((numbers[id(view)] for view in every), np.intp, len(every))
-        counts = np.fromiter(map(len, of_docs), np.intp, len(of_docs))
-        self.docs = np.repeat(np.arange(len(of_docs)), counts)
-        self.starts = np.cumsum(counts) - counts
-        self._scores: dict[str, Array] = {}
+    def __init__(self, rows: pl.DataFrame, count: int, items: Sequence[Any] | None = None) -> None:
+        self.rows, self.count, self._items = rows, count, items
+        self.docs: Ints = rows["doc"].to_numpy().astype(np.intp, copy=False)
+        self.starts: Ints = np.searchsorted(self.docs, np.arange(count))
+        self.scores: Array = self.column("score", math.nan)
+        self.said, self.gold = (_labels(rows[name]) for name in ("said_yes", "gold_yes"))
 
-    def scores(self, metric: str) -> Array:
-        """Return the score of each view; nan where there is none."""
-        if metric not in self._scores:
-            # None becomes nan
-            self._scores[metric] = np.array([view.scores.get(metric) for view in self.different], float)[self._codes]
-        return self._scores[metric]
+    def where(self, which: pl.Expr) -> Bools:
+        """Mark answers by an expression over their rows, shape (answers,); null is False."""
+        return self.rows.select(which.fill_null(False)).to_series().to_numpy()
 
-    def has(self, metric: str) -> Bools:
-        """Mark the views with a native item of a metric, shape (views,)."""
-        return np.array([metric in view.items for view in self.different], bool)[self._codes]
+    def column(self, name: str, nothing: float) -> Any:
+        """Return a column of numbers as an array, with another value for null."""
+        return self.rows[name].fill_null(nothing).to_numpy()
+
+    def per_doc(self, of: Bools) -> Ints:
+        """Count the marked answers of each doc."""
+        return np.bincount(self.docs[of], minlength=self.count)
+
+    def first(self, of: Bools | Ints) -> Ints:
+        """Return the place of each doc's first answer among some, marked or numbered in ascending order."""
+        out = np.full(self.count, -1, np.intp)
+        entries = np.flatnonzero(of) if of.dtype == bool else of
+        entries = entries[np.flatnonzero(np.diff(self.docs[entries], prepend=-1))]
+        docs = self.docs[entries]
+        out[docs] = entries - self.starts[docs]
+        return out
+
+    def best(self, of: Bools, higher: bool = True) -> Ints:
+        """Return the place of each doc's best scored answer among some; ties go to the first."""
+        entries = np.flatnonzero(of & np.isfinite(self.scores))
+        if not len(entries):
+            return np.full(self.count, -1, np.intp)
+        scores = self.scores[entries] if higher else -self.scores[entries]
+        begins = np.flatnonzero(np.diff(self.docs[entries], prepend=-1))
+        sizes = np.diff(begins, append=len(entries))
+        return self.first(entries[scores == np.repeat(np.maximum.reduceat(scores, begins), sizes)])
+
+    def chosen(self, places: Ints) -> Chosen:
+        """Return the answer of each doc at a place."""
+        there = np.flatnonzero(places >= 0)
+        entries = self.starts[there] + places[there]
+
+        def taken(of: Any, nothing: Any) -> Any:
+            out = np.full(self.count, nothing)
+            out[there] = of[entries]
+            return out
+
+        said, gold = (None if of is None else taken(of, -1) for of in (self.said, self.gold))
+        items: list[Any] | None = None
+        if self._items is not None:
+            items = [None] * self.count
+            for doc, item in zip(there.tolist(), self.rows["item"][entries].to_list(), strict=True):
+                items[doc] = self._items[item]
+        return Chosen(taken(self.scores, math.nan), said, gold, items)
+
+
+class Views(Answers):
+    """The views of docs."""
 
     def in_set(self, key: Key) -> Bools:
         """Mark the views of a set, shape (views,)."""
-        return np.array([in_set(view, key) for view in self.different], bool)[self._codes]
+        return self.where(set_of(key))
 
-    def scored(self, metric: str) -> list[float]:
-        """Return the scores of the different views; views without a score are left out."""
-        scores = (view.scores.get(metric) for view in self.different)
-        return [score for score in scores if score is not None]
+    def scored(self, key: Key) -> Ints:
+        """Return for each doc how many views of a set have a score."""
+        return self.per_doc(self.in_set(key) & np.isfinite(self.scores))
 
-    def cells(self, metric: str, key: Key, count: int, docs: Bools) -> Array:
+    def cells(self, key: Key, count: int, docs: Bools) -> Array:
         """Return the scores of the views of a set, shape (docs, count); nan where a doc has another number of them.
 
         Args:
-            metric: the metric.
             key: the set.
             count: how many views it has.
             docs: shape (docs,), the docs that are used; the others are nan too.
@@ -98,23 +164,8 @@ class Views:
         inside = self.in_set(key)
         # only docs with every cell: the reshape below needs complete rows
         whole = docs & (self.per_doc(inside) == count)
-        out = np.full((len(docs), count), math.nan)
-        out[whole] = self.scores(metric)[inside & whole[self.docs]].reshape(-1, count)
-        return out
-
-    def per_doc(self, of_views: Bools) -> Ints:
-        """Count the marked views of each doc."""
-        return np.bincount(self.docs[of_views], minlength=len(self.starts))
-
-    def best(self, metric: str, of: Bools, higher: bool) -> Ints:
-        """Return the place of each doc's best scored view among some; ties go to the first; -1 where none is scored."""
-        out = np.full(len(self.starts), -1, np.intp)
-        known = np.flatnonzero(of & np.isfinite(scores := self.scores(metric)))
-        docs = self.docs[known]
-        # ``lexsort`` sorts by its last key first: doc, then score, then place, so that ties go to the first view
-        order = np.lexsort((known, -scores[known] if higher else scores[known], docs))
-        first = order[np.flatnonzero(np.diff(docs[order], prepend=-1))]
-        out[docs[first]] = known[first] - self.starts[docs[first]]
+        out = np.full((self.count, count), math.nan)
+        out[whole] = self.scores[inside & whole[self.docs]].reshape(-1, count)
         return out
 
     def named(self, key: Key, most: int, with_full: bool) -> Named:
@@ -125,30 +176,21 @@ class Views:
             most: the most options of a doc.
             with_full: whether the first view is counted among those of the set.
         """
-        names = np.array([-1 if view.names is None else view.names for view in self.different], np.intp)[self._codes]
-        inside, count = self.in_set(key), len(self.starts)
-        cells = np.zeros((count, most + 1), np.intp)
-        np.add.at(cells, (self.docs[inside], names[inside].clip(0, most)), 1)
+        names = self.column("names", -1).astype(np.intp)
+        inside = self.in_set(key)
         # a doc without views takes the appended -1 at the end
         first = np.append(names, -1)[np.where(self.per_doc(np.ones(len(names), bool)) > 0, self.starts, -1)]
         known = (first >= 0) & (self.per_doc(inside & (names < 0)) == 0)
+        at = self.docs[inside] * (most + 1) + names[inside].clip(0, most)
+        cells = np.bincount(at, minlength=self.count * (most + 1)).reshape(self.count, most + 1)
         if with_full:
-            cells[np.arange(count), first.clip(0, most)] += 1
+            cells[np.arange(self.count), first.clip(0, most)] += 1
         return Named(cells[:, 1:], first - 1, self.per_doc(inside) + with_full, known)
 
-    def chosen(self, metric: str, places: Sequence[int | None]) -> Chosen:
-        """Return item and score of a view of each doc, by the view's place in the doc.
-
-        None and nan where there is no place.
-        """
-        place = np.fromiter((-1 if one is None else one for one in places), np.intp, len(places))
-        # -1: the entry for nothing, which is last
-        at = np.where(place < 0, -1, self.starts + place)
-        items = [*(view.items.get(metric) for view in self.different), None]
-        return Chosen(
-            [items[code] for code in np.append(self._codes, -1)[at].tolist()],
-            np.append(self.scores(metric), math.nan)[at],
-        )
+    @cached_property
+    def faulty(self) -> bool:
+        """Whether some view could not be scored."""
+        return self.rows["error"].null_count() < len(self.rows)
 
 
 @dataclass(frozen=True)
@@ -168,26 +210,26 @@ class Named:
     known: Bools
 
 
-def used_for(records: Sequence[Record], key: Key) -> Bools:
-    """Return which docs are used for a set of views, shape (docs,)."""
-    return np.array([str(key) not in record.excluded for record in records], bool)
+TURNED = pl.col("gold_at").is_not_null() & pl.col("cell").is_null()
+"""The full views in an order of their own, of docs whose options are moved."""
 
 
-def set_places(records: Sequence[Record], key: Key) -> list[list[int]]:
-    """Return the places of each doc's views of a set, in their order; empty where the doc is not used for the set."""
-    return [
-        [] if str(key) in record.excluded else [i for i, view in enumerate(record.views) if in_set(view, key)]
-        for record in records
-    ]
+def set_of(key: Key) -> pl.Expr:
+    """Return which views belong to a set.
+
+    A set has the cells of a grid, these and the windows between them, the segments of a clip, or the relevant or
+    adversarial boxes, alone or all hidden, or is the view beside the full image.
+    """
+    if key == BESIDE:
+        return pl.col("kind") != "full"
+    if isinstance(key, int):
+        return (pl.col("n") == key) & pl.col("cell").is_not_null()
+    if key in REGIONS:
+        return pl.col("relevant") == (key == REGIONS[0])
+    return (pl.format("windows{}", "n") == key) & pl.col("row").is_not_null()
 
 
-def point_places(records: Sequence[Record], key: Key) -> list[int | None]:
-    """Return the place of each doc's view of a point (``Kind.points``); None where there is no such view."""
-
-    def at(view: View) -> bool:
-        return in_set(view, key) if isinstance(key, str) else view.n == key
-
-    return [
-        next((i for i, view in enumerate(record.views) if str(key) not in record.excluded and at(view)), None)
-        for record in records
-    ]
+def _labels(flags: pl.Series) -> Ints | None:
+    if flags.null_count() == len(flags):
+        return None
+    return flags.cast(pl.Int8).fill_null(-1).to_numpy()

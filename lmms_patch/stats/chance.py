@@ -1,4 +1,4 @@
-"""The chance floor: what uninformed answers score with the benchmark's own scorer. No model is asked. Pure.
+"""The chance floor: what uninformed answers score with the benchmark's own scorer. No model is asked. NumPy only.
 
 Each doc was scored for a few uninformed answers. This module combines those scores into floors:
 
@@ -14,53 +14,61 @@ constant letter always passes 1/|C|.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lmms_patch.stats.bounds import Number
-from lmms_patch.stats.resample import Estimate
+from lmms_patch.stats.resample import Array, Bools, Estimate, Ints
 
 FLOORS = ("uniform", "constant", "stratum", "other")
 CLOSED = ("mc", "yesno")
 
 
-class Uninformed(NamedTuple):
-    """One uninformed answer of one doc, with its score. A named tuple: a log has millions.
-
-    Attributes:
-        answer: the answer's text.
-        roles: what the answer stands for: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
-        score: its score as a number; None where the scorer gave none.
-        item: what the benchmark's scorer returned.
-    """
-
-    answer: str
-    roles: frozenset[str]
-    score: float | None
-    item: Any
-
-
 @dataclass(frozen=True)
-class Asked:
-    """The uninformed answers of one doc.
+class Uninformed:
+    """The golds and uninformed answers of docs, scored; an entry an answer, those of a doc one after the other.
 
     Attributes:
-        format: the doc's answer format.
-        options: number of options; 0 for open formats.
-        gold: the gold answer, None where there is none.
-        scored: the uninformed answers with their scores.
+        formats: shape (docs,), the answer format of each doc.
+        options: shape (docs,), its number of options; 0 for open formats.
+        golds: its gold answer, None where there is none.
+        docs: shape (answers,), the place of each answer's doc.
+        answers: shape (answers,), the place of its text in ``texts``.
+        texts: the different answers, in the order of the alphabet.
+        scores: shape (answers,); nan where the scorer gave none.
+        roles: what answers stand for: for each of ``gold``, ``option``, ``constant``, ``stratum`` and ``other`` the scored
+            answers of that role, shape (answers,).
     """
 
-    format: str
-    options: int
-    gold: str | None
-    scored: tuple[Uninformed, ...]
+    formats: NDArray[np.str_]
+    options: Ints
+    golds: Sequence[str | None]
+    docs: Ints
+    answers: Ints
+    texts: Sequence[str]
+    scores: Array
+    roles: Mapping[str, Bools]
 
-    def of(self, role: str) -> list[Uninformed]:
-        """Return those uninformed answers that play a role, such as ``constant`` or ``stratum``, and that the scorer could score."""
-        return [one for one in self.scored if role in one.roles and one.score is not None]
+    def first(self, of: Bools) -> Ints:
+        """Return the number of each doc's first answer among some; -1: it has none. Shape (docs,)."""
+        out = np.full(len(self.formats), -1, np.intp)
+        # of several values for one place the last is written
+        last_first = np.flatnonzero(of)[::-1]
+        out[self.docs[last_first]] = last_first
+        return out
+
+    def constant(self, text_of: Mapping[str, str]) -> Ints:
+        """Return the number of each doc's constant answer with the text that its format has; -1: it has none."""
+        number = {text: number for number, text in enumerate(self.texts)}
+        wanted = np.full(len(self.formats), -1, np.intp)
+        for name, text in text_of.items():
+            wanted[self.formats == name] = number.get(text, -1)
+        return self.first(self.roles["constant"] & (self.answers == wanted[self.docs]))
 
 
 @dataclass(frozen=True)
@@ -85,76 +93,94 @@ class Chance:
     reason: str = ""
 
 
-def constants(docs: Sequence[Asked]) -> dict[str, str]:
+def constants(of: Uninformed) -> dict[str, str]:
     """Return the best constant answer of each format: the answer with the highest total score.
 
     Ties go to the first in the alphabet.
     """
-    total: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    # docs that are asked alike may be one object: its constants are looked up once
-    answers = {id(doc): doc.of("constant") for doc in dict(zip(map(id, docs), docs, strict=True)).values()}
-    for doc in docs:
-        for one in answers[id(doc)]:
-            total[doc.format][one.answer] += one.score or 0.0
-    return {name: max(sorted(sums), key=lambda answer: sums[answer]) for name, sums in total.items()}
+    out, formats = {}, of.formats[of.docs]
+    for name in sorted(set(of.formats.tolist())):
+        own = of.roles["constant"] & (formats == name)
+        totals, given = np.bincount(of.answers[own], of.scores[own]), np.unique(of.answers[own])
+        if len(given):
+            out[name] = of.texts[given[totals[given].argmax()]]
+    return out
 
 
-def pick(doc: Asked, floor: str, best: Mapping[str, str]) -> list[Uninformed]:
-    """Return the answers that make up a floor for one doc: all options for ``uniform``, else at most one answer.
+def pick(of: Uninformed, floor: str, best: Mapping[str, str]) -> Ints:
+    """Return the number of the answer that makes up a floor for each doc; -1: there is none. Shape (docs,).
 
-    A doc without options takes the constant for ``uniform``; a doc without others of its kind takes the constant for
-    ``stratum``.
+    A doc without others of its kind takes the constant for ``stratum``.
+
+    Args:
+        of: all answers.
+        floor: ``constant``, ``stratum`` or ``other``.
+        best: the constant answer of each format.
     """
-    if floor == "uniform" and (options := doc.of("option")):
-        return options
-    role = "constant" if floor == "uniform" or (floor == "stratum" and not doc.of("stratum")) else floor
-    answers = doc.of(role)
-    if role == "constant":
-        answers = [one for one in answers if one.answer == best.get(doc.format)]
-    return answers[:1]
+    if floor == "other":
+        return of.first(of.roles["other"])
+    constant, alike = of.constant(best), of.first(of.roles["stratum"])
+    return np.where((floor == "constant") | (alike < 0), constant, alike)
 
 
-def floors_for(docs: Sequence[Asked]) -> tuple[str, ...]:
+def expected(of: Uninformed, best: Mapping[str, str]) -> Array:
+    """Return what the ``uniform`` floor earns with each doc, shape (docs,): the mean over its options, else its constant's score.
+
+    Nan where a doc has neither.
+    """
+    option = of.roles["option"]
+    counts, constant = np.bincount(of.docs[option], minlength=len(of.formats)), of.constant(best)
+    sums = np.bincount(of.docs[option], of.scores[option], len(of.formats))
+    alone = np.append(of.scores, math.nan)[constant]
+    return np.where(counts > 0, sums / np.maximum(counts, 1), alone)
+
+
+def guess(of: Uninformed, best: Mapping[str, str], stream: np.random.Generator) -> Ints:
+    """Return the number of an answer of each doc for ``uniform``: a random option, else its constant. Shape (docs,)."""
+    options = np.flatnonzero(of.roles["option"])
+    counts = np.bincount(of.docs[options], minlength=len(of.formats))
+    drawn = np.cumsum(counts) - counts + stream.integers(0, np.maximum(counts, 1))
+    return np.where(counts > 0, options[drawn.clip(max=len(options) - 1)], of.constant(best))
+
+
+def floors_for(formats: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the floors among which the largest is the chance floor.
 
     Captions are compared with another doc's gold. The uniform guess counts where any doc has options.
 
-    >>> floors_for([Asked("open", 0, "cat", ())])
+    Args:
+        formats: the answer formats of all docs.
+
+    >>> floors_for(["open", "open"])
     ('constant', 'stratum')
     """
-    formats = {doc.format for doc in docs}
-    if formats == {"caption"}:
+    different = set(formats)
+    if different == {"caption"}:
         return ("other",)
-    return ("uniform", "constant", "stratum") if formats & set(CLOSED) else ("constant", "stratum")
+    return ("uniform", "constant", "stratum") if different & set(CLOSED) else ("constant", "stratum")
 
 
-def published(docs: Sequence[Asked], scale: float) -> float | None:
+def published(of: Uninformed, scale: float) -> float | None:
     """Return the chance level by the rule of RCI A.2 (Table 3), averaged over docs: 1/|C|, max(0.5, majority), or the majority answer's score.
 
     Args:
-        docs: all docs.
+        of: the answers of all docs.
         scale: the metric's full marks.
 
     Returns:
         None where a doc's rule cannot be applied.
     """
     golds: dict[str, Counter[str]] = defaultdict(Counter)
-    for doc in docs:
-        if doc.gold is not None:
-            golds[doc.format][doc.gold] += 1
-    total = 0.0
-    for doc in docs:
-        if doc.format == "mc" and doc.options:
-            total += scale / doc.options
-        elif doc.format == "yesno":
-            total += scale * max(0.5, majority_share(golds["yesno"]))
-        else:
-            typical = golds[doc.format].most_common(1)
-            scores = [one.score for one in doc.of("constant") if typical and one.answer == typical[0][0]]
-            if not scores or scores[0] is None:
-                return None
-            total += scores[0]
-    return total / len(docs) if docs else None
+    for name, gold in zip(of.formats.tolist(), of.golds, strict=True):
+        if gold is not None:
+            golds[name][gold] += 1
+    levels = np.full(len(of.formats), math.nan)
+    constant = of.constant({name: found.most_common(1)[0][0] for name, found in golds.items()})
+    levels[constant >= 0] = of.scores[constant[constant >= 0]]
+    guessed = (of.formats == "mc") & (of.options > 0)
+    levels[guessed] = scale / of.options[guessed]
+    levels[of.formats == "yesno"] = scale * max(0.5, majority_share(golds["yesno"]))
+    return float(levels.mean()) if len(levels) and np.isfinite(levels).all() else None
 
 
 def majority_share(golds: Counter[str]) -> float:

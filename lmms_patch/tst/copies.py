@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_patch.ask.answers import as_number
-from lmms_patch.runs.numbers import NEAR
-from lmms_patch.runs.record import CopyClass
+from lmms_patch.runs.numbers import NEAR, CopyClass
 from lmms_patch.tst.items import AnswerScores, Item, Places
 from lmms_patch.tst.rewards import values_of
 

@@ -1,4 +1,4 @@
-"""The numbers of a Test-set Stress-Test, from the records of a run. NumPy only; needs neither model nor data.
+"""The numbers of a Test-set Stress-Test, from the samples of a run. Needs neither model nor data.
 
 Source: TsT paper (https://arxiv.org/abs/2511.04655), 3.1 (accuracy, s(x)), Tables 2 and 3 (zero-shot, Δ, majority,
 chance).
@@ -6,42 +6,47 @@ chance).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.numbers import ALPHA, APART, Category, Copied, Grouped, Stress
-from lmms_patch.runs.record import CopyClass, Record
+from lmms_patch.runs.numbers import ALPHA, APART, Category, Copied, CopyClass, Grouped, Stress
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import Estimate, Seed, cluster_numbers, generator
 
 Array = NDArray[np.float64]
 Withheld = Literal["agreeing", "conflicting"]
 
+NEEDED = ("doc_id", "view", "category", "cluster", "tst")
+"""The columns that the numbers are computed from."""
 FLIPS = 2000
 """The number of random sign flips of a permutation test."""
 
 
-def stress(records: Sequence[Record], *, draws: int = 1000, level: float = 0.95, seed: int = 0) -> Stress | None:
+def stress(
+    samples: pl.DataFrame, headline: Any, *, draws: int = 1000, level: float = 0.95, seed: int = 0
+) -> Stress | None:
     """Compute the numbers of a finished run.
 
     Args:
-        records: the ``patch`` objects of all docs.
+        samples: the rows of its docs, with the columns ``NEEDED``.
+        headline: how the docs of the headline number are grouped into folds.
         draws: number of bootstrap draws.
         level: nominal coverage of the intervals, 0..1.
         seed: of the bootstrap.
 
     Returns:
-        None where no record has a text-only cross-validation.
+        None where no doc has a text-only cross-validation.
+
+    Raises:
+        RecordError: docs differ in their cross-validations or fold seeds: no mean over them exists.
     """
-    # Ranks hand records on in another order than a single process.
-    records = sorted((r for r in records if r.tst is not None), key=lambda r: r.doc_id)
-    if not records:
-        return None
-    return _Records(records, draws, level, seed).stress()
+    docs = samples.filter(pl.col("view") == 0, pl.col("tst").is_not_null()).sort("doc_id")
+    return _Docs(docs, headline, draws, level, seed).stress() if len(docs) else None
 
 
 def sign_flip_p(differences: Array, clusters: NDArray[np.intp] | None, seed: Seed = 0, flips: int = FLIPS) -> float:
@@ -97,43 +102,31 @@ def withheld(above: Array, copies: Sequence[str], clusters: NDArray[np.intp] | N
     return "conflicting" if rise and rise_in_conflict and not beyond(above, ~conflicting) else None
 
 
-class _Records:
-    """The records as arrays."""
+class _Docs:
+    """The docs as arrays."""
 
-    def __init__(self, records: Sequence[Record], draws: int, level: float, seed: int) -> None:
-        self.records = records
+    def __init__(self, docs: pl.DataFrame, headline: Any, draws: int, level: float, seed: int) -> None:
         self._options: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
-        self.tested = [record.tst for record in records if record.tst is not None]
-        self.headline = self.tested[0].grouping
-        self.names = list(self.tested[0].scores)
-        self._check()
-        self.copies = ["single" if tested.copies is None else tested.copies for tested in self.tested]
-        labels = [record.tested_with for record in records]
-        self.clusters = (
-            None
-            if all(label is None for label in labels)
-            else cluster_numbers([(i,) if c is None else c for i, c in enumerate(labels)])
+        self.headline, self._categories_of = headline, docs["category"].fill_null("").to_numpy()
+        self.tested = docs.select("doc_id", "cluster", pl.col("tst").struct.unnest())
+        folds = self.tested.select("doc_id", "folds").explode("folds").unnest("folds")
+        self.names = folds["grouping"].unique(maintain_order=True).to_list()
+        layout = folds.group_by("doc_id", maintain_order=True).agg(pl.format("{} {}", "grouping", "seed").str.join(","))
+        odd = layout.filter(pl.col("grouping") != pl.col("grouping").first())
+        if len(odd) or headline not in self.names:
+            first = layout["doc_id"][0] if odd.is_empty() else odd["doc_id"][0]
+            raise RecordError(f"doc {first}: its cross-validations or fold seeds are not those of the other docs")
+        self.copies = self.tested["copies"].fill_null("single").to_list()
+        self.clusters = clusters_of(docs)
+        by_name = {name: folds.filter(grouping=name) for name in self.names}
+        # shape (seeds, docs)
+        self.scores, self.baseline = (
+            {name: _array(own[column]).reshape(len(docs), -1).T for name, own in by_name.items()}
+            for column in ("score", "baseline")
         )
-        self.scores = {name: self._by_seed([tested.scores[name] for tested in self.tested]) for name in self.names}
-        self.baseline = {name: self._by_seed([tested.baseline[name] for tested in self.tested]) for name in self.names}
         self.ends = intervals.ends_of(
             np.concatenate([np.ravel(one) for one in (*self.scores.values(), *self.baseline.values())])
         )
-
-    def _check(self) -> None:
-        """Raise RecordError where docs differ in their cross-validations or fold seeds: no mean over them exists."""
-        wanted = dict.fromkeys(self.names, len(self.tested[0].scores.get(self.headline, ())))
-        for record in self.records:
-            for given in (record.tst.scores, record.tst.baseline) if record.tst else ():
-                if {name: len(scores) for name, scores in given.items()} != wanted:
-                    raise RecordError(
-                        f"doc {record.doc_id}: its cross-validations or fold seeds are not those of the other docs"
-                    )
-
-    @staticmethod
-    def _by_seed(scores: Sequence[Sequence[float | None]]) -> Array:
-        """Return the scores of docs with shape (seeds, docs)."""
-        return np.array([[np.nan if score is None else score for score in of_doc] for of_doc in scores], float).T
 
     def _mean(self, values: Array, known: NDArray[np.bool_] | None = None, *, difference: bool = False) -> Estimate:
         """Return the mean of some docs' values: of scores, or of differences of two scores."""
@@ -180,11 +173,9 @@ class _Records:
 
     def stress(self) -> Stress:
         head = self.scores[self.headline].mean(axis=0)
-        zero = _array(None if tested.zero_shot is None else tested.zero_shot.score for tested in self.tested)
+        zero, s, chance = (_array(self.tested[name]) for name in ("zero_score", "s", "chance"))
         has_zero = bool(np.isfinite(zero).any())
         both = {"none", "source"} <= set(self.names)
-        s = _array(tested.s for tested in self.tested)
-        chance = _array(tested.chance for tested in self.tested)
         return Stress(
             self.headline,
             {name: self.grouped(name) for name in self.names},
@@ -200,9 +191,7 @@ class _Records:
         )
 
     def _categories(self, head: Array, baseline: Array, chance: Array, s: Array) -> dict[str, Category]:
-        given = [r.fields.get("category") for r in self.records]
-        names = np.array(["" if name is None else str(name) for name in given])
-        out = {}
+        names, out = self._categories_of, {}
         for name in sorted(set(names)):
             own = names == name
             accuracy = self._mean(head, own)
@@ -211,8 +200,23 @@ class _Records:
         return out if len(out) > 1 else {}
 
 
-def _array(values: Iterable[float | None]) -> Array:
-    return np.array([np.nan if value is None else value for value in values], float)
+def _array(values: pl.Series) -> Array:
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def clusters_of(docs: pl.DataFrame) -> NDArray[np.intp] | None:
+    """Return the number of what each doc is resampled with: its source, else its cluster, else its copies.
+
+    None where each doc stands alone.
+    """
+    tst = pl.col("tst").struct
+    labels = [
+        # marked, so that the number of a text is not taken for a source or cluster of the same value
+        next((one for one in (source, cluster, None if text is None else ("copies", text)) if one is not None), None)
+        for source, cluster, text in docs.select(tst.field("source"), "cluster", tst.field("text")).iter_rows()
+    ]
+    alone = all(label is None for label in labels)
+    return None if alone else cluster_numbers([(i,) if one is None else one for i, one in enumerate(labels)])
 
 
 def _known_mean(values: Array) -> float | None:
@@ -221,7 +225,7 @@ def _known_mean(values: Array) -> float | None:
 
 
 def flat(found: Stress | None) -> dict[str, float | None]:
-    """Return the flat numbers by name (docs/records.md); empty without a cross-validation."""
+    """Return the flat numbers by name (docs/tables.md); empty without a cross-validation."""
     if found is None:
         return {}
     head = found.by_grouping[found.headline]

@@ -1,30 +1,63 @@
-"""The table of all numbers in docs/metrics.md, made of ``lmms_patch.runs.catalogue``: ``python scripts/docs/catalogue.py --write`` writes it anew."""
+"""Tables of the docs that are made of code: all numbers (docs/metrics.md), all columns of the samples (docs/tables.md).
 
+``python scripts/docs/catalogue.py --write`` writes them anew.
+"""
+
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from lmms_patch.runs import catalogue
+import polars as pl
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-FIRST, LAST = "<!-- numbers of the catalogue -->\n", "<!-- end -->\n"
+from lmms_patch.runs import catalogue, schema
+
+DOCS = Path(__file__).parents[2] / "docs"
+LAST = "<!-- end -->\n"
 
 
-def written(text: str) -> str:
-    """Return the page with the table as the catalogue has it."""
-    rows = "".join(f"| {names} | {said} |\n" for names, said in catalogue.documented().items())
-    before, _, rest = text.partition(FIRST)
-    return f"{before}{FIRST}\n| name | what it is |\n|---|---|\n{rows}\n{LAST}{rest.partition(LAST)[2]}"
+def numbers() -> Iterator[tuple[str, str]]:
+    """Yield the rows of docs/metrics.md."""
+    yield "name", "what it is"
+    yield from catalogue.documented().items()
+
+
+def columns() -> Iterator[tuple[str, str, str]]:
+    """Yield the rows of docs/tables.md."""
+    yield "column", "type", "meaning"
+    for name, kind, unit, meaning in schema.COLUMNS:
+        said = re.sub(r"docs/(\w+\.md)", r"[\1](\1)", meaning)
+        yield f"`{name}`", typed(kind), f"{unit}: {said}" if unit else said
+    yield "`score.<metric>`", typed(schema.REAL), "by each other metric"
+    yield "`doc.<name>`", "any", "short fields of the doc"
+
+
+def typed(kind: pl.DataType) -> str:
+    """Return a type as the docs say it; fields of a method's struct stand on the page of the method."""
+    if isinstance(kind, pl.Struct):
+        return "struct" if len(kind.fields) > 7 else " ".join(field.name for field in kind.fields)
+    return f"[{typed(kind.inner)}]" if isinstance(kind, pl.List) else str(kind)
+
+
+MADE = {
+    DOCS / "metrics.md": ("<!-- numbers of the catalogue -->\n", numbers),
+    DOCS / "tables.md": ("<!-- columns of the samples -->\n", columns),
+}
+
+
+def written(page: Path) -> str:
+    """Return a page with its table as the code has it."""
+    first, rows = MADE[page]
+    head, *body = (f"| {' | '.join(row)} |\n" for row in rows())
+    table = f"{head}{'|---' * (head.count(' | ') + 1)}|\n{''.join(body)}"
+    before, _, rest = page.read_text(encoding="utf-8").partition(first)
+    return f"{before}{first}\n{table}\n{LAST}{rest.partition(LAST)[2]}"
 
 
 if __name__ == "__main__":
-    old = PAGE.read_text(encoding="utf-8")
-    new = written(old)
-    if "--write" in sys.argv:
-        PAGE.write_text(new, encoding="utf-8")
-    print(
-        "the table is as the catalogue has it"
-        if new == old
-        else "written"
-        if "--write" in sys.argv
-        else "the table differs; --write writes it"
-    )
+    for page in MADE:
+        new, old = written(page), page.read_text(encoding="utf-8")
+        if "--write" in sys.argv:
+            page.write_text(new, encoding="utf-8")
+        state = "as the code has it" if new == old else "written" if "--write" in sys.argv else "differs; --write"
+        print(f"{page.name}: {state}")

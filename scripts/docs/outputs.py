@@ -12,8 +12,7 @@ Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The fo
 - ``out/tst``: ``lmms-patch tst mosaic_text --output out/tst``
 - ``out/texts``: ``mosaic_text_tst5,mosaic_count_tst5`` of ``tst_rf``
 
-each without the Parquet files beside its logs: a version with another schema would not read them, and say so in front
-of what a page shows.
+each the samples tables alone.
 """
 
 from __future__ import annotations

@@ -84,9 +84,9 @@ class Doc:
 def doc(run: Path, task: str, number: int) -> Doc:
     """Return a doc of the run."""
     rows = parquet.read_table(ROOT / "tasks" / "mosaic" / "data" / f"{task}.parquet").to_pylist()
-    views = tables.samples(run, f"{task}_rci").to_pylist()
+    views = tables.samples(run, f"{task}_rci").to_dicts()
     asked = [one for one in views if one["doc_id"] == number and (one["kind"] == "full" or one["n"] == 3)]
-    own, other = ([one for one in asked if one["swapped"] == swapped] for swapped in (False, True))
+    own, other = ([one for one in asked if bool(one["swapped"]) == swapped] for swapped in (False, True))
     lent = rows[other[0]["wrong_from"]]["image"]["bytes"] if other else b""
     row = rows[number]
     return Doc(
@@ -248,17 +248,15 @@ def gate(run: Path) -> str:
         text(310, 54, "a wrong image", "quiet", "start"),
     ]
     for i, (task, found) in enumerate(shown.items()):
-        y, passed = top + 16 + i * step, found.details["analysis"]["gate"]
+        y, passed = top + 16 + i * step, found.analysis.gate
         out += [text(left - 12, y + 4, task, "", "end"), f'<path class="dash" d="M{left} {y}h{wide}"/>']
-        out.append(f'<path class="line" stroke-width="3" d="M{left + wide * passed["threshold"]:.1f} {y - 9}v18"/>')
+        out.append(f'<path class="line" stroke-width="3" d="M{left + wide * passed.threshold:.1f} {y - 9}v18"/>')
         out.append(
-            f'<rect class="line" x="{left + wide * found.metrics["fip0"] - 8:.1f}" y="{y - 8}" width="16" height="16"/>'
+            f'<rect class="line" x="{left + wide * found.analysis.gate.looks[0].other - 8:.1f}" y="{y - 8}" width="16" height="16"/>'
         )
-        out.append(f'<circle class="dot" cx="{left + wide * passed["fip"]:.1f}" cy="{y}" r="5"/>')
-        verdict = (
-            "valid" if passed["valid"] else "near chance" if passed["fip"] < passed["threshold"] else "does not look"
-        )
-        out.append(text(left + wide + 14, y + 4, verdict, "right" if passed["valid"] else "wrong", "start"))
+        out.append(f'<circle class="dot" cx="{left + wide * passed.fip:.1f}" cy="{y}" r="5"/>')
+        verdict = "valid" if passed.valid else "near chance" if passed.fip < passed.threshold else "does not look"
+        out.append(text(left + wide + 14, y + 4, verdict, "right" if passed.valid else "wrong", "start"))
     bottom = top + 16 + len(shown) * step
     out += [text(left + wide * value, bottom + 6, f"{value:g}", "quiet") for value in (0, 0.5, 1)]
     return picture(690, bottom + 24, "Full image, chance and wrong image by task", out)
@@ -266,8 +264,8 @@ def gate(run: Path) -> str:
 
 def results(run: Path) -> dict[str, Result]:
     """Return the results of a run by task."""
-    (file,) = run.glob("*_results.json")
-    return {found.task: found for found in runs.read(file).results}
+    (found,) = runs.find([run])
+    return {one.task: one for one in found.results}
 
 
 def folds(run: Path) -> str:

@@ -7,7 +7,6 @@ Commands are typed for real on the runs that ``scripts/docs/runs.tar.xz`` keeps.
 """
 
 import base64
-import json
 import re
 import shlex
 import subprocess
@@ -17,6 +16,7 @@ from importlib import import_module
 import pytest
 import yaml
 
+import lmms_patch
 from lmms_patch.app import cli
 from lmms_patch.ask import spec
 from lmms_patch.present import palette
@@ -65,15 +65,6 @@ def test_commands_print_what_the_page_shows(page, folder):
         assert outputs.agrees(shown, output), f"{command}\n{output}"
 
 
-def test_the_stored_runs_have_no_file_that_a_later_version_refuses(folder):
-    """A Parquet file is read by the version that wrote its schema alone.
-
-    Every command would warn of each of the others.
-    """
-    assert len(list(folder.glob("out/*/*_samples_*.jsonl"))) == 19
-    assert list(folder.rglob("*.parquet")) == []
-
-
 def test_a_page_that_shows_something_else_is_found():
     agrees = import_module("outputs").agrees
     assert agrees("a\n...\nd", "a\nb\nc\nd")
@@ -101,8 +92,8 @@ def test_the_notebook_shows_what_its_cells_give(tmp_path):
         if "image/png" in one.get("data", {})
     ]
     assert pictures[0][:24] == pictures[1][:24], "of the same size"
-    written = json.loads(next((tmp_path / "examples" / "out" / "demo").glob("*_results.json")).read_text())["results"]
-    truth = {task: values["rci3,none"] for task, values in written.items() if values.get("rci3,none") is not None}
+    numbers = lmms_patch.results(tmp_path / "examples" / "out" / "demo").filter(measure="rci3").drop_nulls("value")
+    truth = dict(numbers.select("task", "value").iter_rows())
     assert len(truth) == 5
     dots = names["axes"].containers[0].lines[0]
     assert dict(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == truth

@@ -3,87 +3,63 @@
 import json
 import re
 
+import polars as pl
 import pytest
+from msgspec import structs
 
 from lmms_patch.app import cli
+from lmms_patch.runs import samples
+from lmms_patch.runs.details import Model, Of
+from lmms_patch.text import arguments, masked
+from tests.making.edited import edit
 from tests.making.runs import mc_run, write_run
 
 SECRET = "Tr0ub4dor3"
 HOSTILE = (
-    "x\x1b]8;;http://evil\x07\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\ud800\n::error::owned\r##[group]a\x85::warning::b\u2028##[error]c\x0b::debug::d"
+    "x\x1b]8;;http://evil\x07\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\n::error::owned\r##[group]a\x85::warning::b\u2028##[error]c\x0b::debug::d"
     " <script>alert(1)</script> [a](http://evil) `b` |c| @me =1+1 {{7*7}} \\end{tabular} $x$ %d"
 )
 LOGIN = f" https://me:{SECRET}@h/?key={SECRET}"
 FORBIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff\U000e0000-\U000e007f]"
 )
-FREE = re.compile(
-    r"reason|warnings|label|stratum|answer|gold|category|floor|band|span|state|text|said|input|target|docs$|prompts$|lmms_eval$|lmms_patch$"
-)
 
 
-def spoil(value, key=""):
-    """Every free text made hostile; what readers count on (kinds, names of metrics, forms) stays."""
-    if isinstance(value, dict):
-        return {name: spoil(inner, name) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [spoil(inner, key) for inner in value]
-    return HOSTILE + value + LOGIN * (key == "warnings") if isinstance(value, str) and FREE.search(key) else value
-
-
-def hostile_run(folder, name, answers, analysis=True):
-    """A run with hostile texts; those of its analysis too, which is refused where there is a log to compute it from."""
+def hostile_run(folder, name, answers):
+    """A run whose table has hostile texts in its rows and in its footer."""
     spec, records, made = mc_run(n=60, answers=answers)
-    for record in records:
-        record["views"][1]["failed"] = ""
     write_run(folder, {spec.name: (spec, records, made)})
-    results, log = next(folder.rglob("*_results.json")), next(folder.rglob("*.jsonl"))
-    data = json.loads(results.read_text())
-    task = next(iter(data["results"]))
-    whole = {
-        key.partition(",")[0]: value["analysis"]
-        for key, value in data["results"][task].items()
-        if isinstance(value, dict) and "made" in value
-    }
-    data["results"][task] = {**spoil(data["results"][task]), "alias": HOSTILE}
-    renamed = {key.replace(",none", f",{HOSTILE}"): value for key, value in data["results"][task].items()}
-    data["results"][task] = renamed
-    for key, details in renamed.items():
-        if isinstance(details, dict) and "made" in details:
-            details["analysis"] = details["analysis"] if analysis else whole[key.partition(",")[0]]
-    data["model_name"] = name + HOSTILE + LOGIN
-    data["config"] = {
-        "model": "adapter" + HOSTILE,
-        "model_args": f"pretrained=a,openai_key={SECRET},bearer={SECRET}, {HOSTILE}{LOGIN}",
-    }
-    data["configs"][task]["lmms_patch"]["base"] = "toy" + HOSTILE
-    data["versions"] = {task: HOSTILE}
-    data["n-shot"] = {task: HOSTILE}
-    results.write_text(json.dumps(data))
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    lines = [{**spoil(line), "input": HOSTILE, "filtered_resps": [HOSTILE] * 5} for line in lines]
-    for line, record in zip(lines, records, strict=True):
-        line["patch"]["base"] = "toy" + HOSTILE
-        line["patch"]["answer"] = {**line["patch"]["answer"], "format": record["answer"]["format"]}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return folder
+    texts = ("answer", "question", "gold", "label", "category", "stratum", "cluster")
+
+    def rows(frame):
+        lost = (pl.col("view") == 1) & (pl.col("doc_id") < 3)
+        frame = frame.with_columns(
+            **{one: pl.concat_str(pl.lit(HOSTILE), pl.col(one).fill_null("")) for one in texts if one != "label"},
+            failed=pl.when(lost).then(pl.lit(HOSTILE)),
+            score=pl.when(~lost).then("score"),
+        )
+        best = pl.when(~pl.col("doc_id").is_in(range(3))).then("best")
+        excluded = pl.when((pl.col("view") == 0) & (pl.col("doc_id") < 3)).then(
+            pl.lit([{"set": "2", "why": HOSTILE}], frame.schema["excluded"])
+        )
+        return frame.with_columns(best=best, excluded=excluded)
+
+    [path] = folder.glob("*_samples_*.parquet")
+    about = samples.about_of(path)
+    # as the writer of a run makes them
+    args = arguments(f"pretrained=a,openai_key={SECRET},bearer={SECRET}, {HOSTILE}{LOGIN}")
+    model = Model(masked(name + HOSTILE + LOGIN), "adapter" + HOSTILE, args, about.model.date)
+    host = structs.replace(about.host, **dict.fromkeys(("benchmark_version", "dataset", "revision", "split"), HOSTILE))
+    filters = {"filters": [HOSTILE], "native": {HOSTILE: Of("mean")}}
+    made = structs.replace(about.made, docs=HOSTILE, prompts=HOSTILE, lmms_eval=HOSTILE, lmms_patch=HOSTILE)
+    more = {"asked": {**about.asked, "base": "toy" + HOSTILE}, "host": host, "made": made, "probe": {"state": HOSTILE}}
+    return edit(folder, rows=rows, model=model, **filters, **more)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("doors")
-    folders = (("a", 1), ("b", 2), ("a again", 1))
-    return [hostile_run(root / folder, folder[0], answers, analysis=False) for folder, answers in folders]
-
-
-@pytest.fixture(scope="module")
-def unlogged(tmp_path_factory):
-    """Runs without logs, whose analyses are shown as they stand."""
-    root = tmp_path_factory.mktemp("unlogged")
-    found = [hostile_run(root / name, name, answers) for answers, name in enumerate("ab", 1)]
-    for log in root.rglob("*.jsonl"):
-        log.unlink()
-    return found
+    return [hostile_run(root / folder, folder[0], at) for folder, at in (("a", 1), ("b", 2), ("a again", 1))]
 
 
 RULES = {
@@ -118,9 +94,6 @@ COMMANDS = {
     "gate": "gate A -c RULES -b B --json OUT/x.json --junit OUT/x.xml",
     "leaderboard": "leaderboard A B --output OUT/board",
     "report": "report A B --output OUT/report",
-    "show-unlogged": "show A --cells --chance",
-    "leaderboard-unlogged": "leaderboard A B --output OUT/board",
-    "report-unlogged": "report A B --output OUT/report",
     "doctor": "doctor",
     "export": "export A --output OUT/x.csv",
     "export-lines": "export A --output OUT/x.jsonl",
@@ -135,11 +108,11 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_door_lets_anything_out(runs, unlogged, tmp_path, capfd, monkeypatch, command):
+def test_no_door_lets_anything_out(runs, tmp_path, capfd, monkeypatch, command):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
-    first, second = unlogged if command.endswith("unlogged") else runs[:2]
+    first, second = runs[:2]
     names = {
         "A": str(first),
         "A2": str(runs[2]),
@@ -203,61 +176,3 @@ def test_annotations_are_ours_alone(runs, tmp_path, capfd, monkeypatch):
     assert all(line.startswith("::error title=lmms-patch gate::") for line in acted)
     assert "##[" not in out
     assert SECRET not in out
-
-
-# --- files that are nested deeply, or hold long texts -------------------------------------------------
-
-
-def deep(levels=600):
-    """Lists within objects within lists."""
-    out = 1
-    for level in range(levels):
-        out = [out] if level % 2 else {"a": out}
-    return out
-
-
-def long_schema(data):
-    data["configs"]["toy_rci2"]["lmms_patch"]["schema"] = "x" * 2000
-
-
-def long_kind(data):
-    data["configs"]["toy_rci2"]["lmms_patch"]["kind"] = "x" * 2000
-
-
-def deep_details(data):
-    data["results"]["toy_rci2"]["patch,none"]["donors"] = deep()
-
-
-def deep_key_that_nobody_knows(data):
-    data["results"]["toy_rci2"]["patch,none"]["analysis"]["of a later version"] = deep()
-
-
-def deep_config_of_another_task(data):
-    data["configs"]["gqa"] = {"task": "gqa", "metadata": deep()}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [long_schema, long_kind, deep_details, deep_key_that_nobody_knows, deep_config_of_another_task],
-    ids=lambda one: one.__name__,
-)
-def test_what_is_nested_deeply_or_long_is_one_short_line_at_every_door(tmp_path, capsys, change):
-    path = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=40)})
-    data = json.loads(path.read_text())
-    change(data)
-    path.write_text(json.dumps(data))
-    (tmp_path / "rules.yaml").write_text("{schema: 1, rules: [{name: a, metric: fip, min: 0}]}")
-    run = str(tmp_path / "run")
-    for words in (
-        ["show", run],
-        ["analyze", run],
-        ["compare", run, run],
-        ["gate", run, "--config", str(tmp_path / "rules.yaml")],
-        ["report", run, "--output", str(tmp_path / "report")],
-        ["leaderboard", run, "--output", str(tmp_path / "board")],
-    ):
-        capsys.readouterr()
-        assert cli.main(words) == 2
-        told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lmms-patch:")]
-        assert "unexpected" not in told[-1]
-        assert len(told[-1].replace(str(tmp_path), "")) < 330, words

@@ -86,7 +86,7 @@ def test_each_command_can_be_read_by_its_program(page):
 def test_a_command_that_cannot_be_read_is_found():
     with pytest.raises(Exception, match="No such option: --baselin"):
         cli.built("gate").make_context("lmms-patch", ["out", "--baselin", "out/demo"])
-    assert {"--log_samples", "--output_path"} <= host_options()
+    assert "--output_path" in host_options()
     assert "--output" not in host_options()
 
 

@@ -29,7 +29,6 @@ def test_a_shell_runs_the_slurm_script_up_to_the_evaluation(tmp_path):
         ).stdout.splitlines()
         asked.append(words[words.index("--tasks") + 1])
         assert words[words.index("--output_path") + 1] == f"out/{job}"
-        assert "--log_samples" in words
         assert words[words.index("--main_process_port") + 1] == "0", "two jobs on one node do not ask for one port"
     assert len(set(asked)) == len(asked)
     assert [parse(name).kind.name for names in asked for name in names.split(",")] == ["rci", "blind"] * len(asked)

@@ -3,6 +3,7 @@ import pytest
 
 from lmms_patch.app.metric import RCI
 from lmms_patch.rci.recompute import load, recompute
+from lmms_patch.runs.run import read
 from tests.making.runs import mc_run, write_run
 
 
@@ -15,29 +16,20 @@ def test_by_hand(rci):
     """FIP 3/4, MPP 2/4 over 100 items: RCI 1/3. Cell 1 earns 50, cell 4 25: shares 2/3 and 1/3."""
     full, cells = [1, 1, 1, 0] * 25, [[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 1]] * 25
     found = rci.compute(full_scores=full, cell_scores=cells, chance=0.25)
-    assert found["rci"] == pytest.approx(1 / 3)
-    assert found["rci_low"] < 1 / 3 < found["rci_high"]
-    assert (found["fip"], found["mpp"], found["gap"], found["n"], found["n_docs"], found["n_clusters"]) == (
-        0.75,
-        0.5,
-        0.25,
-        2,
-        100,
-        100,
-    )
-    assert found["score_share"] == pytest.approx([2 / 3, 0, 0, 1 / 3])
-    assert found["win_share"] == pytest.approx([0.75, 0, 0, 0.25])
-    assert (found["gate"], found["band"]) == (1, "strong global")
+    assert found["rci2"] == pytest.approx(1 / 3)
+    assert found["rci2_low"] < 1 / 3 < found["rci2_high"]
+    assert [found[name] for name in ("fip", "mpp2", "gap2", "n", "gate", "reason")] == [0.75, 0.5, 0.25, 100, 1, ""]
+    assert found["cells"]["score"] == pytest.approx([2 / 3, 0, 0, 1 / 3])
+    assert found["cells"]["win"] == pytest.approx([0.75, 0, 0, 0.25])
 
 
 def test_near_chance_there_is_no_index(rci):
     found = rci.compute(full_scores=[1, 0, 0, 0] * 50, cell_scores=[[1, 1, 1, 1]] * 200, chance=0.25)
-    assert found["rci"] is found["gap"] is None
+    assert found["rci2"] is found["gap2"] is None
     assert found["gate"] == 0
     assert "near chance" in found["reason"]
     unknown = rci.compute(full_scores=[1, 0, 0, 0] * 50, cell_scores=[[1, 1, 1, 1]] * 200)
-    assert unknown["gate"] is None
-    assert unknown["rci"] == -3.0
+    assert (unknown["gate"], unknown["rci2"]) == (None, -3.0)
     assert any("no chance" in line for line in unknown["warnings"])
 
 
@@ -46,45 +38,47 @@ def test_clusters_and_unscored_items(rci):
     full = np.repeat(np.random.default_rng(0).random(20) < 0.7, 10).astype(float).tolist()
     cells = [[score, 0, 0, 0] if i % 3 else [0, 0, 0, 0] for i, score in enumerate(full)]
     alone = rci.compute(full_scores=full, cell_scores=cells, chance=0.1)
-    together = rci.compute(
-        full_scores=full, cell_scores=cells, chance=0.1, clusters=[f"image {i // 10}" for i in range(200)]
-    )
-    assert (alone["n_clusters"], together["n_clusters"]) == (200, 20)
-    assert any("20 clusters are few" in line for line in together["warnings"])
-    assert together["rci"] == alone["rci"]
+    images = [f"image {i // 10}" for i in range(200)]
+    together = rci.compute(full_scores=full, cell_scores=cells, chance=0.1, clusters=images)
+    assert together["rci2"] == alone["rci2"]
+    assert together["fip_high"] - together["fip_low"] > 2 * (alone["fip_high"] - alone["fip_low"])
     missing = rci.compute(full_scores=[*full, float("nan")], cell_scores=[*cells, [1, 1, 1, 1]], chance=0.1)
-    assert (missing["rci"], missing["n_docs"], missing["n_excluded"]) == (alone["rci"], 200, 1)
+    assert (missing["rci2"], missing["n"]) == (alone["rci2"], 200)
 
 
 def test_the_numbers_of_a_run(rci, tmp_path):
-    (run,) = load(write_run(tmp_path / "run", {"toy_rci2": mc_run()}))
-    full = [r.views[0].scores["acc"] for r in run.records]
-    cells = [[v.scores["acc"] for v in r.views[1:]] for r in run.records]
+    (run,) = load(read(write_run(tmp_path / "run", {"toy_rci2": mc_run()})))
+    frame = run.result.frame(["doc_id", "view", "score", "cluster"])
+    scores = frame["score"].to_numpy().reshape(-1, 5)
     ours = recompute(run).metrics
-    found = rci.compute(full_scores=full, cell_scores=cells, chance=ours["chance"])
-    assert found["rci"] == pytest.approx(ours["rci2"])
-    assert (found["rci_low"], found["rci_high"]) == pytest.approx(
-        (ours["rci2_low"], ours["rci2_high"]), abs=0.02
-    )  # other draws
-    assert found["gate"] == ours["gate"]
+    found = rci.compute(
+        full_scores=[full for full, *_ in scores],
+        cell_scores=[cells for _, *cells in scores],
+        chance=ours["chance"],
+        clusters=frame.filter(view=0)["cluster"].to_list(),
+    )
+    for name in ("gate", "rci2", "gap2"):
+        assert found[name] == pytest.approx(ours[name]), name
+    for name in ("rci2_low", "rci2_high", "gap2_low"):  # other draws
+        assert found[name] == pytest.approx(ours[name], abs=0.02), name
 
 
 @pytest.mark.parametrize(
     ("cells", "clusters", "says"),
     [
         ([[1, 0, 0]], None, "n\\*n cells"),
-        ([[1, 0, 0, 0], [1]], None, "same number"),
-        ([[1, 0, 0, 0]], ["a", "b"], "one label for each of the 1"),
+        ([[1, 0, 0, 0], [1]], None, "inhomogeneous"),
+        ([[1, 0, 0, 0]], ["a", "b"], "boolean index"),
     ],
 )
 def test_bad_input(rci, cells, clusters, says):
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises((ValueError, IndexError), match=says):
         rci.compute(full_scores=[1.0] * len(cells), cell_scores=cells, chance=0.1, clusters=clusters)
 
 
 def test_the_card_says_what_goes_in_and_out():
     card = RCI().inputs_description
-    for name in ("full_scores", "cell_scores", "chance", "clusters", "rci_low", "win_share"):
+    for name in ("full_scores", "cell_scores", "chance", "clusters", "rci3_low", "win"):
         assert name in card
 
 
@@ -93,10 +87,9 @@ def test_segments_of_a_clip_are_as_many_as_one_likes(rci):
     full = [float(i < 80) for i in range(100)]
     segments = [[float(i < 60), 0, 0, 0, float(i >= 80)] for i in range(100)]
     found = rci.compute(full_scores=full, cell_scores=segments, chance=0.25, in_time=True)
-    assert (found["n"], found["fip"], found["mpp"], found["rci"]) == (5, 0.8, 0.8, 0.0)
-    assert found["score_share"] == pytest.approx([0.75, 0, 0, 0, 0.25])
-    assert not found["warnings"]
+    assert (found["fip"], found["mpp5"], found["trci5"]) == (0.8, 0.8, 0.0)
+    assert found["cells"]["score"] == pytest.approx([0.75, 0, 0, 0, 0.25])
     with pytest.raises(ValueError, match="must have n\\*n cells"):
         rci.compute(full_scores=full, cell_scores=segments, chance=0.25)
-    with pytest.raises(ValueError, match="at least 2 segments, not 1"):
+    with pytest.raises(ValueError, match="2 segments or more, not 1"):
         rci.compute(full_scores=[1.0], cell_scores=[[1.0]], in_time=True)

@@ -18,7 +18,6 @@ from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.views import Region, cut
 from lmms_patch.rci.kinds.regions import expected_best
 from lmms_patch.runs import catalogue
-from lmms_patch.runs import numbers as outcome
 from tests.making.boxes import numbers, planted, record
 from tests.making.recordings import METRIC, mean
 from tests.sizes import examples, size
@@ -317,16 +316,6 @@ def test_boxes_called_the_other_way_swap_the_sets_and_turn_the_differences(docs)
         assert ours is theirs is None or ours == pytest.approx(-theirs)
 
 
-def test_every_estimate_is_found_by_its_name_in_what_is_written():
-    found = numbers(planted(), chance=0.0)
-    estimates = catalogue.estimates(outcome.read(outcome.to_json(found)), KINDS["regions"])
-    flat = catalogue.columns(found, KINDS["regions"])
-    named = [name for name in flat if f"{name}_low" in flat and not (name.endswith("_adj") and flat[name] is None)]
-    assert set(estimates) == {*named, "mpp_relevant", "mpp_adversarial", "score", "fip", "chance", "ceiling"}
-    for name in named:
-        assert (estimates[name].value, estimates[name].low) == (flat[name], flat[f"{name}_low"])
-
-
 LETTERS = "ABCD"
 
 
@@ -421,40 +410,6 @@ def test_the_gate_is_asked_of_the_docs_of_each_set():
     assert found.regions.best.value == pytest.approx(0.0)  # a difference of two scores needs no gate
 
 
-def test_no_doc_with_a_set():
-    found = numbers([record(i, 1.0, [1.0], []) for i in range(30)], chance=0.0)
-    assert found.regions.sets["adversarial"].mpp.value is None
-    assert found.regions.sets["adversarial"].reason == "no doc has adversarial boxes that can be used"
-    assert (found.regions.best.value, found.regions.best.reason) == (
-        None,
-        "no doc has adversarial boxes that can be used",
-    )
-    assert (found.regions.mean["adversarial"].value, found.regions.both) == (None, 0)
-    assert found.regions.mean["relevant"].value == 1.0
-    apart = [record(i, 1.0, [1.0] * (i % 2), [1.0] * (1 - i % 2)) for i in range(30)]
-    assert numbers(apart, chance=0.0).regions.even.reason == "no doc has boxes of both sets"
-
-
-def test_boxes_without_a_score_count_neither_as_tries_nor_as_zeros():
-    records = [record(i, 1.0, [1.0, None], [None] if i < 10 else [0.0, None, 1.0]) for i in range(60)]
-    regions = numbers(records, chance=0.0).regions
-    assert regions.mean["relevant"].value == 1.0
-    assert regions.mean["adversarial"].value == pytest.approx(0.5)
-    assert (regions.both, regions.boxes) == (50, {"relevant": 60, "adversarial": 100})
-    assert regions.left_out["adversarial"] == {"no box with a score": 10}
-    assert regions.even.value == pytest.approx(1.0 - 0.5)
-
-
-def test_lower_is_better():
-    """The best box has the lowest score; there is no index, the differences stand."""
-    records = [record(i, 1.0, [0.0, 1.0], [1.0]) for i in range(30)]
-    for one in records:
-        one["best"]["relevant"] = 1
-    found = numbers(records, higher=False, chance=0.0)
-    assert found.regions.sets["relevant"].index.value is None
-    assert (found.regions.best.value, found.regions.even.value) == (-1.0, -0.5)
-
-
 def f1(items):
     hits = sum(one["prediction"] == one["ground_truth"] == "yes" for one in items)
     return (
@@ -496,17 +451,3 @@ def test_an_aggregation_that_is_no_mean_runs_on_boxes_that_are_drawn():
     spread = 4 * math.hypot(*(truth[key][1] for key in REGIONS)) / math.sqrt(20)
     assert regions.average.value == pytest.approx(truth["relevant"][0] - truth["adversarial"][0], abs=spread)
     assert regions.even.value == pytest.approx(regions.best.value)  # as many of each: all of them
-
-
-def test_an_aggregation_of_no_known_form_has_best_boxes_alone():
-    def odd(items):
-        return (sum(items) / len(items)) ** 2
-
-    regions = numbers(planted(50), odd, chance=0.0, draws=200).regions
-    assert regions.sets["relevant"].mpp.value == pytest.approx(0.75**2)
-    assert regions.best.value == pytest.approx((2 / 3) ** 2 - (2 / 3) ** 2)
-    assert regions.best.low is not None
-    assert (regions.even.value, regions.even.reason) == (
-        None,
-        "boxes cannot be averaged: the aggregation of acc has no known form",
-    )

@@ -29,10 +29,6 @@ def test_reading_one(own):
     assert found.options.given == {"metric", "cluster", "chance"}
 
 
-def test_a_profile_may_set_nothing(own):
-    assert profiles.read(own("zoo.yaml", "tasks: [zoo]")).options == Options()
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -76,12 +72,6 @@ def test_a_file_that_is_not_there(tmp_path):
         profiles.read(tmp_path / "none.yaml")
 
 
-def test_a_missing_folder_names_the_variable(tmp_path, monkeypatch):
-    monkeypatch.setenv("LMMS_PATCH_PROFILES", str(tmp_path / "nowhere"))
-    with pytest.raises(OptionError, match=r"LMMS_PATCH_PROFILES=.*nowhere: no such folder"):
-        profiles.of("gqa")
-
-
 @pytest.mark.parametrize("value", [None, ""])
 def test_without_a_folder_the_projects_profiles_count(monkeypatch, value):
     """POPE's scorer has five metrics; its profile says which is the primary one."""
@@ -106,12 +96,6 @@ def test_an_exact_name_wins_over_a_wildcard(own):
     assert profiles.of("zoo").metric == "wide"
 
 
-def test_an_exact_name_beside_a_wildcard_in_one_file(own):
-    own("a.yaml", "tasks: ['zoo_*']\nmetric: wide")
-    own("b.yaml", "tasks: ['z*', zoo_cats]\nmetric: both")
-    assert profiles.of("zoo_cats").metric == "both"
-
-
 def test_wildcards_match_whole_names_and_their_case(own):
     own("a.yaml", "tasks: ['zoo_?', 'Farm*']\nmetric: m")
     assert profiles.of("zoo_1").metric == "m"
@@ -126,12 +110,6 @@ def test_the_users_folder_wins_even_with_a_wildcard(own):
     found = profiles.of("pope")
     assert found == Options(metric="pope_f1_score")
     assert profiles.of("gqa").cluster == "imageId"  # of the project's, as the user has none for it
-
-
-def test_only_yaml_files_are_profiles(own):
-    own("zoo.yml", "tasks: [zoo]")
-    own("notes.txt", "not a profile")
-    assert profiles.of("zoo") is None
 
 
 def test_one_wrong_profile_is_said_whatever_task_is_asked_for(own):

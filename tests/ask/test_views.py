@@ -2,9 +2,7 @@
 
 import io
 import itertools
-import re
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.ask.spec import Options, WrapSpec, parse
+from lmms_patch.ask.spec import WrapSpec, parse
 from lmms_patch.ask.views import (
-    PIXELS,
-    PIXELS_RESAMPLED,
     Region,
     View,
     cell_box,
@@ -25,11 +21,9 @@ from lmms_patch.ask.views import (
     is_usable,
     lowres,
     occlude,
-    pixels,
     shuffle,
     views_of,
 )
-from tests.places import ROOT
 
 GRIDS = range(2, 10)
 
@@ -214,16 +208,7 @@ ALL_KINDS = [
 ]
 
 
-CUT_ELSEWHERE = {"blind", "caption", "swap", "region", "hidden", "segment", "frame", "frames", "tshuffle", "treverse"}
 """Views without an image, of another doc's image, of a doc's own boxes, and of clips: other tests have them."""
-
-
-def test_each_kind_has_its_pixels_tried_and_a_place_in_the_docs():
-    missing = {kind.view for kind in KINDS.values()} - {view.kind for view in ALL_KINDS} - CUT_ELSEWHERE
-    assert not missing, f"add {missing} to ALL_KINDS, so that its pixels are tried on every kind of image"
-    names = (ROOT / "docs/names.md").read_text()
-    unnamed = [kind.name for kind in KINDS.values() if kind.suffix and not re.search(rf"_{kind.name}(?![a-z])", names)]
-    assert not unnamed, f"docs/names.md does not name {unnamed}"
 
 
 @all_images
@@ -242,22 +227,6 @@ def _overwrite(image: Image.Image) -> None:
     if image.mode == "P":
         image.putpalette([7] * 768)
     image.info["mark"] = "changed"
-
-
-@pytest.mark.parametrize(
-    "view",
-    [View("cell", 2, 1, 1), View("occlude", 2, 1, 1), View("shuffle", 2), View("blank")],
-    ids=lambda view: view.kind,
-)
-def test_a_long_narrow_image(view):
-    shown = cut(noise("RGB", (20_000, 50)), view, seed="s")
-    assert shown.size == ((10_000, 25) if view.kind == "cell" else (20_000, 50))
-
-
-def test_one_pixel_is_shown_in_full_and_blank():
-    image = Image.new("RGB", (1, 1), (9, 8, 7))
-    assert cut(image, View("full")).getpixel((0, 0)) == (9, 8, 7)
-    assert cut(image, View("blank")).getpixel((0, 0)) == (128, 128, 128)
 
 
 def test_a_blind_view_is_not_an_image():
@@ -356,20 +325,6 @@ def test_the_greys_are_grey(mode):
     assert pixel == pytest.approx((128, 128, 128), abs=2)
 
 
-def test_occluding_every_cell_leaves_nothing():
-    image = noise("RGB")
-    for row, col in itertools.product(range(3), range(3)):
-        image = cut(image, View("occlude", 3, row, col))
-    assert image.getcolors() == [(37 * 29, (128, 128, 128))]
-
-
-@all_images
-def test_blank_is_grey_and_of_the_same_size(make):
-    blank = cut(make(), View("blank"))
-    assert (blank.mode, blank.size) == ("RGB", make().size)
-    assert blank.getcolors() == [(37 * 29, (128, 128, 128))]
-
-
 # --- shuffle ------------------------------------------------------------------------------------
 
 
@@ -384,26 +339,6 @@ def test_shuffle_permutes_the_cells_and_leaves_none_in_its_place(mode, n):
     before, after = pieces_of(image, n), pieces_of(shuffle(image, n, "0/17"), n)
     assert Counter(after) == Counter(before), "the very same pieces"
     assert not any(a == b for a, b in zip(before, after, strict=True))
-
-
-@all_images
-def test_shuffle_covers_images_that_do_not_divide(make):
-    """37×29 on 3×3: pieces of 12 and 13, 9 and 10 pixels; one that moves to another size is resampled."""
-    image = make()
-    assert shuffle(image, 3, "0/17").size == image.size
-
-
-def test_shuffle_keeps_the_colours_of_unequal_pieces():
-    """Nine flat colours: each is still there, on its whole cell, at another place."""
-    image = Image.new("RGB", (37, 29))
-    flat = {view.cell: (20 * view.cell, 0, 255 - 20 * view.cell) for view in cells(3)}
-    for view in cells(3):
-        image.paste(flat[view.cell], view.box(image.size))
-    shown = shuffle(image, 3, "0/17")
-    found = {view.cell: cut(shown, view).getcolors() for view in cells(3)}
-    assert all(len(seen) == 1 for seen in found.values())
-    assert sorted(seen[0][1] for seen in found.values()) == sorted(flat.values())
-    assert all(found[cell][0][1] != flat[cell] for cell in flat)
 
 
 def test_shuffle_is_decided_by_the_seed():
@@ -460,13 +395,6 @@ def test_lowres_is_the_mean_of_each_block_enlarged_smoothly(size, k):
     image = noise("F", size)
     pixels = np.asarray(image, float)
     np.testing.assert_allclose(np.asarray(lowres(image, k)), enlarged(block_means(pixels, k), size, k), atol=1e-5)
-
-
-def test_lowres_rounds_bytes_by_half_a_step_twice():
-    """Means and the surface are each rounded; near strong edges the surface leaves 0 to 255 and is cut off."""
-    image = noise("L", (24, 16))
-    want = enlarged(block_means(np.asarray(image, float), 4), (24, 16), 4).clip(0, 255)
-    np.testing.assert_allclose(np.asarray(lowres(image, 4), float), want, atol=1.5)
 
 
 @all_images
@@ -526,29 +454,11 @@ def test_a_transparent_ground_keeps_its_colour_in_views_that_are_resampled(shown
     ]
 
 
-def test_views_that_are_resampled_have_pixels_of_their_own_version():
-    """Response caches ask these alone again: what is cut, painted or shown in full has the pixels that it had."""
-    other = Options(min_cell=28)
-    assert {
-        pixels(parse(name))
-        for name in ("gqa_rci3", "gqa_occlude3", "gqa_swap3", "gqa_blank", "gqa_regions", "gqa_rotate")
-    } == {PIXELS}
-    assert {pixels(parse(name)) for name in ("gqa_lowres", "gqa_lowres16", "gqa_shuffle3")} == {PIXELS_RESAMPLED}
-    assert {pixels(replace(parse(name), options=other)) for name in ("gqa_rci3", "gqa_swap3", "gqa_regions")} == {
-        PIXELS_RESAMPLED
-    }
-    assert {pixels(replace(parse(name), options=other)) for name in ("gqa_occlude3", "gqa_blank")} == {PIXELS}
-
-
 def test_stripes_as_fine_as_the_blocks_are_gone_and_coarser_ones_stay():
     """Stripes of 4 pixels, one black and one white in every 8: blocks of 8 hold one of each, so nothing is left of them; blocks of 4 hold one."""
     stripes = Image.fromarray(np.tile(np.repeat(np.array([0, 255], np.uint8), 4), (64, 8)))
     assert np.ptp(np.asarray(lowres(stripes, 8))) <= 1
     assert np.asarray(lowres(stripes, 4), float).std() > 80
-
-
-def test_lowres_does_not_see_where_a_tall_image_ends():
-    assert lowres(noise("RGB", (20_000, 50)), 8).size == (20_000, 50)
 
 
 # --- min_cell -----------------------------------------------------------------------------------
@@ -573,19 +483,10 @@ def test_min_cell_upsamples_only_where_needed_and_keeps_the_aspect(size, min_cel
         np.testing.assert_array_equal(np.asarray(shown), np.asarray(image)[: want[1], : want[0]])
 
 
-@all_images
-def test_min_cell_serves_every_mode(make):
-    assert min(cut(make(), View("cell", 3, 1, 1), min_cell=28).size) == 28
-
-
 def test_min_cell_is_bicubic():
     image = noise("L", (6, 6))
     want = image.crop((0, 0, 3, 3)).resize((9, 9), Image.Resampling.BICUBIC)
     assert cut(image, View("cell", 2), min_cell=9).tobytes() == want.tobytes()
-
-
-def test_min_cell_does_not_touch_the_full_image():
-    assert cut(noise("RGB", (6, 6)), View("full"), min_cell=28).size == (6, 6)
 
 
 def test_segments_are_numbered_in_the_order_of_time_and_have_no_box():

@@ -15,16 +15,12 @@ import yaml
 
 from lmms_patch import resources
 from lmms_patch.app.cli import main
-from lmms_patch.runs import samples
-from lmms_patch.runs.run import find
 from tests.magic.worlds import World
 from tests.stored import unpack
 
 INDEXED = "f1|mme|corpus|filters|metrics|states|chat|losses|turned|items|boxes|grids|clips"
 RUNS = f"{INDEXED}|guess|tst|lora|magic|magic_b"
 ALL = f"{RUNS}|points|fast|demo|demo_b"
-TABLES = ("f1", "grids", "clips", "turned")
-"""Runs with Parquet files beside their logs, as runs of more docs have them."""
 SHARED = [f"mosaic_{name}_rci3" for name in ("center", "count", "local")]
 """The tasks of the run ``demo_b``, which ``demo`` has too."""
 ANNOTATORS = ("ann", "bob", "cat")
@@ -56,7 +52,7 @@ COMMANDS = {
     "magic show": f"magic show IN:runs/magic|magic_b [IN:runs/magic|magic_b@second] {JSON}",
     "magic steps": "magic steps IN:runs/magic|magic_b --task magic_mosaic [--items 3] --output OUT:steps.jsonl",
     "magic stepsense": f"magic stepsense IN:labels/ann.jsonl [IN:labels/bob.jsonl] [IN:labels/cat.jsonl] {JSON}",
-    "schema": "config schemas|schemas/patch|schemas/gate|gates/magic|schemas/",
+    "schema": "config schemas|schemas/gate-config|schemas/magic-label|gates/magic|schemas/",
     "tst": "tst mosaic|x [--folds 99999|x] [--grouping x] --folds 1 --output out",
 }  # fmt: skip
 """Commands by name. ``[...]`` is typed in a third of the calls, and ``a|b`` is one of them. ``IN:`` is a true file or folder, which may be
@@ -140,10 +136,8 @@ def _copied(source: Path, target: Path) -> list[Path]:
 
 
 def write_files(folder: Path) -> None:
-    """Write true files of every kind that a command reads (with the fixture ``small_tables``)."""
+    """Write true files of every kind that a command reads."""
     runs = unpack(folder)
-    for name in TABLES:
-        samples.write(find([runs / name])[0].results)
     for name in ("gates", "tables", "data", "parquet", "labels", "pruned"):
         (folder / name).mkdir()
     for path in (resources.folder("configs") / "gates").glob("*.yaml"):

@@ -7,6 +7,7 @@ often as the common one of a hundred.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import csv
 import io
@@ -20,6 +21,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+
+from lmms_patch.runs.samples import KEY
 
 Step = str | int
 
@@ -228,24 +231,49 @@ def _csv(stream: Random, path: Path) -> str:
 
 
 def _parquet(stream: Random, path: Path) -> str:
-    """Drop or rename a column, give it another type, empty a cell of it, or drop all rows."""
+    """Change a column, a cell, the rows, or what the footer says; checksums are of what is written then."""
     table = pq.read_table(path)
     place = stream.randrange(table.num_columns)
     name, column = table.column_names[place], table.column(place)
-    how = stream.choice(("type", "type", "drop", "rename", "null", "none"))
-    if how == "type":
-        new = stream.choice((1, 1.5, float("nan"), "x", b"\xff", [1], {"a": 1}, None, True, [[1, 2]], 2**62))
-        table = table.set_column(place, name, pa.array([new] * table.num_rows))
+    how = stream.choice(("cell",) * 4 + ("footer",) * 3 + ("rows",) * 3 + ("type", "type", "drop", "rename", "null"))
+    if how == "footer" and table.schema.metadata and KEY in table.schema.metadata:
+        tree, done = _changes(stream, json.loads(table.schema.metadata[KEY]))
+        table = table.replace_schema_metadata({KEY: json_text(tree)})
+        how += f": {done}"
+    elif how == "rows":
+        rows = list(range(table.num_rows))
+        i = stream.randrange(len(rows))
+        ways = (
+            *([*rows, i], [*rows, *rows], rows[:i] + rows[i + 1 :], rows[:i], [], rows[::-1]),
+            *(stream.sample(rows, len(rows)), [i if one == i + 1 else one for one in rows]),
+        )
+        table = table.take(pa.array(ways[stream.randrange(len(ways))], pa.int64()))
     elif how == "drop":
         table = table.drop_columns([name])
     elif how == "rename":
         table = table.rename_columns([f"{one}2" if one == name else one for one in table.column_names])
-    elif how == "null":
-        table = table.set_column(place, name, pa.array([None, *column.to_pylist()[1:]], column.type))
+    elif how == "type":
+        new = stream.choice((1, 1.5, float("nan"), "x", b"\xff", [1], {"a": 1}, None, True, [[1, 2]], 2**62))
+        table = table.set_column(place, name, pa.array([new] * table.num_rows))
     else:
-        table = table.slice(0, 0)
-    pq.write_table(table, path)
-    return f"{how} {name}"
+        table = table.set_column(place, name, _cells(stream, column, how == "null"))
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    return f"{how}, {name}"
+
+
+def _cells(stream: Random, column: pa.ChunkedArray, empty: bool) -> pa.Array:
+    """Return a column with another value in a row, seldom in each."""
+    values, each = column.to_pylist(), stream.random() < 0.15
+    full = [i for i, one in enumerate(values) if one is not None] or [0]
+    i = stream.choice(full)
+    for _ in range(20):
+        old = values[i]
+        new = None if empty else tree_changed(stream, old)[0] if isinstance(old, (dict, list)) else value(stream, old)
+        if isinstance(old, float) and stream.random() < 0.2:
+            new = stream.choice((float("nan"), float("inf"), -float("inf")))
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            return pa.array([new if each or at == i else one for at, one in enumerate(values)], column.type)
+    return pa.array(values[::-1], column.type)
 
 
 # --- bytes, lines, places -------------------------------------------------------------------------
@@ -311,5 +339,5 @@ def damage(stream: Random, path: Path) -> str:
     ways = [FORMS.get(path.suffix, _bytes)] * 7 + [_lines, _bytes, _bytes, _place]
     try:
         return stream.choice(ways)(stream, path)
-    except (ValueError, TypeError, LookupError, RecursionError, yaml.YAMLError) as error:
+    except (ValueError, TypeError, LookupError, RecursionError, OSError, yaml.YAMLError) as error:
         return f"{_bytes(stream, path)} (as {type(error).__name__} came of the form)"  # it was broken before

@@ -18,11 +18,9 @@ from tests.fuzz import calls, judge
 from tests.fuzz.damage import damage
 from tests.sizes import size
 
-pytestmark = pytest.mark.usefixtures("small_tables")
-
 
 @pytest.fixture(scope="module")
-def true(tmp_path_factory, small_tables):
+def true(tmp_path_factory):
     folder = tmp_path_factory.mktemp("true")
     calls.write_files(folder)
     return folder
@@ -103,7 +101,8 @@ def test_a_quick_run_takes_no_harm_from_damaged_references(true, tmp_path, monke
         monkeypatch.setenv(REFERENCES, str(folder))
         scores = earlier_scores(task, range(result.docs))
         used += scores is not None
-        assert scores is None or scores.shape == (1, result.docs, 5)
+        # a table that was renamed, with a link in its place, is two runs
+        assert scores is None or scores.shape[1:] == (result.docs, 5)
         shutil.rmtree(folder, ignore_errors=True)
     assert used > 5
 

@@ -1,7 +1,6 @@
 """Runs ``lmms-patch gate``; in every call, exit status, printed verdict, JSON and JUnit must agree."""
 
 import contextlib
-import functools
 import json
 import re
 import shutil
@@ -10,11 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import yaml
-from jsonschema import Draft202012Validator
 
-from lmms_patch.app import cli, schemas
+from lmms_patch.app import cli
+from lmms_patch.errors import RecordError
+from tests.making.files import reworked
 
-VALID = {"require": "valid gate"}
+VALUE = {"metric": "fip", "min": 0.1}
 DROP = {"metric": "fip", "max_drop": 0, "margin": 0.02}
 STATUS = {0: "passed", 1: "failed", 2: "bad input", 3: "inconclusive"}
 
@@ -50,12 +50,6 @@ def rules_file(folder: Path, *rules, **defaults):
     return path
 
 
-@functools.cache
-def _validator():
-    """Return the validator of verdicts, once: jsonschema's own ``validate`` checks the schema at each call."""
-    return Draft202012Validator(schemas.load("gate"))
-
-
 def gate(capsys, tmp_path, out, config, baseline=None, *more):
     """Run the command, and check that everything it says agrees."""
     files = [tmp_path / "verdict" / name for name in ("gate.json", "gate.xml")]
@@ -63,7 +57,6 @@ def gate(capsys, tmp_path, out, config, baseline=None, *more):
     status = cli.main([*argv, *(["--baseline", str(baseline)] if baseline else [])])
     printed = capsys.readouterr()
     data = json.loads(files[0].read_text())
-    _validator().validate(data)
     suite = ElementTree.fromstring(files[1].read_bytes())
     _agree(status, printed, data, suite)
     return Ended(status, printed.out, printed.err, data, suite)
@@ -118,7 +111,7 @@ def copied(run, to=None):
     to = to or run.with_name(run.name + " before")
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(run, to)
-    for path in to.rglob("*_results.json"):
-        with contextlib.suppress(ValueError, UnicodeDecodeError):  # damaged on purpose
-            path.write_text(json.dumps({**json.loads(path.read_text()), "start_time": -1.0}))
+    for path in to.rglob("*_samples_*.parquet"):
+        with contextlib.suppress(RecordError):  # damaged on purpose
+            reworked(path, run="before")
     return to

@@ -13,7 +13,7 @@ import pytest
 from lmms_patch.app.commands.gate import gate
 from lmms_patch.compare import result
 from lmms_patch.runs import run as runs
-from tests.gate.running import DROP, VALID, copied, refused
+from tests.gate.running import DROP, VALUE, copied, refused
 from tests.making import lean
 
 INDEX = {"metric": "rci2", "absolute": True, "max_rise": 0, "margin": 0.05}
@@ -31,7 +31,7 @@ def test_a_run_is_not_its_own_baseline(asked, run, tmp_path, link):
     if link:
         os.symlink(run, tmp_path / "link")
     refused(asked(run, DROP, baseline=tmp_path / "link" if link else run), "the baseline is the run itself")
-    refused(asked(run, VALID, baseline=run), "the baseline is the run itself")
+    refused(asked(run, VALUE, baseline=run), "the baseline is the run itself")
     (results,) = run.glob("*_results.json")
     refused(asked(run, DROP, baseline=results), "the baseline is the run itself")
     refused(asked(results, DROP, baseline=run), "the baseline is the run itself")
@@ -98,54 +98,16 @@ def test_a_baseline_that_was_asked_otherwise_is_refused_unless_that_is_ignored(a
     assert f"toy_rci2: differs from the baseline in {told}: ignored" in ended.out
 
 
-@pytest.mark.parametrize(
-    ("gone", "told"),
-    [
-        (lambda data: data.pop("system_instruction_sha"), "system instruction"),
-        (lambda data: data.pop("n-shot"), "few-shot"),
-        (lambda data: data.pop("versions"), "benchmark version"),
-        (lambda data: data["configs"]["toy_rci2"].pop("dataset_path"), "dataset, revision, split"),
-        (
-            lambda data: [
-                data["results"]["toy_rci2"]["patch,none"]["made"].pop(key) for key in ("image_sizes", "images")
-            ],
-            "image sizes, images",
-        ),
-    ],
-)
-@pytest.mark.parametrize("both", [False, True])
-def test_what_a_run_does_not_record_is_told_and_not_compared(asked, tmp_path, gone, told, both):
-    for name, change in (("old", gone), ("new", gone if both else None)):
-        lean.write(tmp_path / name, [lean.task(*lean.planted(100, 0.8, 0.6))], change=change)
-    ended = asked(tmp_path / "new", DROP, baseline=tmp_path / "old")
-    assert ended.status == 0
-    assert ended.out.count("not recorded in both runs, so not compared") == 1
-    assert f"toy_rci2: not recorded in both runs, so not compared: {told}\n" in ended.out
-
-
-def test_where_all_is_recorded_nothing_is_told(asked, run):
-    assert "not recorded" not in asked(run, DROP, baseline=copied(run)).out
-
-
 def test_a_baseline_folder_that_holds_the_run_gives_the_one_before(asked, tmp_path):
     """Both below one folder: the newest there is the run itself, which has lost 30 points."""
     for name, full, date in (("last", 0.8, "2026-01-01"), ("new", 0.5, "2026-02-01")):
         lean.write(tmp_path / "out" / name, [lean.task(*lean.planted(400, full, 0.5))], date=date)
     ended = asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out")
     assert (ended.calls, ended.of()["baseline"]) == (["fail"], 0.8)
-    assert "holds what is judged, toy_rci2 of 2026-02-01_results.json: left out of the baseline" in ended.out
+    assert "holds what is judged, toy_rci2: left out of the baseline" in ended.out
     assert asked(tmp_path / "out", DROP, baseline=tmp_path / "out").calls == [
         "fail"
     ]  # of OUT the newest is judged, too
-
-
-def test_a_folder_that_holds_only_the_run_and_other_tasks_is_told_apart(asked, tmp_path):
-    lean.write(tmp_path / "out" / "new", [lean.task(*lean.planted(400, 0.8, 0.5))])
-    lean.write(tmp_path / "out" / "other", [lean.task(*lean.planted(400, 0.8, 0.5), name="pear_rci2")])
-    refused(
-        asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out"),
-        "without the run itself the baseline has nothing to set toy_rci2 against",
-    )
 
 
 # --- clusters ---------------------------------------------------------------------------------------
@@ -191,19 +153,6 @@ def test_by_cluster_as_the_sign_test_says(asked, tmp_path, changed, call):
     """12 of 12 against: p = 0.0005. 7 of 8: p = 0.070. Docs counted singly, 56 against 8 would be p < 1e-9."""
     new, old = clustered(tmp_path, changed)
     assert asked(new, {"metric": "fip", "max_drop": 0}, baseline=old).calls == [call]
-
-
-def test_clusters_that_hardly_differ_still_pass_with_a_margin(asked, tmp_path):
-    """One image of 400 got worse, one better.
-
-    With one more that got worse, unseen, the shares of images are Dirichlet(398, 1, 2): the drop is at.
-    most 1.2 %, which is within 2 points.
-    """
-    new, old = clustered(tmp_path, [-1, 1], groups=400, size=2)
-    ended = asked(new, DROP, baseline=old)
-    assert ended.calls == ["pass"]
-    shares = np.random.default_rng(0).dirichlet([398, 1, 2], 100_000)
-    assert ended.of()["difference"]["low"] == pytest.approx(np.quantile(shares[:, 1] - shares[:, 2], 0.025), rel=0.05)
 
 
 # --- better when lower ------------------------------------------------------------------------------
@@ -300,62 +249,7 @@ def test_value_less_baseline_is_the_difference_where_docs_are_left_out(asked, tm
     assert fip["low"] < fip["value"] == new_full.mean()
 
 
-def test_value_less_baseline_is_the_difference_where_docs_are_not_scored(asked, tmp_path):
-    old, new = lean.planted(400, 0.8, 0.6), lean.planted(400, 0.7, 0.6)
-    lean.write(tmp_path / "old", [lean.task(*old)])
-    lean.write(tmp_path / "new", [lean.task(*new, unscored=range(100))])
-    ended = asked(tmp_path / "new", {"metric": "fip", "max_drop": 0}, baseline=tmp_path / "old")
-    one = ended.of()
-    assert (one["value"]["value"], one["baseline"]) == pytest.approx(
-        (180 / 300, 220 / 300)
-    )  # the first 280 and 320 are right
-    assert (one["difference"]["value"], one["difference"]["n"]) == (pytest.approx(-40 / 300), 300)
-    assert "300 of 400 docs are paired" in ended.out
-
-
-def test_text_only_over_chance_is_shown_over_chance_on_both_sides(asked, tmp_path):
-    for name, accuracy in (("old", 0.5), ("new", 0.4)):
-        lean.write(tmp_path / name, [lean.stressed(accuracy=accuracy, chance=0.25)])
-    one = asked(tmp_path / "new", {"metric": "tst_over_chance", "max_rise": 0}, baseline=tmp_path / "old").of()
-    assert one["basis"] == "paired"
-    assert one["baseline"] == pytest.approx(0.25, abs=0.06)
-    assert one["value"]["value"] - one["baseline"] == pytest.approx(one["difference"]["value"])
-
-
 # --- logs -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("side", ["run", "run before"])
-def test_a_log_that_is_doubled_as_a_whole_is_refused_also_where_the_run_counted_it_so(asked, run, side):
-    copied(run)
-    folder = run.with_name(side)
-    (log,), (results,) = folder.glob("*.jsonl"), folder.glob("*_results.json")
-    log.write_bytes(log.read_bytes() * 2)
-    for was, now in (
-        ('"records": 400', '"records": 800'),
-        ('"effective": 400', '"effective": 800'),
-        ('"original": 400', '"original": 800'),
-    ):
-        results.write_text(results.read_text().replace(was, now))
-    refused(
-        asked(run, {**DROP}, baseline=run.with_name("run before"), ignore=["number of docs"]),
-        "doc 0 is there 2 times, not 1",
-    )
-    refused(asked(folder, VALID), "doc 0 is there 2 times, not 1")
-
-
-def test_a_line_for_each_filter_of_a_task(asked, run):
-    import json
-
-    (log,), (results,) = run.glob("*.jsonl"), run.glob("*_results.json")
-    data = json.loads(results.read_text())
-    data["results"]["toy_rci2"] |= {
-        key.replace(",none", ",strict"): value for key, value in data["results"]["toy_rci2"].items()
-    }
-    results.write_text(json.dumps(data))
-    refused(asked(run, VALID), "doc 0 is there 1 times, not 2")
-    log.write_bytes(b"".join(line * 2 for line in log.read_bytes().splitlines(keepends=True)))
-    assert asked(run, VALID).calls == ["pass", "pass"]
 
 
 # --- as a function ----------------------------------------------------------------------------------
@@ -363,6 +257,6 @@ def test_a_line_for_each_filter_of_a_task(asked, run):
 
 def test_as_a_function(run):
     found = gate(str(run), of_rules({"metric": "fip", "min": 0.7}))
-    assert (found.status, [one.call for one in found.verdicts]) == (0, ["pass"])
+    assert (found.status, [one.verdict for one in found.verdicts]) == (0, ["pass"])
     assert gate(run, of_rules({"metric": "fip", "max_drop": 0, "margin": 0.02}), baseline=str(copied(run))).status == 0
     assert gate(run, "model-regression", baseline=copied(run)).status == 0

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmms_patch.app.cli import main
-from tests.gate.running import DROP, VALID, copied, gate, refused, rules_file
+from tests.gate.running import DROP, VALUE, copied, gate, refused, rules_file
 from tests.making import lean
 from tests.sizes import each, size
 
@@ -19,11 +19,9 @@ from tests.sizes import each, size
 HOSTILE = "<b>&\"'|`%0A::error::x\x1b[31m\x00\r\n]]>\u202e\ud800"
 
 
-def test_hostile_names_stay_text_everywhere(asked, run, tmp_path, monkeypatch):
-    (path,) = run.glob("*_results.json")
-    data = json.loads(path.read_text())
-    data["model_name"] = HOSTILE
-    path.write_text(json.dumps(data))
+def test_hostile_names_stay_text_everywhere(asked, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    lean.write(run, [lean.task(*lean.planted(400, 0.8, 0.6))], model=HOSTILE)
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -71,20 +69,15 @@ def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
     assert "::" not in asked(run, {"metric": "fip", "min": 0.7}).out
 
 
-def test_a_summary_that_cannot_be_written_does_not_change_the_verdict(asked, run, tmp_path, monkeypatch):
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    assert asked(run, {"metric": "fip", "min": 0.9}).status == 1
-
-
 def test_bad_input_leaves_no_earlier_verdict(asked, run):
-    assert asked(run, VALID).status == 0
-    ended = asked(run, {"task": "nothing", **VALID})
+    assert asked(run, VALUE).status == 0
+    ended = asked(run, {"task": "nothing", **VALUE})
     assert (ended.status, ended.json["status"]) == (2, 2)
 
 
 @pytest.mark.parametrize("option", ["--json", "--junit"])
 def test_an_output_that_cannot_be_written_is_bad_input_and_nothing_is_half_written(run, tmp_path, capsys, option):
-    config = rules_file(tmp_path, VALID)
+    config = rules_file(tmp_path, VALUE)
     (tmp_path / "file").write_text("")
     others = {"--json": tmp_path / "o.json", "--junit": tmp_path / "o.xml"}
     for place in (tmp_path / "file" / "x", run):
@@ -94,18 +87,6 @@ def test_an_output_that_cannot_be_written_is_bad_input_and_nothing_is_half_writt
         assert printed.err.startswith(f"lmms-patch: {place}: cannot be written: ")
         assert printed.out == ""
         assert not [path for path in tmp_path.iterdir() if path.name.startswith("o.")]
-
-
-def test_two_outputs_in_one_file_are_refused(run, tmp_path, capsys):
-    config, file = rules_file(tmp_path, VALID), str(tmp_path / "o")
-    assert main(["gate", str(run), "--config", str(config), "--json", file, "--junit", file]) == 2
-    assert "two outputs cannot go to one file" in capsys.readouterr().err
-
-
-def test_a_reader_that_is_gone_does_not_change_the_verdict(run, tmp_path):
-    config = rules_file(tmp_path, {"metric": "fip", "min": 0.99})
-    line = f"{sys.executable} -m lmms_patch.app.cli gate '{run}' --config '{config}' | true; exit ${{PIPESTATUS[0]}}"
-    assert subprocess.run(["bash", "-c", line], capture_output=True, text=True).returncode == 1
 
 
 def test_a_terminal_without_unicode_does_not_change_the_verdict(run, tmp_path):
@@ -122,11 +103,15 @@ def test_a_terminal_without_unicode_does_not_change_the_verdict(run, tmp_path):
 def test_it_needs_neither_the_harness_nor_torch(run, tmp_path):
     config = rules_file(tmp_path, DROP, {"metric": "fip", "max": 0.99})
     code = """
-import sys
-class Blocked:
+import importlib.machinery, sys
+BLOCKED = ("torch", "lmms_eval", "transformers", "datasets", "sklearn", "matplotlib", "lightgbm", "loguru")
+class Blocked:  # polars looks for torch, and does not import it
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "lmms_eval", "transformers", "datasets", "sklearn", "matplotlib", "lightgbm", "loguru"):
-            raise ImportError("blocked: " + name)
+        return importlib.machinery.ModuleSpec(name, self) if name.partition(".")[0] in BLOCKED else None
+    def create_module(self, spec):
+        raise ImportError("blocked: " + spec.name)
+    def exec_module(self, module):
+        pass
 sys.meta_path.insert(0, Blocked())
 from lmms_patch.app.cli import main
 sys.exit(main(sys.argv[1:]))
@@ -145,11 +130,6 @@ def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):
     assert gate(capsys, tmp_path, tmp_path / "run", "model-compliance").status == 0
     ended = gate(capsys, tmp_path, tmp_path / "run", "benchmark-release")
     refused(ended, "metric 'rci3' matches nothing")  # asked at grid 2 only
-
-
-def test_config_is_needed(run, capsys):
-    assert main(["gate", str(run)]) == 2
-    assert capsys.readouterr().err.startswith("lmms-patch: --config is missing")
 
 
 def test_junit_is_valid_for_whatever_bytes(tmp_path):
@@ -173,7 +153,7 @@ def passed_before(run, tmp_path):
         "gate",
         str(run),
         "--config",
-        str(rules_file(tmp_path, VALID)),
+        str(rules_file(tmp_path, VALUE)),
         "--json",
         str(files[0]),
         f"--junit={files[1]}",
@@ -209,15 +189,6 @@ def test_a_gate_that_ends_in_any_error_leaves_no_verdict_of_an_earlier_one(
     assert json.loads(files[0].read_text())["status"] == 2
     assert "<error" in files[1].read_text()
     assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_other_files_are_left_alone_until_there_is_a_verdict(run, tmp_path):
-    precious = tmp_path / "notes.json"
-    precious.write_text('{"schema": 1}')
-    assert (
-        main(["gate", str(run), "--config", str(rules_file(tmp_path, VALID)), "--json", str(precious), "--wrong"]) == 2
-    )
-    assert precious.read_text() == '{"schema": 1}'
 
 
 # --- stdout ---------------------------------------------------------------------------------------------

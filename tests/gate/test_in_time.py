@@ -13,7 +13,10 @@ def ran(folder, **worlds):
 
 def test_a_benchmark_is_released_where_its_questions_need_the_whole_clip(capsys, tmp_path):
     ran(tmp_path / "out" / "time", order=knows(0.9, 0.0), still=one_cell_knows, radio=never_looks)
-    refused(gate(capsys, tmp_path, tmp_path / "out", "video-release"), "no tst run of ")
+    refused(
+        gate(capsys, tmp_path, tmp_path / "out", "video-release"),
+        "kind tst matches nothing; ask for one, such as --tasks order_tst",
+    )
     lean.write(tmp_path / "out" / "tst", [lean.stressed(n=2000, accuracy=0.25)])
     ended = gate(capsys, tmp_path, tmp_path / "out", "video-release")
     assert ended.status == 1
@@ -46,4 +49,7 @@ def test_a_model_gets_worse_in_its_score_or_where_it_no_longer_joins_moments(cap
 def test_rules_in_space_say_nothing_of_segments(capsys, tmp_path):
     out = ran(tmp_path / "out", order=knows(0.9, 0.0))
     for config in ("model-compliance", "benchmark-release"):
-        refused(gate(capsys, tmp_path, out, config), "no rci run of order here")
+        refused(
+            gate(capsys, tmp_path, out, config),
+            "matches nothing",
+        )

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.errors import RecordError
-from lmms_patch.gate import limits, sides
-from lmms_patch.gate.checks import verdict
+from lmms_patch.gate import limits
+from lmms_patch.gate.limits import judged as verdict
 from lmms_patch.stats.resample import Estimate
 
 TENTHS = st.integers(-20, 20).map(lambda k: k / 10)
@@ -37,7 +36,7 @@ def brute(low, high, least, most, margin):
 def test_the_verdict_is_the_definition(a, b, least, most, margin):
     low, high = min(a, b), max(a, b)
     if least is None and most is None:
-        with pytest.raises(ValueError, match="no limit"):
+        with pytest.raises(ValueError, match="empty"):
             limits.call(low, high)
     else:
         assert limits.call(low, high, least=least, most=most, margin=margin) == brute(low, high, least, most, margin)
@@ -60,37 +59,6 @@ def test_the_verdict_is_the_definition(a, b, least, most, margin):
 def test_the_margin_picture(low, high, expected):
     assert limits.call(low, high, least=0.5, margin=0.02) == expected
     assert limits.call(-high, -low, most=-0.5, margin=0.02) == expected
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "max_drop", "max_rise", "margin", "expected"),
-    [  # difference = number − baseline; a drop of 2 points is −0.02
-        (-0.010, 0.010, 0.00, None, 0.02, "pass"),  # a true drop of 1 point would be inside
-        (-0.030, -0.001, 0.00, None, 0.02, "inconclusive"),  # a drop is shown, but not that it is beyond the margin
-        (-0.060, -0.021, 0.00, None, 0.02, "fail"),
-        (-0.060, -0.021, 0.02, None, 0.00, "fail"),  # limit and margin are one bound: 0 + 0.02 is 0.02 + 0
-        (-0.060, -0.021, 0.01, None, 0.01, "fail"),
-        (-0.030, 0.010, None, 0.00, 0.02, "pass"),
-        (0.021, 0.050, None, 0.00, 0.02, "fail"),
-        (0.010, 0.050, None, 0.00, 0.02, "inconclusive"),
-        (-0.010, 0.010, 0.00, 0.00, 0.02, "pass"),  # both: equivalence
-        (-0.030, 0.010, 0.00, 0.00, 0.02, "inconclusive"),
-        (0.030, 0.040, 0.00, 0.00, 0.02, "fail"),  # inside the drop, beyond the rise: the worse counts
-        (
-            0.005,
-            0.020,
-            -0.01,
-            None,
-            0.00,
-            "inconclusive",
-        ),  # a drop of at most −1 point: a rise of at least 1 point is asked
-        (0.000, 0.000, -0.01, None, 0.00, "fail"),
-    ],
-)
-def test_the_truth_table_of_differences(low, high, max_drop, max_rise, margin, expected):
-    """By hand: the interval wholly inside limit + margin, wholly beyond it, or neither."""
-    least = None if max_drop is None else -max_drop
-    assert limits.call(low, high, least=least, most=max_rise, margin=margin) == expected
 
 
 def test_a_limit_that_is_missed_within_the_margin_is_said_to_be():
@@ -127,13 +95,6 @@ def test_without_interval_never_pass_but_fail_where_the_number_alone_is_beyond()
 @pytest.mark.parametrize(("count", "expected"), [(0, 0.95), (1, 0.95), (2, 0.975), (5, 0.99), (50, 0.999)])
 def test_bonferroni(count, expected):
     assert limits.corrected(0.95, count) == pytest.approx(expected)
-
-
-def test_numbers_of_a_damaged_file():
-    assert sides.checked(estimate(math.nan, 0, 1)).value is None
-    assert sides.checked(estimate(0.5, -math.inf, 1)).low is None
-    with pytest.raises(RecordError, match=r"from 0\.7 to 0\.3"):
-        sides.checked(estimate(0.5, 0.7, 0.3))
 
 
 # --- power ----------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 import pytest
 
-from lmms_patch.errors import OptionError
-from lmms_patch.gate.rules import parse
 from tests.gate.running import gate
 from tests.making import lean
 from tests.making.runs import (
@@ -66,7 +64,7 @@ def test_a_run_without_a_null_does_not_comply_silently(capsys, tmp_path, folders
     ended = gate(capsys, tmp_path, folders["before"], "model-compliance")
     assert ended.status == 3
     one = ended.of(metric="looks")
-    assert (one["verdict"], one["value"]["value"]) == ("inconclusive", None)
+    assert (one["verdict"], one["value"]["low"], one["value"]["high"]) == ("inconclusive", 0, 1)
     assert one["reason"].startswith("not checked whether the answers depend on the image")
     assert "run it again with the option 'null'" in one["reason"]
     assert ended.of(metric="gate")["reason"].startswith("not checked whether the answers depend on the image")
@@ -79,13 +77,8 @@ def test_looks_is_asked_alone_or_with_the_gate(asked, folders):
     assert asked(folders["before"], LOOKS).status == 3
     ended = asked(folders["before"], {**LOOKS, "inconclusive": "warn"})
     assert (ended.status, ended.of()["warned"]) == (0, True)
-    assert asked(folders["before"], {"require": "valid gate"}).status == 0  # as ever
-
-
-@pytest.mark.parametrize("require", ["look", [], ["valid gate", "gate"], [1], {}])
-def test_what_can_be_required(require):
-    with pytest.raises(OptionError, match="require must be 'valid gate', 'looks', or both in a list"):
-        parse({"schema": 1, "rules": [{"name": "a", "require": require}]})
+    # or cutting the wrong images out of the samples would turn a failure into a pass
+    assert asked(folders["before"], {"require": "valid gate"}).status == 3
 
 
 def test_a_rule_may_rest_on_a_measured_null(asked, folders):

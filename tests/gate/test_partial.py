@@ -1,17 +1,16 @@
 """What is only a part never passes as whole: docs without answers, grids that are gone, --limit, a rank's docs."""
 
-import json
+import re
 
+import polars as pl
 import pytest
+from msgspec import structs
 
 from lmms_patch.errors import OptionError
 from lmms_patch.gate import rules
-from tests.gate.running import DROP, VALID, copied, refused
+from lmms_patch.runs import samples
+from tests.gate.running import DROP, VALUE, copied, refused
 from tests.making import lean
-from tests.making.runs import magic_doc, write_magic
-
-VALUE = {"metric": "fip", "min": 0.1}
-
 
 # --- docs that are lost -----------------------------------------------------------------------------
 
@@ -62,50 +61,7 @@ def test_docs_that_the_new_run_leaves_out_of_a_grid_are_lost_to_it(asked, tmp_pa
     assert asked(tmp_path / "new", {"metric": "mpp2", "max_drop": 0.5}, baseline=tmp_path / "old").calls == ["pass"]
 
 
-def test_unpaired_runs_lose_docs_too(asked, tmp_path):
-    new, old = lost(tmp_path, 120)
-    next(old.glob("*.jsonl")).unlink()
-    ended = asked(new, {"metric": "fip", "max_drop": 0.5}, baseline=old)
-    assert (ended.calls, ended.of()["basis"]) == (["fail"], "unpaired")
-
-
-def test_magic_docs_whose_call_failed_are_lost(asked, tmp_path):
-    docs = [magic_doc(f"i{k}", used=(1,), right=k % 3 > 0) for k in range(40)]
-    write_magic(tmp_path / "run", {"all": docs})
-    assert asked(tmp_path / "run", {"metric": "acc_exact", "min": 0}).calls == ["pass"]
-    path = next((tmp_path / "run").glob("*_results.json"))
-    data = json.loads(path.read_text())
-    data["results"]["toy_magic"]["magic,none"]["magic"]["counts"]["failed"] = 10
-    path.write_text(json.dumps(data))
-    (said,) = asked(tmp_path / "run", {"metric": "acc_exact", "min": 0}).json["verdicts"]
-    assert said["verdict"] != "pass"
-
-
 # --- grids that are gone ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"metric": "rci*", "max_rise": 5},
-        {"metric": "rci?", "max": 5},
-        VALID,
-        {"require": "looks"},
-        {"max_excluded": 0.5},
-    ],
-)
-def test_a_grid_that_the_baseline_has_must_be_there(asked, run, tmp_path, rule):
-    """The baseline was asked two grids; what the new one leaves out might be the one that fails."""
-    before = copied(run)
-    path = next(before.glob("*_results.json"))
-    data = json.loads(path.read_text().replace("toy_rci2", "toy_rci"))
-    found = data["results"]["toy_rci"]["patch,none"]
-    found["analysis"]["grids"]["3"] = {**found["analysis"]["grids"]["2"], "n": 3}
-    data["configs"]["toy_rci"]["lmms_patch"]["grids"] = [2, 3]
-    path.write_text(json.dumps(data))
-    next(before.glob("*.jsonl")).unlink()
-    refused(asked(run, rule, baseline=before), "the baseline of toy_rci2 has rci3")
-    assert asked(run, {"metric": "fip", "min": 0.1}, baseline=before).status == 0  # a rule that is about no grid
 
 
 # --- a part of the benchmark ----------------------------------------------------------------------------
@@ -118,7 +74,7 @@ def test_limits_of_numbers_are_not_held_against_a_part(asked, tmp_path, config):
     refused(asked(tmp_path / "run", VALUE), said, "say 'allow_limit: true' in the rule")
     assert asked(tmp_path / "run", {**VALUE, "allow_limit": True}).status == 0
     assert asked(tmp_path / "run", VALUE, allow_limit=True).status == 0
-    ended = asked(tmp_path / "run", VALID, {"min_docs": 400})
+    ended = asked(tmp_path / "run", {"min_docs": 400})
     assert ended.status == 0
     assert "so not the whole benchmark" in ended.out
     assert asked(tmp_path / "run", DROP, baseline=copied(tmp_path / "run")).status == 0  # both are of the same part
@@ -130,30 +86,96 @@ def test_a_run_of_all_docs_has_no_limit(asked, tmp_path, limit):
     assert asked(tmp_path / "run", VALUE).status == 0
 
 
-def test_text_only_limits_neither(asked, tmp_path):
-    lean.write(tmp_path / "run", [lean.stressed()], limit=400)
-    refused(asked(tmp_path / "run", {"max_tst_over_chance": 0.5}), "toy_tst5 was run with --limit 400")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("max_lost", 1), ("max_lost", -0.1), ("max_lost", "1 %"), ("allow_limit", "yes")]
-)
-def test_what_the_new_keys_take(key, value):
-    with pytest.raises(OptionError, match=key):
-        rules.parse({"schema": 1, "rules": [{"name": "a", **VALUE, key: value}]})
-    with pytest.raises(OptionError, match=f"'{key}' says nothing here"):
-        rules.parse(
-            {"schema": 1, "rules": [{"name": "a", "min_docs": 3, key: {"max_lost": 0.5, "allow_limit": True}[key]}]}
-        )
-
-
 # --- docs that were never asked ----------------------------------------------------------------------------
 
 
-def test_a_run_of_fewer_docs_than_the_harness_asked_is_refused(asked, tmp_path):
-    def told(data):
-        data["n-samples"] = {"toy_rci2": {"original": 400, "effective": 200}}
-        data["config"]["limit"] = 200
+# --- what was taken out -------------------------------------------------------------------------------
 
-    lean.write(tmp_path / "run", [lean.task(*lean.planted(100, 0.8, 0.6))], change=told)
-    refused(asked(tmp_path / "run", VALID), "100 docs have a record, but the harness asked 200")
+
+COMPLETE = {"require": "complete", "task": ["apple_rci2", "pear_rci2"]}
+
+
+def two_tasks(folder, names=("apple_rci2", "pear_rci2"), docs=300, **more):
+    """A run of some tasks, the last of which answers a fifth on the full image."""
+    shares = [0.8] * (len(names) - 1) + [0.2]
+    tasks = [lean.task(*lean.planted(docs, s, 0.1), name=name) for s, name in zip(shares, names, strict=True)]
+    lean.write(folder, tasks, **more)
+    return folder
+
+
+def test_each_task_that_is_named_must_be_there(asked, tmp_path):
+    """The cheapest way to pass is to withdraw the task that fails, or to rename it out of a wildcard."""
+    whole = two_tasks(tmp_path / "whole")
+    score = {"task": "*_rci2", "metric": "fip", "min": 0.5}
+    assert asked(whole, score, COMPLETE).calls == ["pass", "fail", "pass", "pass"]
+    for names in (["apple_rci2", "pear_rci2"][:1], ["apple_rci2", "pear_pcri2"]):
+        cut = tmp_path / "-".join(names)
+        lean.write(cut, [lean.task(*lean.planted(300, 0.8, 0.1), name=name) for name in names])
+        assert asked(cut, score).status == 0
+        ended = asked(cut, score, COMPLETE)
+        assert ended.status == 1
+        assert ended.of(metric="complete", task="pear_rci2")["reason"] == "the run does not have this task"
+        assert ended.out.startswith("FAIL pear_rci2: it is not there as it must be: the run does not have this task")
+
+
+def test_each_model_must_have_them_whole(asked, many, tmp_path):
+    assert len(asked(many, COMPLETE).calls) == 4
+    part = two_tasks(tmp_path / "part", limit=300)
+    ended = asked(part, COMPLETE)
+    assert (ended.status, ended.calls) == (1, ["fail", "fail"])
+    assert ended.json["verdicts"][0]["reason"] == "run with --limit 300"
+    assert asked(part, {**COMPLETE, "allow_limit": True}).calls == ["pass", "pass"]
+    assert asked(many, {**COMPLETE, "require": ["complete"], "min_docs": 5}).status == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"require": "complete"}, "'require: complete' needs the names of tasks under 'task'"),
+        ({"require": ["valid gate", "complete"], "task": "gqa_*"}, "needs the names of tasks"),
+        (
+            {"require": "complet", "task": "a"},
+            "require must be 'valid gate', 'looks', 'complete', or several in a list",
+        ),
+        ({"require": "complete", "task": "a", "margin": 0.1}, "'margin' says nothing here"),
+        ({"require": "complete", "tasks": ["a"]}, "unknown option 'tasks'; did you mean task?"),
+    ],
+)
+def test_a_rule_without_names_of_tasks_is_refused(rule, said):
+    with pytest.raises(OptionError, match=re.escape(said)):
+        rules.parse({"schema": 1, "rules": [{"name": "a", **rule}]})
+
+
+def test_what_the_baseline_has_must_be_there(asked, tmp_path):
+    """A task, its docs or its grids that are gone fail under any rule that was about them."""
+    before = two_tasks(tmp_path / "before", date="2025-01-01")
+    cut = two_tasks(tmp_path / "cut", ["apple_rci2"])
+    for rule in (VALUE, DROP, {"min_docs": 5}, {"max_excluded": 0.5}):
+        ended = asked(cut, {**rule, "task": "*_rci2"}, baseline=before)
+        assert ended.of(metric="complete")["reason"] == "the baseline has this task, this run has not"
+        assert ended.status == 1
+        assert (
+            asked(cut, {**rule, "task": "apple_rci2"}, baseline=two_tasks(tmp_path / "one", ["apple_rci2"])).status == 0
+        )
+    fewer = two_tasks(tmp_path / "fewer", docs=280)
+    for rule in (VALUE, DROP):
+        ended = asked(fewer, {**rule, "task": "apple_rci2"}, baseline=before)
+        assert ended.of(metric="complete")["reason"] == "280 docs, of 300 in the baseline"
+        assert ended.status == 1
+    assert asked(fewer, {**VALUE, "task": "apple*"}, baseline=before, ignore=["docs"]).status == 0
+
+
+def test_a_grid_that_the_baseline_has_must_be_there(asked, run):
+    """The baseline was asked two grids; what the new one leaves out might be the one that fails."""
+    before = copied(run)
+    path = next(before.glob("*_samples_*.parquet"))
+    frame, about = samples.frame_of(path), samples.about_of(path)
+    place = pl.col("cell") - 1
+    more = frame.filter(n=2).with_columns(n=pl.lit(3, pl.Int16), view=pl.col("view") + 4, row=place // 3, col=place % 3)
+    # no doc has all nine cells, so none is used: the grid is one of the task all the same
+    asked_more = structs.replace(about, asked={**about.asked, "grids": [2, 3]})
+    samples.write(path, pl.concat([frame, more]).sort("doc_id", "view"), asked_more)
+    for rule in ({"metric": "rci?", "max": 5}, {"max_excluded": 0.5}):
+        ended = asked(run, rule, baseline=before)
+        assert ended.of(metric="complete")["reason"] == "the baseline has rci3, this run has not"
+    assert asked(run, VALUE, baseline=before).status == 0  # a rule that is about no grid

@@ -61,13 +61,7 @@ rules:
         False,
         False,
     )
-    assert (one.valid_gate, one.looks, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (
-        True,
-        False,
-        0.05,
-        0.1,
-        10,
-    )
+    assert (one.require, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (("valid gate",), 0.05, 0.1, 10)
     assert (one.margin, one.level, one.blocks, one.corrected) == (0.02, 0.99, True, True)
     assert (two.level, two.margin, two.blocks, two.corrected, two.interval) == (0.9, 0.01, False, False, True)
     assert parse(file_of(GOOD)).rules == (Rule(name="a", metric="fip", min=0.5),)
@@ -202,7 +196,6 @@ def test_the_schema_has_every_key_and_what_they_need_of_each_other():
         {"name": "a"},
         {"name": "a", "min": 1},
         {"name": "a", "metric": "fip"},
-        {**GOOD, "max": None},
         {**GOOD, "maxx": 1},
         {"min_docs": 1},
     ):

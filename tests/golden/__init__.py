@@ -31,13 +31,12 @@ from lmms_eval.api.model import lmms
 from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 from lmms_eval.models import get_model
 
-from lmms_patch.compare.tasks import compare
 from lmms_patch.rci import recompute
 from lmms_patch.rci.ensemble import ensembles
+from lmms_patch.runs.columns import by_filter
 from lmms_patch.runs.measures import measures, of_analysis
 from lmms_patch.runs.numbers import to_json
-from lmms_patch.runs.results import results_files
-from lmms_patch.runs.run import find
+from lmms_patch.runs.run import Result, find
 from lmms_patch.tst.items import Prediction
 from lmms_patch.tst.lora import diagnostic
 from tests.golden.scenes import CHAT, LORA, RF, SCENES, Scene
@@ -315,10 +314,19 @@ def numbers(name: str, out: Path) -> list[Row]:
             rows.append(
                 Row(name, found.label, measure, own.value, own.se, own.low, own.high, own.n, getattr(own, "reason", ""))
             )
-        for measure, value in sorted(leaves(found.details)):
+        computed = found.computed
+        tree = {"analysis": computed.analysis, "tst_details": computed.tst, "magic": computed.magic}
+        for measure, value in sorted(leaves(to_json({key: one for key, one in tree.items() if one is not None}))):
             rows.append(Row(name, found.label, measure, value))
-        rows += [Row(name, found.label, f"metric {metric}", value) for metric, value in sorted(found.metrics.items())]
+        rows += [Row(name, found.label, f"metric {metric}", value) for metric, value in hosted(found)]
     return rows
+
+
+def hosted(result: Result) -> list[tuple[str, float | None]]:
+    """Return the numbers of a result in the host's own file, by name."""
+    columns = json.loads(result.run.path.read_bytes())["results"][result.task]
+    own = by_filter(columns).get(result.filter, {})
+    return [(name, float(one) if isinstance(one, (int, float)) else None) for name, one in sorted(own.items())]
 
 
 UNSTEADY = ("made", "seconds", "costs")
@@ -342,8 +350,8 @@ def by_category_of(name: str, out: Path) -> list[Row]:
     """Return the numbers of each category of each task with several."""
     return [
         Row(name, one.name, f"{category}: {measure}", own.value, own.se, own.low, own.high, own.n)
-        for path in results_files(out)
-        for one in recompute.load(path)
+        for run in find([out])
+        for one in recompute.load(run)
         for category, found in recompute.by_category(one)[0].items()
         for measure, own in of_analysis(found, one.result.kind).items()
     ]
@@ -351,9 +359,7 @@ def by_category_of(name: str, out: Path) -> list[Row]:
 
 def of_models(name: str, first: Path, second: Path) -> list[Row]:
     """Return the numbers of two models' runs taken together."""
-    runs = [
-        [recompute.recompute(one) for one in recompute.load(recompute.one_run(out).path)] for out in (first, second)
-    ]
+    runs = [[recompute.recompute(one) for one in recompute.load(recompute.one_run(out).run)] for out in (first, second)]
     return [
         Row(name, one.task, f"ensemble {measure}", value)
         for one in ensembles({"a": runs[0], "b": runs[1]}, recompute.Changes())
@@ -363,6 +369,8 @@ def of_models(name: str, first: Path, second: Path) -> list[Row]:
 
 def compared(name: str, first: Path, second: Path) -> list[Row]:
     """Return the differences between two runs, each with its interval."""
+    from lmms_patch.compare.tasks import compare
+
     rows = []
     for task in compare(first, second).tasks:
         for one in task.numbers:

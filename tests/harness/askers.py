@@ -8,6 +8,7 @@ import numpy as np
 from lmms_eval.api.instance import GenerationResult, TokenCounts
 from lmms_eval.utils import Collator
 
+from lmms_patch.harness import written as harness
 from tests.harness.toys import ChatModel, Model
 
 
@@ -117,28 +118,8 @@ class PerRequestK(Known, PerRequest):
     pass
 
 
-class BatchedK(Known, Batched):
-    pass
-
-
-class SortedK(Known, Sorted):
-    pass
-
-
-class ThreadedK(Known, Threaded):
-    pass
-
-
 class CountingK(Known, Counting):
     pass
-
-
-class ChatK(Known, PerRequest, ChatModel):
-    def one(self, request):
-        if len(self.asked) >= self.lives:
-            raise Killed
-        self.asked.append((request.task_name, int(request.args[3]), request.idx))
-        return ChatModel.generate_until(self, [request])[0]
 
 
 class Gathering:
@@ -172,7 +153,7 @@ def without_kept(found):
 
 
 def written(found, folder, task, model="toy"):
-    """Write what a run found as the harness does."""
+    """Write the tables of what a run found, and the host's results file."""
     folder.mkdir(parents=True)
     shown = {
         key: found[key]
@@ -180,9 +161,9 @@ def written(found, folder, task, model="toy"):
         if key in found
     }
     stamp = "20260101_000000"
-    (folder / f"{stamp}_results.json").write_text(
-        json.dumps({**shown, "date": stamp, "config": {"model": model, "model_args": ""}}, default=str)
+    path, told = (
+        folder / f"{stamp}_results.json",
+        {**shown, "date": stamp, "config": {"model": model, "model_args": ""}},
     )
-    lines = [json.dumps(one, default=str) for one in found["samples"][task]]
-    (folder / f"{stamp}_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")
+    harness.save(lambda results: path.write_text(json.dumps(results, default=str)), told, path)
     return folder

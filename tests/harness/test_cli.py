@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 
 import pytest
 import yaml
 from lmms_patch.harness.models.mosaic_reader import MosaicReader
+from polars.testing import assert_frame_equal
 
+from lmms_patch.app.cli import main
+from lmms_patch.present.explore.explorer import open_runs
 from tests.harness import toys as inprocess
 from tests.harness import warm
-from tests.harness.command import BIN, answers, details, environment, lmms_eval, metrics, mosaic_file, samples
+from tests.harness.command import BIN, answers, environment, lmms_eval, metrics, mosaic_file, results, same_tables
 from tests.harness.tst import toys
 from tests.places import ROOT
 from tests.sizes import DEEP, size
@@ -145,47 +149,27 @@ def test_two_ranks_equal_one(equal_runs, two_ranks):
     ``mosaic`` has a ``!function`` doc_to_visual, which an id that drags its task along could not be gathered with.
     """
     assert metrics(two_ranks / "mosaic") == metrics(equal_runs / "batch8")
-    for family in FEW:
-        task = f"mosaic_{family}_rci3"
-        one, two = (samples(folder, task) for folder in (equal_runs / "batch8", two_ranks / "mosaic"))
-        assert {d: (s["filtered_resps"], s["patch"]) for d, s in one.items()} == {
-            d: (s["filtered_resps"], s["patch"]) for d, s in two.items()
-        }
+    same_tables(two_ranks / "mosaic", equal_runs / "batch8")
 
 
 def test_two_ranks_cross_validate_as_one_does(two_ranks):
-    def numbers(found):
-        return {name: value for name, value in found.items() if name.startswith("tst") and isinstance(value, float)}
-
-    task = "toy_tst5"
-    one, two = (samples(two_ranks / name, task) for name in ("one", "tst"))
-    assert len(one) == 49
-    assert {d: json.dumps(line["patch"]["tst"]) for d, line in two.items()} == {
-        d: json.dumps(line["patch"]["tst"]) for d, line in one.items()
+    same_tables(two_ranks / "tst", two_ranks / "one")
+    one, two = (results(two_ranks / name)["toy_tst5"] for name in ("one", "tst"))
+    assert one.docs == 49
+    assert one.tst.importance == two.tst.importance
+    assert one.tst.causes == two.tst.causes
+    assert {name: (e.value, e.low, e.high) for name, e in two.measures.items()} == {
+        name: pytest.approx((e.value, e.low, e.high), abs=1e-12)  # sums in another order
+        for name, e in one.measures.items()
     }
-    assert answers(two_ranks / "tst", task) == answers(two_ranks / "one", task)
-    one, two = (details(two_ranks / name, task) for name in ("one", "tst"))
-    assert numbers(two) == pytest.approx(numbers(one), abs=1e-12)  # sums in another order
-    assert all(
-        two["tst_details"][key] == one["tst_details"][key]
-        for key in ("importance", "causes", "texts", "settings", "unusable")
-    )
 
 
-def test_two_ranks_give_the_numbers_of_one_on_clips(two_ranks, monkeypatch):
+def test_two_ranks_give_the_table_of_one_on_clips(two_ranks, monkeypatch):
     monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
-    alone, together = inprocess.run(MosaicReader(), [CLIPS], limit=DOCS), metrics(two_ranks / "video")[CLIPS]
-    one = {sample["doc_id"]: sample for sample in json.loads(json.dumps(alone["samples"][CLIPS], default=str))}
-    shared = samples(two_ranks / "video", CLIPS)
-    assert set(shared) == set(one) == set(range(DOCS))
-    for doc, sample in one.items():
-        assert shared[doc]["filtered_resps"] == sample["filtered_resps"]
-        assert shared[doc]["patch"] == sample["patch"]
-    numbers = {
-        name: value for name, value in inprocess.metrics(alone, CLIPS).items() if isinstance(value, (int, float))
-    }
-    assert {"acc", "acc_mpp4"} <= set(numbers)
-    assert {name: together[name] for name in numbers} == pytest.approx(numbers)
+    alone = inprocess.run(MosaicReader(), [CLIPS], limit=DOCS)
+    own, shared = alone["results"][CLIPS]["patch,none"].frame(), results(two_ranks / "video")[CLIPS].frame()
+    assert set(shared["doc_id"]) == set(range(DOCS))
+    assert_frame_equal(own.select(shared.columns), shared)
 
 
 def test_each_rank_has_a_folder_and_a_half_of_the_disk(two_ranks):
@@ -208,6 +192,10 @@ def test_no_clip_is_left(two_ranks):
 # --- the response cache, and a killed run ---------------------------------------------------------
 
 
+TOKENS = ("tokens_in", "tokens_out")
+"""Some adapters count them, and the host's cache does not keep them."""
+
+
 def test_a_killed_run_goes_on(equal_runs, tmp_path):
     """kill -9 after the first portion, and the same command again: what was answered is not asked, and nothing is left over."""
     command = [
@@ -221,49 +209,10 @@ def test_a_killed_run_goes_on(equal_runs, tmp_path):
     assert "64 of 100 answers are kept from an earlier run of this command" in lmms_eval(
         *command, LMMS_PATCH_JOURNAL=""
     )
-    task = "mosaic_local_rci3"
-    assert answers(tmp_path, task) == answers(equal_runs / "batch8", task)
-    whole, again = (samples(folder, task) for folder in (equal_runs / "batch8", tmp_path))
-    assert {d: s["patch"] for d, s in again.items()} == {d: s["patch"] for d, s in whole.items()}
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json", ".jsonl", ".parquet"]
-
-
-QUICK = size(34, 40)
-"""Docs of a run that leaves views out."""
-
-
-@pytest.mark.skipif(not DEEP, reason="asking/test_quick.py shows it in this process; make test-deep has this test")
-def test_a_quick_run_that_is_killed_decides_as_one_that_is_not(tmp_path):
-    """kill -9 after the pilot, and the same command with another batch size: the same views asked, the same numbers, none asked twice."""
-    task, quick = (
-        "mosaic_local_rci3_quick",
-        {
-            "LMMS_PATCH_PILOT": str(QUICK * 3 // 10),
-            "LMMS_PATCH_PRECISION": "0.3",
-            "LMMS_PATCH_JOURNAL": "",
-            "OMP_NUM_THREADS": "1",
-        },
-    )
-    command = ["--model", "mosaic_vlm", "--tasks", task, "--limit", str(QUICK), "--log_samples"]
-    printed = lmms_eval(
-        *command, "--batch_size", "8", "--output_path", tmp_path / "whole", "--verbosity", "INFO", **quick
-    )
-    assert (
-        f"{task}: a full pass is {QUICK}0 calls; {QUICK}0 more on wrong images; asked until the 95 % interval of RCI is ± 0.3 or less"
-        in printed
-    )
-    assert f"{task} (estimates)" in printed
-    killed = ["lmms-eval", *command, "--batch_size", "8", "--output_path", str(tmp_path / "killed")]
-    status, _, said = warm.run(killed, environment(**quick), kill_at="RCI3 ")
-    assert status == -signal.SIGKILL, said[-4000:]
-    again = lmms_eval(
-        *command, "--batch_size", "4", "--output_path", tmp_path / "killed", "--verbosity", "INFO", **quick
-    )
-    assert "answers are kept from an earlier run of this command" in again
-    one, two = ({d: s["patch"] for d, s in samples(tmp_path / name, task).items()} for name in ("whole", "killed"))
-    assert one == two
-    assert len(one) == QUICK
-    assert sum(patch["asked"].get("unasked", 0) for patch in one.values()) > 2.5 * QUICK
+    frames = (results(out)["mosaic_local_rci3"].frame().drop(TOKENS) for out in (tmp_path, equal_runs / "batch8"))
+    assert_frame_equal(*frames)
+    ends = {path.name.rpartition("_")[2] for path in tmp_path.iterdir()}
+    assert ends == {"numbers.parquet", "results.json", "rci3.jsonl", "rci3.parquet"}, "and no journal"
 
 
 def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
@@ -278,16 +227,63 @@ def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
     assert not list(tmp_path.rglob("*_results.json"))
 
     lmms_eval(*command)
-    task = "mosaic_local_rci3"
-    undisturbed = answers(equal_runs / "batch8", task)
-    assert answers(tmp_path / "out", task) == undisturbed
-    first = samples(tmp_path / "out", task)
+    task, first = "mosaic_local_rci3", results(tmp_path / "out")["mosaic_local_rci3"].frame().drop(TOKENS)
+    assert_frame_equal(first, results(equal_runs / "batch8")[task].frame().drop(TOKENS))
 
     printed = lmms_eval("eval", *command, "--verbosity", "INFO")  # the subcommand form
     assert "100 hits" in printed
     assert " 0 misses" in printed
-    again = samples(tmp_path / "out", task)
-    assert {d: (s["filtered_resps"], s["patch"]) for d, s in again.items()} == {
-        d: (s["filtered_resps"], s["patch"]) for d, s in first.items()
-    }
+    assert_frame_equal(results(tmp_path / "out")[task].frame().drop(TOKENS), first)
     assert metrics(tmp_path / "out", 0) == metrics(tmp_path / "out", -1)
+
+
+# --- every command on the tables alone ------------------------------------------------------------
+
+RULES = """
+schema: 1
+rules:
+  - {name: full, task: mosaic_local_rci3, metric: fip, min: 0, allow_limit: true}
+"""
+
+
+@pytest.fixture(scope="module")
+def tables(equal_runs, tmp_path_factory):
+    """Two runs of which only the samples tables are left: no results file, no log, no numbers."""
+    out = tmp_path_factory.mktemp("tables")
+    for batch in (BATCHES[0], BATCHES[-1]):
+        (out / f"batch{batch}").mkdir()
+        for path in (equal_runs / f"batch{batch}").rglob("*_samples_*.parquet"):
+            shutil.copy(path, out / f"batch{batch}")
+    (out / "rules.yaml").write_text(RULES)
+    return out, out / f"batch{BATCHES[0]}", out / f"batch{BATCHES[-1]}"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "made"),
+    [
+        ("show ONE", "mosaic_local", None),
+        ("analyze ONE", "mosaic_local", None),
+        ("compare ONE TWO", "mosaic_local", None),
+        ("gate ONE --config OUT/rules.yaml --all", "inconclusive: full", None),
+        ("leaderboard ONE TWO --output OUT/board", "models 1", "board/index.html"),
+        ("report ONE TWO --output OUT/report", "report", "report/index.html"),
+        ("export ONE --output OUT/numbers.csv", "", "numbers.csv"),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) and value else "",
+)
+def test_every_command_reads_the_tables_alone(tables, words, said, made, capsys):
+    out, one, two = tables
+    words = [word.replace("ONE", str(one)).replace("TWO", str(two)).replace("OUT", str(out)) for word in words.split()]
+    status = main(words)
+    printed = capsys.readouterr()
+    # five docs are too few for an interval
+    assert status == (3 if words[0] == "gate" else 0), printed.err
+    assert said in printed.out + printed.err
+    assert made is None or (out / made).exists()
+
+
+def test_the_explorer_opens_the_tables_alone(tables):
+    found = open_runs([tables[1]])
+    found.load()
+    assert len(found.columns(0)["first"][0]) == 5
+    assert found.doc(0, 0)["sides"][0]["views"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 import yaml
 
+from lmms_patch.runs.run import find
 from tests.harness.command import INSTALLED, answers, lmms_eval, metrics, mosaic_file
-from tests.making.logged import read_samples
 from tests.places import SHARED
 from tests.sizes import size
 
@@ -65,16 +66,14 @@ def test_real_images_as_tasks_of_an_include_folder(tmp_path):
         out,
         "--log_samples",
     )
-    assert set(metrics(out)) == {"nlvr_rci3", "puzzlevqa_rci2"}
-    for task, cells, sheet in (("nlvr_rci3", 9, [400, 100]), ("puzzlevqa_rci2", 4, [512, 512])):
-        records = list(read_samples(next(out.rglob(f"*_samples_{task}.jsonl"))))
-        assert len(records) == DOCS
-        for record in records:
-            boxes = [view.boxes[0] for view in record.views[1:]]
-            assert len(boxes) == cells
-            assert record.image_sizes == [sheet]
-            assert sum((right - left) * (bottom - top) for left, top, right, bottom in boxes) == sheet[0] * sheet[1]
-            assert record.fields["cluster"]
+    [run] = find([out])
+    frames = {result.task: result.frame() for result in run.results}
+    for task, cells, sheet in (("nlvr_rci3", 9, (400, 100)), ("puzzlevqa_rci2", 4, (512, 512))):
+        docs = frames.pop(task).filter(pl.col("swapped").fill_null(False).not_()).sort("doc_id", "view")
+        assert len(docs) == DOCS * (1 + cells)
+        assert docs["cluster"].null_count() == 0
+        assert {(one["width"], one["height"]) for [one] in docs["shown"].drop_nulls()} == {sheet}
+    assert not frames
 
 
 # --- bad input ------------------------------------------------------------------------------------

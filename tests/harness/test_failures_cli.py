@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from lmms_patch.rci.recompute import load, recompute
-from lmms_patch.runs.results import results_files
-from lmms_patch.runs.run import read
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.run import places, read
 from tests.harness import warm
+from tests.harness.command import numbers
 from tests.harness.failing import OPTIONS, answer_of, by_hand, cells, gold, view_of
 from tests.harness.magic.judge_server import JudgeServer, Reply
 from tests.harness.toys import rows, write_task
@@ -86,7 +87,7 @@ def runs(tmp_path_factory):
 
 
 def details(folder, which):
-    return next(r for r in read(results_files(folder / "out")[which]).results if r.task == TASK)
+    return next(r for r in read(places(folder / "out")[which]).results if r.task == TASK)
 
 
 def test_the_failed_calls_are_counted_and_the_index_is_within_noise(runs):
@@ -95,12 +96,11 @@ def test_the_failed_calls_are_counted_and_the_index_is_within_noise(runs):
     assert len(asked.calls) == DOCS * len(VIEWS)
     assert len(asked.failed) == DOCS * len(VIEWS) // 20
     failed_docs, lost = {doc for doc, _ in asked.failed}, {doc for doc, view in asked.failed if view == "full"}
-    assert result.metrics["n_failed"] == len(failed_docs)
-    assert result.metrics["n_docs"] == DOCS - len(lost)
+    assert (result.failed, result.scored) == (len(failed_docs), DOCS - len(lost))
     fip, mpp = by_hand(sorted(set(range(DOCS)) - failed_docs), 2)
-    assert result.metrics["rci2"] == pytest.approx(1 - mpp / fip)
-    undisturbed = details(folder, 1).metrics
-    assert undisturbed["rci2_low"] < result.metrics["rci2"] < undisturbed["rci2_high"]
+    assert result.grid(2).index.value == pytest.approx(1 - mpp / fip)
+    undisturbed = details(folder, 1).grid(2).index
+    assert undisturbed.low < result.grid(2).index.value < undisturbed.high
     assert re.search(
         rf"{len(failed_docs)} of {DOCS} docs have a failed call .*\[LMMS_EVAL_REQUEST_FAILED after 1 retries\]", printed
     )
@@ -114,8 +114,9 @@ def test_the_second_run_asks_exactly_the_failed_calls_again(runs):
     assert third.calls == []
     fip, mpp = by_hand(range(DOCS), 2)
     for which in (1, 2):
-        found = details(folder, which).metrics
-        assert (found["n_failed"], found["n_docs"]) == (0, DOCS)
+        result = details(folder, which)
+        found = numbers(result)
+        assert (result.failed, result.scored) == (0, DOCS)
         assert (found["exact_match"], found["exact_match_mpp2"], found["rci2"]) == pytest.approx(
             (fip, mpp, 1 - mpp / fip)
         )
@@ -123,16 +124,14 @@ def test_the_second_run_asks_exactly_the_failed_calls_again(runs):
 
 def test_the_files_alone_give_the_same_numbers(runs):
     _, folder = runs
-    for file in results_files(folder / "out"):
-        (run,) = load(file)
-        again = recompute(run)
-        assert again.metrics == {name: run.result.metrics[name] for name in again.metrics}
-        assert again.to_json()["analysis"]["failed"] == run.result.details["analysis"]["failed"]
+    for file in places(folder / "out"):
+        (run,) = load(read(file))
+        assert to_json(recompute(run).analysis) == to_json(run.result.analysis)
 
 
 def test_every_reader_takes_a_run_with_failed_calls(runs, tmp_path, capsys):
     ((asked, _), *_), folder = runs
-    first, second = (str(file) for file in results_files(folder / "out")[:2])
+    first, second = (str(file) for file in places(folder / "out")[:2])
     failed = len({doc for doc, _ in asked.failed})
     for command in (["show", first], ["analyze", first]):
         status, printed, said = warm.run(["lmms-patch", *command], os.environ)

@@ -6,9 +6,7 @@ import yaml
 from lmms_eval.api.task import ConfigurableTask
 from lmms_eval.tasks import TaskManager
 
-from lmms_patch.app import cli
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.images import first_images
 from tests.harness.toys import Model, rows, run, write_task
 
 ON_THE_HUB = "nobody-at-all/not-a-dataset"
@@ -70,42 +68,6 @@ def test_a_mistake_in_the_code_of_a_task_is_no_matter_of_the_network(tmp_path):
         said
         == "odd: its dataset parquet could not be loaded: ZeroDivisionError: mine; type 'lmms-eval --tasks odd ...' to see where"
     )
-
-
-PYTHON_TASK = """
-from lmms_eval.api.task import ConfigurableTask
-
-class Odd(ConfigurableTask):
-    def __init__(self, *args, **kwargs):
-        raise {error}
-"""
-
-
-@pytest.mark.parametrize(("error", "kind", "said"), [
-    ("ConnectionError('no route')", CannotWrapError, "odd: its data could not be loaded: ConnectionError: no route; unset HF_HUB_OFFLINE"),
-    ("ZeroDivisionError('mine')", ZeroDivisionError, "mine"),
-])  # fmt: skip
-def test_a_task_that_is_a_class_loads_its_data_itself(tmp_path, error, kind, said):
-    (tmp_path / "utils.py").write_text(PYTHON_TASK.format(error=error))
-    (tmp_path / "odd.yaml").write_text("task: odd\nclass: !function utils.Odd\n")
-    with pytest.raises(kind) as caught:
-        run(Model(), "odd_rci2", tmp_path)
-    assert str(caught.value).startswith(said)
-
-
-@pytest.mark.parametrize("argv", [["prune", "far"], ["prune", "far", "--from", "OUT"]])
-def test_pruning_says_it_in_one_line(folder, capsys, argv):
-    status = cli.main([*argv, "--include-path", str(folder), "--output", str(folder / "out")])
-    printed = capsys.readouterr()
-    assert (status, printed.out) == (2, "")
-    assert printed.err.startswith(f"lmms-patch: far: its dataset {ON_THE_HUB} could not be loaded: ConnectionError")
-    assert printed.err.count("\n") == 1
-    assert not (folder / "out").exists()
-
-
-def test_a_report_with_images_names_the_cause(folder):
-    with pytest.raises(CannotWrapError, match=r"far: its dataset .*ConnectionError"):
-        first_images("far", [0], str(folder))
 
 
 def test_a_task_that_has_the_name_of_one_of_ours_is_not_used_and_a_line_says_so(tmp_path, told):

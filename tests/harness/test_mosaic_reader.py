@@ -1,4 +1,4 @@
-"""``mosaic_reader``: what it sees is what is in the pixels, and parts of a clip answer what was planted in them."""
+"""``mosaic_reader``: what it sees is what is in the pixels; what parts of a clip answer is in ``wrap/test_video_planted``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ import pytest
 import yaml
 from lmms_patch.harness.models.mosaic_reader import MosaicReader, MosaicReaderChat, Reader, frames_of
 
-from lmms_patch.errors import OptionError
 from lmms_patch.resources import folder
 from tests.harness.command import lmms_eval, samples
 from tests.places import ROOT
 
 HERE = folder("tasks") / "mosaic_video"
 FAMILIES = ("moment", "count", "order", "still", "text")
-COUNT, ORDER, RED, BLUE = (
-    "How many digits appear in the clip?",
-    "Does the {} appear before the {}?",
-    "What digit appears in the red box?",
-    "What digit is in the blue box?",
-)
 
 
 @pytest.fixture(scope="module")
@@ -53,68 +46,7 @@ def test_full_clips_are_read(found):
     assert all(found[family]["full"] >= 0.9 for family in FAMILIES)
 
 
-@pytest.mark.parametrize("family", ["moment", "still", "text"])
-def test_one_segment_is_enough_for_a_moment_and_for_what_stays(found, family):
-    assert all(found[family][f"best of {k}"] >= found[family]["full"] for k in (2, 4, 9))
-    assert found[family]["best 2×2"] >= found[family]["full"]
-
-
-def test_no_segment_shows_the_count_or_the_order(found):
-    """No part holds the evidence: a count is never right, and an order is right where the answer is the constant guess, "no", half of the golds."""
-    for view in ("best of 2", "best of 4", "best of 9", "middle", "best 2×2"):
-        assert found["count"][view] == 0
-        assert found["order"][view] == 0.5
-
-
-def test_only_the_order_depends_on_the_order(found):
-    for view in ("shuffled", "reversed"):
-        assert all(found[family][view] == found[family]["full"] for family in FAMILIES if family != "order")
-    assert found["order"]["reversed"] <= 0.1
-    assert found["order"]["shuffled"] < 0.8
-
-
-def test_frames_add_up_for_a_count_and_a_moment_but_not_for_what_stays(found):
-    curves = {
-        family: [found[family][name] for name in ("middle", "2 frames", "4 frames", "8 frames", "full")]
-        for family in FAMILIES
-    }
-    for family in ("count", "moment"):
-        assert curves[family] == sorted(curves[family])
-        assert curves[family][-1] > curves[family][0] + 0.5
-    assert curves["still"] == curves["text"] == [1.0] * 5
-
-
-def test_without_a_clip_only_the_text_is_left(found):
-    assert {family: found[family]["no clip"] for family in FAMILIES} == {
-        "moment": 0,
-        "count": 0,
-        "order": 0.5,
-        "still": 0,
-        "text": 1,
-    }
-
-
 # --- what it is handed ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"max_frames": 8}, "--model_args of mosaic_reader: unknown option 'max_frames'; did you mean max_num_frames?"),
-        (
-            {"max_num_frames": 0},
-            "--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not 0",
-        ),
-        (
-            {"max_num_frames": "many"},
-            "--model_args of mosaic_reader: max_num_frames must be a whole number of at least 1, not 'many'",
-        ),
-    ],
-)
-def test_wrong_arguments_are_one_line(given, said):
-    with pytest.raises(OptionError) as error:
-        MosaicReader(**given)
-    assert str(error.value) == said
 
 
 def test_simple_and_chat_requests_are_answered_from_the_clip_alone(tmp_path, truth):

@@ -8,7 +8,6 @@ from collections import Counter
 import numpy as np
 import pytest
 from lmms_patch.harness.models.mosaic_reader import frames_of
-from sklearn.datasets import load_digits
 
 from lmms_patch.resources import folder
 from tests.places import ROOT
@@ -33,36 +32,6 @@ def clip(row):
 
 
 # --- the rows -----------------------------------------------------------------------------------
-
-
-def test_it_is_small_and_nothing_lies_there_unused():
-    files = {
-        path.relative_to(HERE).as_posix(): path.stat().st_size
-        for path in HERE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert sum(files.values()) < 4 * 2**20
-    assert {name for name in files if name.endswith(".mp4")} == {
-        f"clips/{row['video']}" for rows in ROWS.values() for row in rows
-    }
-    tasks = ["mosaic_video", *(f"mosaic_video_{family}" for family in FAMILIES)]
-    others = {
-        "README.md",
-        "_default_template_yaml",
-        "mosaic_reader.py",
-        "utils.py",
-        "scans.npz",
-        *(f"{name}.yaml" for name in tasks),
-    }
-    assert {name for name in files if not name.startswith(("clips/", "data/"))} == others
-
-
-@every_family
-def test_rows_are_named_and_clips_are_asked_once(family):
-    rows = ROWS[family]
-    assert [row["id"] for row in rows] == [f"mosaic_video_{family}_{number:02d}" for number in range(80)]
-    assert len({row["video"] for row in rows}) == 80
-    assert all(row["video"] == f"{row['group']}.mp4" for row in rows)
 
 
 def test_golds_follow_from_the_digits_of_the_clip():
@@ -115,17 +84,6 @@ def test_where_the_evidence_is_in_time(family, sampled):
                 assert not set(np.searchsorted(starts, first, "right")) & set(np.searchsorted(starts, last, "right"))
 
 
-@pytest.mark.parametrize("family", ["count", "order"])
-def test_no_quadrant_shows_all(family):
-    for row in ROWS[family]:
-        quadrants = [(digit["x"] // 80, digit["y"] // 60) for digit in row["digits"]]
-        assert quadrants[0] != quadrants[1]
-        assert len({(digit["x"] // 40, digit["y"] // 30) for digit in row["digits"]}) == len(quadrants), (
-            "each digit has a place of its own"
-        )
-        assert len({digit["value"] for digit in row["digits"]}) == len(quadrants)
-
-
 # --- the pixels ---------------------------------------------------------------------------------
 
 
@@ -148,40 +106,6 @@ def test_boxes_are_around_the_digits_that_they_are_asked_for(number):
         y, x = np.nonzero(frames[0][..., channel] - others > 60)
         inside = [d for d in row["digits"] if x.min() < d["x"] < x.max() and y.min() < d["y"] < y.max()]
         assert [str(digit["value"]) for digit in inside] == [row["answer"]]
-
-
-def printed(digit, frames):
-    """Which of the 1,797 scans is printed at the place of a digit: the one that correlates best, at any shift and printed size."""
-    import cv2
-
-    images, middle = load_digits().images, (digit["start"] + digit["stop"]) // 2
-    patch = 255 - frames[middle, digit["y"] - 14 : digit["y"] + 14, digit["x"] - 14 : digit["x"] + 14].max(2).astype(
-        np.float32
-    )
-    best = [
-        max(
-            cv2.matchTemplate(
-                patch,
-                cv2.resize(image.astype(np.float32), (side, side), interpolation=cv2.INTER_CUBIC),
-                cv2.TM_CCOEFF_NORMED,
-            ).max()
-            for side in (20, 21, 22)
-        )
-        for image in images
-    ]
-    return int(np.argmax(best))
-
-
-def test_clips_show_other_scans_than_those_that_the_reader_learns_from():
-    """By correlation of pixels with every scan; the scans that the reader learns from are known by their bytes."""
-    with np.load(HERE / "scans.npz") as stored:
-        learned = {image.tobytes() for image in stored["images"]}
-        assert stored["images"].shape == (1300, 8, 8)
-    digits = load_digits()
-    for row in ROWS["still"][:6]:
-        found = printed(next(d for d in row["digits"] if (d["start"], d["stop"]) == (0, 64)), clip(row))
-        assert str(digits.target[found]) == row["answer"]
-        assert digits.images[found].astype(np.uint8).tobytes() not in learned
 
 
 def test_the_script_gives_the_same_scenes_questions_and_nearly_the_same_pixels(tmp_path, monkeypatch):

@@ -114,21 +114,6 @@ def test_an_image_is_encoded_once_while_it_is_remembered(monkeypatch):
     assert encoded == [[[1, 4, 4], [1, 4, 6]], [[1, 4, 8]], [[1, 4, 4]]]  # the last one was forgotten for the third
 
 
-def test_images_of_the_same_pixels_and_other_sizes_are_two_images():
-    plain, fast = encoder(), encoder()
-    assert vision.hasten(fast)
-    pixels, sizes = torch.ones(48, 1176).cumsum(0) / 48, torch.tensor([[1, 4, 6], [1, 6, 4]])
-    pixels[24:] = pixels[:24]
-    torch.testing.assert_close(features(fast, pixels, sizes), features(plain, pixels, sizes))
-
-
-def test_an_image_of_more_than_255_patches_a_side_is_encoded_too():
-    plain, fast = encoder(), encoder()
-    assert vision.hasten(fast)
-    pixels, sizes = images((2, 260))
-    torch.testing.assert_close(features(fast, pixels, sizes), features(plain, pixels, sizes))
-
-
 def odd(*_, **__):
     raise KeyError("cu_seqlens")
 
@@ -147,7 +132,3 @@ def test_an_encoder_that_would_see_otherwise_is_left_as_it_is(monkeypatch, name,
     assert not vision.hasten(one)
     pixels, sizes = images((12, 12), (4, 6))
     assert torch.equal(features(one, pixels, sizes), features(plain, pixels, sizes))
-
-
-def test_a_model_without_such_an_encoder_is_left_as_it_is():
-    assert not vision.hasten(None)

@@ -1,6 +1,6 @@
-"""The files that a run leaves beside those of the harness: the long objects of its wrapped tasks, and a Parquet file beside each sample log.
+"""What a run leaves beside the harness's files: a table of samples for each wrapped task, and their numbers.
 
-Also what stands in the harness's own results file, and what experiment trackers get.
+Also what stands in the harness's own results file and on its last screen, and what experiment trackers get.
 """
 
 import json
@@ -11,47 +11,56 @@ from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
-from jsonschema import Draft202012Validator
+from lmms_eval import evaluator
 from lmms_eval.loggers import WandbLogger
 from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+from lmms_eval.tasks import TaskManager
 from lmms_eval.utils import make_table
-from loguru import logger
 
-from lmms_patch import files
-from lmms_patch.app import schemas
 from lmms_patch.errors import RecordError
 from lmms_patch.harness import plugin, written
 from lmms_patch.harness.asking import portions
-from lmms_patch.runs import rows, samples
-from lmms_patch.runs.results import objects_file, results_files
-from lmms_patch.runs.run import find, read
+from lmms_patch.harness.wrap.golds import short
+from lmms_patch.runs import cache, samples
+from lmms_patch.runs.run import find
+from lmms_patch.runs.schema import TYPES
 from tests.harness import toys
-from tests.harness.askers import PerRequestK
+from tests.harness.askers import CountingK, Likelihood, PerRequestK
 from tests.harness.toys import write_task
 
+DATE = "20260101_000000"
 CLI = Namespace(output_path=None, process_with_media=False, reasoning_tags=None, model="m", model_args="", batch_size=1)
 
 
-def saved(folder, out, names, **options):
-    """Run tasks and save what comes as the command line does."""
-    tracker = EvaluationTracker(output_path=str(out))
-    return save(
-        toys.run(PerRequestK(), names, folder, cli_args=CLI, evaluation_tracker=tracker, **options), tracker, out
-    )
+def asked(folder, out, names, model=None, **options):
+    """Ask tasks as the command line does: what it found, and what saves it."""
+    tracker = EvaluationTracker(output_path=out and str(out))
+    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
+    found = evaluator.simple_evaluate(
+        model=model or PerRequestK(), tasks=names.split(","), task_manager=manager, log_samples=True, bootstrap_iters=0,
+        cli_args=CLI, evaluation_tracker=tracker, **options,
+    )  # fmt: skip
+    return found, tracker
 
 
-def save(found, tracker, out):
-    """Save what a run found as the command line does; the wrapped tasks by name."""
+def save(found, tracker):
+    """Save what a run found as the command line does."""
     logged = found.pop("samples")
-    tracker.save_results_aggregated(results=found, samples=logged, datetime_str="20260101_000000")
+    tracker.save_results_aggregated(results=found, samples=logged, datetime_str=DATE)
     for task in found["configs"]:
         tracker.save_results_samples(task_name=task, samples=logged[task])
-    return (
-        {result.task: result for run in find([out]) for result in run.results}
-        if list(out.rglob("*_results.json"))
-        else {}
-    )
+
+
+def saved(folder, out, names, model=None, **options):
+    """Ask tasks, save what comes, and read it: the results by task."""
+    save(*asked(folder, out, names, model, **options))
+    return by_task(out)
+
+
+def by_task(out):
+    return {result.task: result for run in find([out]) for result in run.results}
 
 
 @pytest.fixture(scope="module")
@@ -60,43 +69,259 @@ def tasks(tmp_path_factory):
     options = {"null": 20, "pilot": 30, "precision": 0.12, "seed": 1}
     write_task(folder, "toy", toys.rows(150), metadata={"lmms_patch": options})
     both = [{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in ("exact_match", "anls")]
-    write_task(folder, "two", toys.rows(5), metadata={"lmms_patch": options}, metric_list=both)
+    of_docs = {"scene": lambda i: f"scene {i // 2}", "kind": lambda i: "ab"[i % 2]}
+    fields = {**options, "cluster": "scene", "category": "kind"}
+    write_task(folder, "two", toys.rows(6, **of_docs), metadata={"lmms_patch": fields}, metric_list=both)
+    words = {"options": lambda i: ["red", "blue"], "answer": lambda i: i % 2}
+    write_task(folder, "choice", toys.rows(6, **words), output_type="multiple_choice", doc_to_choice="options", generation_kwargs=None,
+               metric_list=[{"metric": "acc", "aggregation": "mean", "higher_is_better": True}], metadata={"lmms_patch": {"null": 0}})  # fmt: skip
     return folder
 
 
 def names_in(out):
-    return sorted(path.name.removeprefix("20260101_000000_") for path in out.rglob("*") if path.is_file())
+    return sorted(path.name.removeprefix(f"{DATE}_") for path in out.rglob("*") if path.is_file())
 
 
 @pytest.fixture(scope="module")
 def finished(tasks, tmp_path_factory):
-    """A run of plain and wrapped tasks, of one metric and of two: its folder, its wrapped results, and the table that the harness prints."""
+    """A run of plain and wrapped tasks, of one metric and of two: its folder, its results, and the table that the harness prints."""
     out = tmp_path_factory.mktemp("finished")
-    tracker = EvaluationTracker(output_path=str(out))
-    found = toys.run(
-        PerRequestK(), "toy,two,toy_rci,two_rci,toy_blank", tasks, cli_args=CLI, evaluation_tracker=tracker, limit=5
-    )
+    found, tracker = asked(tasks, out, "toy,two,toy_rci,two_rci,toy_blank", limit=5)
     cli = {"limit": 5, "output_path": "my runs", "log_samples": True}
-    here = {
-        **found,
-        "results": {name: {**values} for name, values in found["results"].items()},
-    }  # the harness takes names out of these
+    # the harness takes names out of these
+    here = {**found, "results": {name: {**values} for name, values in found["results"].items()}}
     printed = plugin._last_screen(make_table, {**here, "config": {**found["config"], "resolved_cli_args": cli}})
-    saved_as = save(found, tracker, out)
+    save(found, tracker)
     tracker_of_runs = WandbLogger.__new__(WandbLogger)
     tracker_of_runs.post_init(found)
-    return out, saved_as, printed, found, tracker_of_runs
+    return out, by_task(out), printed, found, tracker_of_runs
 
 
-def test_each_wrapped_task_has_one_and_it_is_used(finished, monkeypatch, small_tables):
+# --- tables of samples, and of numbers ------------------------------------------------------------
+
+
+def test_short_fields_of_the_docs_are_columns_unless_an_option_leaves_them_out(finished, tasks, tmp_path):
+    """By them any finished run can be split; an image, a long text and a list are none."""
+    _, results, *_ = finished
+    frame = results["two_rci"].frame().filter(view=0)
+    assert frame["doc.scene"].to_list() == [f"scene {i // 2}" for i in range(5)]
+    assert frame["doc.kind"].to_list() == frame["category"].to_list()
+    assert "doc.image" not in frame.columns
+    odd = {
+        "long": lambda i: "x" * 65,
+        "few": lambda i: [i],
+        "share": lambda i: i / 2 if i else None,
+    }
+    for name, kept in (("odd", True), ("bare", False)):
+        write_task(tmp_path, name, toys.rows(3, **odd), metadata={"lmms_patch": {"null": 0, "doc_fields": kept}})
+    found = saved(tmp_path, tmp_path / "out", "odd_blind,bare_blind")
+    assert found["odd_blind"].frame(["doc.share"]).to_series().to_list() == [None, 0.5, 1.0]
+    assert {name for name in found["odd_blind"].frame().columns if name.startswith("doc.")} >= {
+        "doc.share",
+        "doc.question",
+    }
+    assert not {"doc.long", "doc.few", "doc.image"} & set(found["odd_blind"].frame().columns)
+    assert [name for name in found["bare_blind"].frame().columns if name.startswith("doc.")] == []
+    assert short({"hash": 2**63, "id": 2**63 - 1}) == {"doc.id": 2**63 - 1}  # what a column of whole numbers holds
+
+
+def test_each_wrapped_task_has_a_table(finished):
     out, results, *_ = finished
-    wrapped = [
-        f"samples_{name}.{kind}" for name in ("toy_blank", "toy_rci", "two_rci") for kind in ("jsonl", "parquet")
-    ]
-    assert names_in(out) == sorted(["patch.json", "results.json", "samples_toy.jsonl", "samples_two.jsonl", *wrapped])
-    monkeypatch.setattr(samples, "batches", lambda result: pytest.fail("the log was read"))
-    assert samples.table(results["toy_rci"]).num_rows == 5 * 2 * 14  # fourteen views, and fourteen on a wrong image
-    assert samples.table(results["toy_blank"]).num_rows == 5
+    wrapped = ("toy_blank", "toy_rci", "two_rci")
+    logs = [f"samples_{name}.jsonl" for name in ("toy", "two", *wrapped)]
+    tables = [f"samples_{name}.parquet" for name in wrapped]
+    assert names_in(out) == sorted(["numbers.parquet", "results.json", *logs, *tables])
+    # fourteen views, and fourteen on a wrong image
+    assert [(name, len(results[name].frame())) for name in wrapped] == [("toy_blank", 5), ("toy_rci", 140), ("two_rci", 140)]  # fmt: skip
+
+
+def test_its_footer_says_what_was_asked_and_its_columns_what_came(finished):
+    _, results, _, found, _ = finished
+    result, frame = results["two_rci"], results["two_rci"].frame()
+    about, there = result.about, set(pl.read_parquet_schema(result.path))
+    assert [about.task, *(about.asked[name] for name in ("base", "kind", "grids"))] == ["two_rci", "two", "rci", [2, 3]]
+    assert about.metrics == {"exact_match": True, "anls": True}
+    assert (about.rows, about.docs, set(about.columns)) == (140, 5, there)
+    assert (about.host.limit, about.host.original, about.host.effective) == (5, 6, 5)
+    assert about.native["none"].form == "mean"
+    values = found["results"]["two_rci"]
+    assert about.native["none"].values == {
+        name: values[f"{name},none"]
+        for name in ("exact_match", "anls", *(f"{m}_mpp{n}" for m in ("exact_match", "anls") for n in (2, 3)))
+    }
+    assert {column.name for column in frame if column.null_count() == len(column)} == set(frame.columns) - there
+    assert there <= {*TYPES, "score.anls"} | {name for name in there if name.startswith("doc.")}
+    by_view = frame.filter(pl.col("doc_id") == 3).sort("view")
+    assert by_view["kind"].to_list() == (["full"] + ["cell"] * 13) * 2
+    assert by_view["swapped"].fill_null(False).to_list() == [False] * 14 + [True] * 14
+    assert set(by_view["gold"]) == {"3"}
+    assert (set(by_view["cluster"]), set(by_view["category"])) == ({"scene 1"}, {"b"})
+    assert [(one["width"], one["height"]) for one in by_view["shown"][0]] == [(60, 60)]
+    full = frame.filter(view=0)
+    assert (full["score"].mean(), full["score.anls"].mean()) == (values["exact_match,none"], values["anls,none"])
+
+
+def test_the_answers_of_the_table_are_those_of_the_log(finished):
+    out, results, *_ = finished
+    [log] = out.rglob("*_samples_toy_rci.jsonl")
+    answers = results["toy_rci"].frame().sort("doc_id", "view").group_by("doc_id", maintain_order=True).agg("answer")
+    logged = {line["doc_id"]: line["filtered_resps"] for line in map(json.loads, log.read_text().splitlines())}
+    assert dict(answers.iter_rows()) == logged
+
+
+def test_tokens_and_losses_have_columns(tasks, tmp_path):
+    counted = saved(tasks, tmp_path / "tokens", "toy_rci2", CountingK(), limit=3)["toy_rci2"].frame()
+    assert (set(counted["tokens_in"]), set(counted["tokens_out"])) == ({3}, {len("question 0?")})
+    compared = saved(tasks, tmp_path / "losses", "choice_rci2", Likelihood())["choice_rci2"].frame()
+    assert set(compared["losses"].list.len()) == {2}
+    assert compared["options"].drop_nulls().to_list() == [["red", "blue"]] * 6
+    # the score by hand: the lower loss is the answer, and doc i's gold is option i mod 2
+    right = [float(np.argmin(row["losses"]) == row["doc_id"] % 2) for row in compared.iter_rows(named=True)]
+    assert compared["score"].to_list() == right
+
+
+def test_numbers_are_taken_from_the_file_beside_where_it_fits_and_computed_where_it_does_not(finished, tmp_path, monkeypatch):  # fmt: skip
+    for path in finished[0].rglob("*.parquet"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    rows = pl.read_parquet(tmp_path / f"{DATE}_numbers.parquet")
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "compute", lambda result: pytest.fail("the numbers are there"))
+        kept = {task: result.measures for task, result in by_task(tmp_path).items()}
+    assert {task: dict(zip(of["measure"], of["value"], strict=True)) for (task,), of in rows.group_by("task")} == {
+        task: {name: one.value for name, one in measures.items()} for task, measures in kept.items()
+    }
+    (tmp_path / f"{DATE}_numbers.parquet").unlink()
+    again = {task: result.measures for task, result in by_task(tmp_path).items()}
+    for task, measures in kept.items():
+        values = {name: (one.value, one.low, one.high) for name, one in measures.items()}
+        assert {name: (one.value, one.low, one.high) for name, one in again[task].items()} == {
+            name: pytest.approx(ends, abs=1e-9) for name, ends in values.items()
+        }
+    assert (tmp_path / f"{DATE}_numbers.parquet").exists(), "for the next reader"
+
+
+def test_a_quick_run_has_a_row_for_each_view_that_was_asked(tasks, tmp_path, monkeypatch):
+    """And says of each doc how many were not; the run counts its calls by itself."""
+    monkeypatch.setattr(portions, "SECONDS", 1e9)
+    result = saved(tasks, tmp_path, "toy_rci3_quick")["toy_rci3_quick"]
+    own, counted = result.frame().filter(pl.col("swapped").fill_null(False).not_()), result.analysis.asked
+    quick = own.filter(view=0)["quick"].struct
+    assert (len(quick.field("unasked")), counted.of) == (150, 1500)
+    assert own["answer"].count() == own["score"].count() == counted.calls < 1500
+    assert quick.field("unasked").sum() == 1500 - counted.calls
+    assert len(result.frame()) == len(own) + 20 * 10
+
+
+def test_each_filter_pipeline_has_rows_and_columns_of_its_own(tmp_path):
+    filters = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("b", "a")]
+    write_task(tmp_path / "tasks", "toy", toys.rows(60), filter_list=filters)
+    save(*asked(tmp_path / "tasks", tmp_path / "out", "toy_rci2"))
+    [run] = find([tmp_path / "out"])
+    assert [(result.filter, result.place, result.docs) for result in run.results] == [("b", 0, 60), ("a", 1, 60)]
+    first, second = (result.frame().drop("filter") for result in run.results)
+    assert first.equals(second)
+    assert len(first) == 60 * 5
+    values = filed(tmp_path / "out")["results"]["toy_rci2"]
+    assert values["gap2_stderr,a"] == values["gap2_stderr,b"] == run.results[0].measures["gap2"].se > 0
+
+
+@pytest.mark.parametrize("error", [RecordError("no space"), MemoryError("no memory")])
+def test_a_table_that_cannot_be_written_is_one_line_and_the_others_are(tasks, tmp_path, monkeypatch, error):
+    """The process ends with status 2, and the harness's own files are as they were."""
+    write, told = samples.write, []
+
+    def fails(path, frame, about):
+        if about.task == "toy_rci2":
+            raise error
+        return write(path, frame, about)
+
+    monkeypatch.setattr(samples, "write", fails)
+    monkeypatch.setattr(written, "fail_at_exit", told.append)
+    assert set(saved(tasks, tmp_path, "toy_rci2,two_rci2", limit=3)) == {"two_rci2"}
+    assert {"results.json", "samples_toy_rci2.jsonl", "samples_two_rci2.parquet"} <= set(names_in(tmp_path))
+    [said] = told
+    assert "_samples_toy_rci2.parquet is not written, so nothing can be said of toy_rci2: " in said
+    assert str(error) in said
+
+
+def test_a_run_that_is_killed_while_the_harness_writes_has_its_tables(finished, tmp_path, monkeypatch):
+    tracker = EvaluationTracker(output_path=str(tmp_path))
+    tracker.general_config_tracker.model_name_sanitized = "m"
+    monkeypatch.setattr(
+        "lmms_eval.loggers.evaluation_tracker.asdict", lambda about: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
+    with pytest.raises(KeyboardInterrupt):
+        tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str=DATE)
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".parquet"}
+    assert {task: result.measures for task, result in by_task(tmp_path).items()} == {
+        task: result.measures for task, result in finished[1].items()
+    }
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_tables_are_pushed_where_the_results_are(finished, tmp_path, told, fails):
+    pushed = []
+
+    def upload_file(path_or_fileobj, path_in_repo, repo_id, **more):
+        pushed.append((path_in_repo.removeprefix(f"a/m/{DATE}_"), repo_id))
+        if fails:
+            raise OSError("no network")
+
+    tracker = EvaluationTracker(output_path=str(tmp_path), hub_results_org="org")
+    tracker.api = SimpleNamespace(create_repo=lambda **more: None, upload_file=upload_file)
+    tracker.push_results_to_hub = True
+    tracker.general_config_tracker.model_name, tracker.general_config_tracker.model_name_sanitized = "a/m", "a__m"
+    tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str=DATE)
+    tables = [f"samples_{task}.parquet" for task in ("toy_blank", "toy_rci", "two_rci")]
+    assert [name for name, _ in pushed[:1]] == ["results.json"]
+    assert sorted(name for name, _ in pushed[1:]) == ["numbers.parquet", *tables]
+    assert {repo for _, repo in pushed} == {"org/lmms-eval-results-private"}
+    assert sum("is not pushed to the Hub: OSError: no network" in line for line in told) == 4 * fails
+
+
+# --- the harness's results file, and its last screen ----------------------------------------------
+
+
+def filed(out):
+    """The results file as the harness wrote it."""
+    [path] = out.rglob("*_results.json")
+    return json.loads(path.read_text())
+
+
+def test_a_results_file_has_numbers_alone_with_standard_errors_in_the_columns_of_the_harness(finished):
+    out, results, *_ = finished
+    own = re.compile(r"alias|(exact_match|anls)_stderr\w*,none")
+    for task in ("toy_rci", "two_rci", "toy_blank"):
+        others = {name: one for name, one in filed(out)["results"][task].items() if not own.fullmatch(name)}
+        assert all(isinstance(value, (int, float, type(None))) for value in others.values())
+    values, grid = filed(out)["results"]["toy_rci"], results["toy_rci"].grid(3)
+    for name, one in {
+        "exact_match_mpp3": grid.mpp,
+        "rci3": grid.index,
+        "rci3_adj": grid.adj.estimate,
+        "gap3": grid.gap,
+    }.items():
+        assert values[f"{name},none"] == one.value
+        assert values.get(f"{name}_stderr,none") == one.se
+        if not name.endswith("mpp3"):
+            assert (values[f"{name}_low,none"], values[f"{name}_high,none"]) == (one.low, one.high)
+    assert values["n_docs,none"] == 5
+    plain = filed(out)["results"]["toy"]  # of a task that is not wrapped nothing changes
+    ends = ("", "_stderr", "_stderr_clt", "_stderr_clustered")
+    assert list(plain) == ["alias", *(f"exact_match{end},none" for end in ends)]
+
+
+def test_a_standard_error_is_that_of_the_docs(tasks, tmp_path):
+    """The gap is a mean of differences of scores, so its standard error is their standard deviation (of n) by the root of n; of B = 1000 draws."""
+    found, tracker = asked(tasks, tmp_path, "toy_rci2")
+    printed = make_table({**found, "results": {"toy_rci2": {**found["results"]["toy_rci2"]}}})
+    save(found, tracker)
+    frame = by_task(tmp_path)["toy_rci2"].frame().filter(pl.col("swapped").fill_null(False).not_()).sort("doc_id", "view")  # fmt: skip
+    gaps = np.array([full - max(cells) for full, *cells in frame["score"].to_numpy().reshape(-1, 5)])
+    assert gaps.std() > 0.1
+    error = filed(tmp_path)["results"]["toy_rci2"]["gap2_stderr,none"]
+    assert error == pytest.approx(gaps.std() / math.sqrt(len(gaps)), rel=0.1)
+    assert f"±  |{error:.4f}" in next(line for line in printed.splitlines() if "|gap2 " in line)
 
 
 def test_the_harness_prints_few_more_rows_of_a_wrapped_task(finished):
@@ -106,276 +331,15 @@ def test_the_harness_prints_few_more_rows_of_a_wrapped_task(finished):
     assert (count["toy"], count["two"]) == (1, 2)
     assert max(count[name] for name in ("toy_rci", "two_rci", "toy_blank")) <= 6
     shown = {row[4]: float(row[6]) for row in rows if row[1] == "toy_rci"}
-    result = finished[1]["toy_rci"]
     assert {"exact_match", "exact_match_mpp3", "n_docs"} <= set(shown)
-    assert shown == {name: pytest.approx(result.metrics[name], abs=5e-5) for name in shown}
-
-
-def test_below_the_table_stands_what_was_found_and_what_to_type(finished):
-    *_, below = finished[2].rpartition("|\n")
-    lines = below.strip().splitlines()
-    assert lines[0].startswith("- a trial of 5 docs: the pipeline works, and most numbers will change;")
-    assert sum(line.startswith("- ") for line in lines) >= 2
-    assert lines[-3:] == [
-        "next: lmms-patch show 'my runs'",
-        "      lmms-patch report 'my runs'",
-        "      lmms-patch explore 'my runs'",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({}, "the same command with --output_path OUT --log_samples: "),
-        ({"output_path": "out"}, "lmms-patch show out; for report and explore run"),
-    ],
-)
-def test_what_to_type_where_files_are_missing(finished, given, said):
-    found = {**finished[3], "config": {**finished[3]["config"], "resolved_cli_args": given}}
-    blank, first, following = written.ending(found, lambda results: ["found."]).splitlines()
-    assert (blank, first) == ("", "- found.")
-    assert following.startswith(f"next: {said}")
-
-
-def test_a_run_of_plain_tasks_ends_as_it_did(finished):
-    found = {
-        **finished[3],
-        "results": {"toy": finished[3]["results"]["toy"]},
-        "configs": {"toy": finished[3]["configs"]["toy"]},
-    }
-    assert written.for_screen(found) is found
-    assert written.ending(found, lambda results: pytest.fail("nothing is ours")) == ""
-
-
-def test_answers_alone_have_one_without_scores(tasks, tmp_path):
-    [result] = saved(tasks, tmp_path, "toy_rci2", limit=5, predict_only=True).values()
-    assert names_in(tmp_path)[-1] == "samples_toy_rci2.parquet"
-    found = samples.table(result)
-    assert found["score"].null_count == len(found)
-    assert found["answer"].null_count == 0
-
-
-@pytest.mark.parametrize("error", [RecordError("no space"), MemoryError("no memory")])
-def test_a_run_that_cannot_write_it_keeps_its_results(tasks, tmp_path, monkeypatch, error):
-    def fails(results):
-        raise error
-
-    told = []
-    monkeypatch.setattr(samples, "write", fails)
-    number = logger.add(
-        lambda message: told.append(message.record["message"]),
-        level="WARNING",
-        filter=lambda record: "Parquet" in record["message"],
-    )
-    assert set(saved(tasks, tmp_path, "toy_rci2", limit=3)) == {"toy_rci2"}
-    logger.remove(number)
-    assert names_in(tmp_path) == ["patch.json", "results.json", "samples_toy_rci2.jsonl"]
-    assert len(told) == 1
-    assert told[0].startswith(
-        "toy_rci2: the samples are not written as Parquet; every reader takes the sample log instead: "
-    )
-
-
-def test_nothing_is_written_where_the_host_writes_nothing(tasks, monkeypatch):
-    monkeypatch.setattr(samples, "write", lambda results: pytest.fail("written"))
-    tracker = EvaluationTracker()
-    plugin.write_files()
-    tracker.save_results_samples(task_name="toy_rci2", samples=[])
-
-
-def test_views_that_a_quick_run_left_out_have_rows(tasks, tmp_path, monkeypatch):
-    """The run counts its calls by itself; every doc has a row for each of its ten views, asked or not."""
-    monkeypatch.setattr(portions, "SECONDS", 1e9)
-    result = saved(tasks, tmp_path, "toy_rci3_quick")["toy_rci3_quick"]
-    found, asked = samples.table(result), result.details["analysis"]["asked"]
-    own = found.filter([not swapped for swapped in found["swapped"].to_pylist()])
-    assert own.num_rows == 150 * 10
-    assert sum(own["asked"].to_pylist()) == asked["calls"] < asked["of"] == 1500
-    assert all(
-        answer is None
-        for answer, was in zip(own["answer"].to_pylist(), own["asked"].to_pylist(), strict=True)
-        if not was
-    )
-    assert own.filter(own["asked"])["answer"].null_count == 0
-    assert found.num_rows == own.num_rows + 20 * 10
-    assert found.equals(samples.pa.Table.from_batches(rows.batches(result)))
-
-
-# --- the results file and the objects beside it ---------------------------------------------------
-
-
-def filed(out):
-    """The results file as the harness wrote it."""
-    return json.loads(results_files(out)[-1].read_text())
-
-
-def test_a_results_file_has_numbers_alone_with_standard_errors_in_the_columns_of_the_harness(finished):
-    out, results, *_ = finished
-    for task in ("toy_rci", "two_rci", "toy_blank"):
-        values = filed(out)["results"][task]
-        own = re.compile(r"alias|(exact_match|anls)_stderr\w*,none")
-        assert {
-            name: value
-            for name, value in values.items()
-            if not isinstance(value, (int, float, type(None))) and not own.fullmatch(name)
-        } == {}
-    values, grid = filed(out)["results"]["toy_rci"], results["toy_rci"].details["analysis"]["grids"]["3"]
-    for name, estimate in {
-        "exact_match_mpp3": grid["mpp"],
-        "rci3": grid["index"],
-        "rci3_adj": grid["adj"]["estimate"],
-        "gap3": grid["gap"],
-    }.items():
-        assert values[f"{name},none"] == estimate["value"]
-        assert values.get(f"{name}_stderr,none") == estimate["se"]
-        if not name.endswith("mpp3"):
-            assert (values[f"{name}_low,none"], values[f"{name}_high,none"]) == (estimate["low"], estimate["high"])
-    assert values["n_docs,none"] == 5
-    plain = filed(out)["results"]["toy"]  # of a task that is not wrapped nothing changes
-    assert list(plain) == [
-        "alias",
-        *(f"exact_match{end},none" for end in ("", "_stderr", "_stderr_clt", "_stderr_clustered")),
-    ]
-
-
-def test_a_standard_error_is_that_of_the_docs(tasks, tmp_path):
-    """The gap is a mean of differences of scores, so its standard error is their standard deviation (of n) by the root of n; of B = 1000 draws."""
-    tracker = EvaluationTracker(output_path=str(tmp_path))
-    found = toys.run(PerRequestK(), "toy_rci2", tasks, cli_args=CLI, evaluation_tracker=tracker)
-    row = next(
-        line
-        for line in make_table({**found, "results": {"toy_rci2": {**found["results"]["toy_rci2"]}}}).splitlines()
-        if "|gap2 " in line
-    )
-    result = save(found, tracker, tmp_path)["toy_rci2"]
-    scores = [[view.scores["exact_match"] for view in record.views] for record in result.records()]
-    gaps = np.array([full - max(cells) for full, *cells in scores])
-    assert gaps.std() > 0.1
-    error = filed(tmp_path)["results"]["toy_rci2"]["gap2_stderr,none"]
-    assert error == pytest.approx(gaps.std() / math.sqrt(len(gaps)), rel=0.1)
-    assert f"±  |{error:.4f}" in row
-
-
-def test_each_filter_pipeline_has_its_own_columns_and_object(tmp_path):
-    filters = [{"name": name, "filter": [{"function": "take_first"}]} for name in ("b", "a")]
-    write_task(tmp_path / "tasks", "toy", toys.rows(60), filter_list=filters)
-    tracker = EvaluationTracker(output_path=str(tmp_path / "out"))
-    save(
-        toys.run(PerRequestK(), "toy_rci2", tmp_path / "tasks", cli_args=CLI, evaluation_tracker=tracker),
-        tracker,
-        tmp_path / "out",
-    )
-    both = read(results_files(tmp_path / "out")[0]).results
-    assert [(result.filter, result.place, result.docs) for result in both] == [("b", 0, 60), ("a", 1, 60)]
-    values = filed(tmp_path / "out")["results"]["toy_rci2"]
-    assert values["gap2_stderr,a"] == values["gap2_stderr,b"] == both[0].measures["gap2"].se > 0
-
-
-def copied(out, folder):
-    """Copy a run; its results file there."""
-    for path in out.rglob("*"):
-        if path.is_file():
-            (folder / path.name).write_bytes(path.read_bytes())
-    return results_files(folder)[0]
-
-
-def test_the_file_of_objects_is_as_its_schema_says(finished):
-    written = json.loads(objects_file(results_files(finished[0])[0]).read_text())
-    assert sorted(written["results"]) == ["toy_blank", "toy_rci", "two_rci"]
-    Draft202012Validator(schemas.load("objects")).validate(written)
-
-
-def test_a_results_file_alone_says_what_is_missing(finished, tmp_path):
-    results = copied(finished[0], tmp_path)
-    objects_file(results).unlink()
-    with pytest.raises(RecordError) as said:
-        read(results)
-    assert (
-        str(said.value)
-        == f"{results}: {objects_file(results).name}, which has the intervals of its tasks, is not beside it; copy it there too"
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("{", "not a whole file of lmms-patch"),
-        ("[]", "not a whole file of lmms-patch"),
-        ('{"schema": 1}', "not a whole file of lmms-patch"),
-        ('{"schema": 1, "results": {"toy_rci": 3}}', "not a whole file of lmms-patch"),
-        ('{"schema": 2, "results": {}}', "of schema 2; written by another version of lmms-patch"),
-    ],
-)
-def test_a_damaged_file_of_objects_is_one_line(finished, tmp_path, content, said):
-    results = copied(finished[0], tmp_path)
-    objects_file(results).write_text(content)
-    with pytest.raises(RecordError, match=f"_patch.json: {said}"):
-        read(results)
-
-
-def test_objects_stay_in_the_results_where_they_cannot_be_written_beside(tasks, tmp_path, monkeypatch):
-    def fails(path, content):
-        raise RecordError(f"{path}: no space")
-
-    monkeypatch.setattr(files, "write", fails)
-    result = saved(tasks, tmp_path, "toy_rci2", limit=3)["toy_rci2"]
-    assert "patch.json" not in names_in(tmp_path)
-    assert filed(tmp_path)["results"]["toy_rci2"]["patch,none"] == result.details != {}
-
-
-def test_no_results_file_lacks_its_objects_wherever_the_run_is_killed(finished, tmp_path, monkeypatch):
-    """The run dies while the harness writes the results: their objects are there, whole, and do no harm to whoever reads the folder."""
-    tracker = EvaluationTracker(output_path=str(tmp_path))
-    tracker.general_config_tracker.model_name_sanitized = "m"
-    monkeypatch.setattr(
-        "lmms_eval.loggers.evaluation_tracker.asdict", lambda about: (_ for _ in ()).throw(KeyboardInterrupt)
-    )
-    with pytest.raises(KeyboardInterrupt):
-        tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str="20260101_000000")
-    assert names_in(tmp_path) == ["patch.json"]
-    known = json.loads(next(tmp_path.rglob("*_patch.json")).read_text())["results"]
-    assert {task: objects["patch,none"] for task, objects in known.items()} == {
-        task: result.details for task, result in finished[1].items()
-    }
-    with pytest.raises(RecordError, match=r"no \*_results.json here"):
-        find([tmp_path])
-
-
-def test_without_an_output_path_the_objects_stay_in_memory(finished, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = finished[3]
-    EvaluationTracker().save_results_aggregated(results=found, samples=None, datetime_str="20260101_000000")
-    assert found["results"]["toy_rci"]["patch,none"]["records"] == 5
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_the_objects_are_pushed_where_the_results_are(finished, tmp_path, fails):
-    pushed = []
-
-    def upload_file(path_or_fileobj, path_in_repo, repo_id, **more):
-        pushed.append((path_in_repo, repo_id))
-        if fails:
-            raise OSError("no network")
-
-    tracker = EvaluationTracker(output_path=str(tmp_path), hub_results_org="org")
-    tracker.api, tracker.push_results_to_hub = (
-        SimpleNamespace(create_repo=lambda **more: None, upload_file=upload_file),
-        True,
-    )
-    tracker.general_config_tracker.model_name, tracker.general_config_tracker.model_name_sanitized = "a/m", "a__m"
-    tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str="20260101_000000")
-    repo = "org/lmms-eval-results-private"
-    assert pushed == [("a/m/20260101_000000_results.json", repo), ("a/m/20260101_000000_patch.json", repo)]
-
-
-# --- trackers -------------------------------------------------------------------------------------
+    values = filed(finished[0])["results"]["toy_rci"]
+    assert shown == {name: pytest.approx(values[f"{name},none"], abs=5e-5) for name in shown}
 
 
 def test_a_tracker_gets_few_numbers_and_the_findings(finished):
     """As the harness's wandb logger flattens them: a key for each number, and texts into the summary."""
-    found, logger_of_runs = finished[3], finished[4]
-    texts, numbers = logger_of_runs._sanitize_results_dict()
+    found = finished[3]
+    texts, numbers = finished[4]._sanitize_results_dict()
     of = {
         task: {key.partition("/")[2]: value for key, value in numbers.items() if key.startswith(f"{task}/")}
         for task in found["results"]
@@ -385,29 +349,7 @@ def test_a_tracker_gets_few_numbers_and_the_findings(finished):
         assert all(isinstance(value, (int, float)) for value in of[task].values())
         assert texts[f"{task}/findings"].endswith(".")
     values = filed(finished[0])["results"]["toy_rci"]
-    assert of["toy_rci"] == {
-        name: values[f"{name},none"] for name in of["toy_rci"]
-    }  # the names and numbers of the results file
+    assert of["toy_rci"] == {name: values[f"{name},none"] for name in of["toy_rci"]}
     assert {"exact_match", "exact_match_mpp2", "exact_match_mpp3", "chance", "n_docs"} <= set(of["toy_rci"])
-    assert of["toy"] == {
-        name: value for name, value in of["toy"].items() if name.startswith("exact_match")
-    }  # as it was
+    assert all(name.startswith("exact_match") for name in of["toy"]), "as it was"
     assert "toy/findings" not in texts
-    assert len(found["results"]["toy_rci"]["patch,none"]["made"]) > 2  # the run's own results stay as they are
-
-
-def test_the_web_ui_of_the_harness_shows_wrapped_tasks_and_their_samples(finished):
-    """``lmms-eval-ui`` reads the folder of runs; here its endpoints are asked in this process."""
-    from fastapi.testclient import TestClient
-    from lmms_eval.tui.server import app
-
-    ui, logs = TestClient(app), {"logs_path": str(finished[0])}
-    [run] = ui.get("/logs/runs", params=logs).json()
-    assert {"toy_rci", "two_rci", "toy_blank"} <= set(run["tasks"])
-    assert run["metrics"]["toy_rci"]["gap3,none"] == finished[1]["toy_rci"].measures["gap3"].value
-    assert not any(isinstance(value, (dict, list)) for value in run["metrics"]["toy_rci"].values())
-    page = ui.get(f"/logs/runs/{run['run_id']}/samples/toy_rci", params={**logs, "offset": 1, "limit": 2}).json()
-    assert (page["total"], [line["doc_id"] for line in page["samples"]]) == (5, [1, 2])
-    assert page["samples"][0]["patch"]["views"][0]["scores"] == next(
-        record.views[0].scores for record in finished[1]["toy_rci"].records() if record.doc_id == 1
-    )

@@ -81,16 +81,6 @@ def test_what_libyaml_makes_of_a_file_is_what_the_host_makes_of_it(shipped, text
     assert told(utils.load_yaml_config, str(shipped / "task.yaml")) == told(HOST, str(shipped / "task.yaml"))
 
 
-def test_constructors_that_somebody_added_count(shipped, monkeypatch):
-    monkeypatch.setattr(
-        yaml.FullLoader,
-        "yaml_constructors",
-        {**yaml.FullLoader.yaml_constructors, "!mine": lambda loader, node: len(node.value)},
-    )
-    (shipped / "task.yaml").write_text("a: !mine four\n")
-    assert task_files._read(shipped / "task.yaml") == {"a": 4}
-
-
 @pytest.mark.parametrize("why", ["no libyaml", "a file of a user", "functions are imported"])
 def test_the_host_reads_what_is_not_for_libyaml(shipped, tmp_path_factory, monkeypatch, why):
     monkeypatch.setattr(task_files, "_read", lambda path: pytest.fail("read with libyaml"))
@@ -98,9 +88,3 @@ def test_the_host_reads_what_is_not_for_libyaml(shipped, tmp_path_factory, monke
     path = (tmp_path_factory.mktemp("mine") if why == "a file of a user" else shipped) / "task.yaml"
     path.write_text("a: 1\n")
     assert utils.load_yaml_config(str(path), mode="full" if why == "functions are imported" else "simple") == {"a": 1}
-
-
-def test_the_host_reads_what_libyaml_cannot(shipped, monkeypatch):
-    monkeypatch.setattr(task_files, "_Loader", lambda stream: 1 / 0)
-    (shipped / "task.yaml").write_text("a: 1\n")
-    assert utils.load_yaml_config(str(shipped / "task.yaml"), mode="simple") == {"a": 1}

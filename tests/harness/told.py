@@ -10,13 +10,12 @@ from typing import Any
 
 import datasets
 import pytest
-from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager, get_task_dict
 from PIL import Image
 
 from lmms_patch.ask.spec import parse
 from tests.harness.standins import Rows, StandIn
-from tests.harness.toys import Model
+from tests.harness.toys import Model, simple_evaluate
 
 Says = Callable[[int, int], str]
 """What the model says: (doc, view) -> answer; view 0 is the full image, 1 to 4 are the cells of a 2x2 grid."""

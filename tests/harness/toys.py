@@ -10,11 +10,18 @@ from typing import Any
 import datasets
 import numpy as np
 import yaml
-from lmms_eval import utils
+from lmms_eval import evaluator, utils
 from lmms_eval.api.model import lmms
-from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
+from msgspec import to_builtins
 from PIL import Image
+
+from lmms_patch.harness.magic.tasks import MagicItem
+from lmms_patch.harness.wrap.ledger import PatchItem
+from lmms_patch.harness.wrap.statistics import Details
+from lmms_patch.runs.details import Computed
+from lmms_patch.runs.numbers import to_json
+from tests.making.docs import as_json
 
 # The host compiles a task's template anew for each doc: a tenth of a run's time
 utils.env.from_string = functools.cache(utils.env.from_string)
@@ -131,6 +138,32 @@ class ChatModel(Model):
             self.seen.append((task, int(doc_id), images, prompt))
             out.append(self.answer(prompt, images))
         return out
+
+
+def simple_evaluate(**kwargs: Any) -> dict[str, Any]:
+    """The host's function, with what a run keeps in memory laid open."""
+    return opened(evaluator.simple_evaluate(**kwargs))
+
+
+def opened(results: dict[str, Any]) -> dict[str, Any]:
+    """Put all that objects of ours hold into them, in plain JSON types: records of docs, and every number of tasks."""
+    for values in results["results"].values():
+        for one in values.values():
+            if isinstance(one, Details) and one.computed != Computed():
+                one |= {"analysis": to_json(one.computed.analysis), "higher_is_better": dict(one.about["metrics"])}
+                one |= {"settings": to_json(one.about.get("settings")), "made": to_json(one.about.get("made"))}
+                one |= {} if one.computed.tst is None else {"tst_details": to_json(one.computed.tst)}
+                one |= {} if one.computed.magic is None else {"magic": to_json(one.computed.magic)}
+    for task, lines in (results.get("samples") or {}).items():
+        described = results["configs"][task].get("lmms_patch", {})
+        details = [one for one in results["results"][task].values() if isinstance(one, Details)]
+        about = next((one.about.get("tst", {}) for one in details), {})
+        for item in [item for line in lines for item in line.values() if isinstance(item, (PatchItem, MagicItem))]:
+            magic = isinstance(item, MagicItem)
+            record = to_builtins(item.record) if magic else as_json(item.record, {**described, "task": task}, about)
+            item.clear()
+            item |= record
+    return results
 
 
 def run(model: lmms, tasks: Sequence[Any] | str, folder: Path | str | None = None, **kwargs: Any) -> dict[str, Any]:

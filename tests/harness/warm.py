@@ -36,7 +36,7 @@ BIN = Path(sys.executable).parent
 
 LATER = (
     "lmms_patch.harness.asking.seam", "lmms_patch.harness.magic.tasks", "lmms_patch.harness.models.mosaic_vlm",
-    "lmms_patch.harness.names.catalog", "lmms_patch.harness.wrap.task", "lmms_patch.runs.packed", "nltk",
+    "lmms_patch.harness.names.catalog", "lmms_patch.harness.wrap.task", "lmms_patch.runs.samples", "nltk",
     "pytablewriter", "sklearn.ensemble", "transformers.models.qwen2_5_vl.modeling_qwen2_5_vl",
 )  # fmt: skip
 """What nearly every run imports after its start: a forked process that finds them imported saves a second of processor time."""

@@ -53,7 +53,7 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("NaN", '{"id": NaN}', "", "NaN"),
     ("a key twice", '{"id": "q1", "id": "q2"}', "", "twice"),
     ("no id", {k: v for k, v in row().items() if k != "id"}, "id", "missing"),
-    ("a number as id", row(id=7), "id", "must be a text"),
+    ("a number as id", row(id=7), "id", "must be `str`, not `int`"),
     ("empty id", row(id=" "), "id", "empty"),
     ("no question", row(question=None), "question", "null"),
     ("empty question", row(question=""), "question", "empty"),
@@ -68,8 +68,8 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("a line end in the id", row(id="q\u20281"), "id", "line end"),
     ("an image name longer than file systems take", row(image="a" * 300), "image", "cannot be looked for"),
     ("empty answer", row(answer="  "), "answer", "empty"),
-    ("a number as answer", row(answer=3), "answer", "must be a text"),
-    ("unknown type", row(question_type="count"), "question_type", '"choose", "compare", "logical", "query", "verify"'),
+    ("a number as answer", row(answer=3), "answer", "must be `str`, not `int`"),
+    ("unknown type", row(question_type="count"), "question_type", "must not be 'count'; allowed: 'verify', 'query'"),
     ("newer schema", row(schema=2), "schema", "allowed: 1"),
     ("no image", {k: v for k, v in row().items() if k != "image"}, "image", "missing"),
     ("image missing", row(image="images/b.png"), "image", "'images/b.png' is missing"),
@@ -93,7 +93,7 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("three corners", row(boxes=one_box([5, 5, 9])), "boxes[1].box", "4 whole numbers"),
     ("half a pixel", row(boxes=one_box([5, 5, 9.5, 9])), "boxes[1].box", "4 whole numbers"),
     ("true as a corner", row(boxes=one_box([True, 5, 9, 9])), "boxes[1].box", "4 whole numbers"),
-    ("relevance as text", row(boxes=one_box([1, 1, 9, 9], "yes")), "boxes[1].relevant", "true or false"),
+    ("relevance as text", row(boxes=one_box([1, 1, 9, 9], "yes")), "boxes[1].relevant", "must be `bool`"),
     ("relevance missing", row(boxes=one_box([1, 1, 9, 9], None)), "boxes[1].relevant", "null"),
     ("a box that is a list", row(boxes=[[1, 1, 9, 9]]), "boxes[1]", "must be an object"),
     ("no relevant box", row(boxes=one_box([1, 1, 9, 9], False)), "boxes", "no box is relevant"),
@@ -103,7 +103,7 @@ ERRORS: list[tuple[str, Any, str, str]] = [
     ("a step of text", row(steps=["a"]), "steps[1]", "must be an object"),
     ("a step without text", row(steps=[{"correct": True}]), "steps[1].text", "missing"),
     ("a step without a mark", row(steps=[{"text": "a"}]), "steps[1].correct", "missing"),
-    ("a step marked 1", row(steps=[{"text": "a", "correct": 1}]), "steps[1].correct", "true or false"),
+    ("a step marked 1", row(steps=[{"text": "a", "correct": 1}]), "steps[1].correct", "must be `bool`"),
     ("a correct step names R9", row(steps=[{"text": "See R9.", "correct": True}]), "steps[1].text", "R9"),
     (
         "a correction names R9",
@@ -111,7 +111,7 @@ ERRORS: list[tuple[str, Any, str, str]] = [
         "steps[1].correction",
         "R1 to R2",
     ),
-    ("group a number", row(group=4), "group", "must be a text"),
+    ("group a number", row(group=4), "group", "not `int`"),
 ]
 
 WARNINGS: list[tuple[str, Any, str, str]] = [

@@ -252,7 +252,7 @@ def test_numbers_without_a_place_and_too_many_boxes_are_told(world: Path) -> Non
         ("boxes", "[" * 900 + "]" * 900, "must be an object"),
         ("steps", "[" + ",".join(['{"text": "a", "correct": false}'] * 201) + "]", "201 steps; at most 200"),
         ("schema", "1" + "0" * 400, "form that this version does not know"),
-        ("question", "[" * 900 + "]" * 900, "must be a text"),
+        ("question", "[" * 900 + "]" * 900, "must be `str`, not `array`"),
         ("answer", "NaN", "NaN is not a JSON number"),
     ],
 )

@@ -4,12 +4,15 @@ import dataclasses
 import functools
 import types
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import structs
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.runs.numbers import Analysis, read
-from lmms_patch.runs.run import Labelled, Result, Run
+from lmms_patch.runs.run import Labelled
+from tests.making.results import result
 
 
 def analysis(known: Mapping[str, Any]) -> Analysis:
@@ -21,11 +24,15 @@ def labelled(
     task: str, metrics: Mapping[str, Any], known: Mapping[str, Any] | None = None, name: str = "", metric: str = "acc"
 ) -> Labelled:
     """Return a task of a run with some of the harness's own numbers, and some of an analysis."""
+    spec = parse(task)
     details = {} if known is None else {"analysis": completed(Analysis, known)}
-    result = Result(
-        Run(Path("run_results.json")), task, {**parse(task).described(), "metric": metric}, metrics, "none", details
-    )
-    return Labelled(result, "model", name or task)
+    docs = metrics.get("records", 0)
+    found = result("", spec.base, spec.kind.name, spec.grids, task, metric, values=metrics, docs=docs, **details)
+    drops = {name.partition("_")[2]: value for name, value in metrics.items() if "_drop" in name}
+    found = replace(found, given=replace(found.computed, drops=drops))
+    asked = {**spec.described(), "metric": metric}
+    found = replace(found, about=structs.replace(found.about, asked=asked))
+    return Labelled(found, "model", name or task)
 
 
 def completed(kind: type, known: Mapping[str, Any]) -> dict[str, Any]:

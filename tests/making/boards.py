@@ -1,13 +1,12 @@
 """Results files with numbers that a test chose."""
 
-import json
-
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.present.board.board import board
 from lmms_patch.present.ranking import by_of
 from lmms_patch.runs.run import find
 from lmms_patch.stats.index import disagreement
+from tests.making.files import write_data
 
 
 def est(value, low=None, high=None, n=100, reason=""):
@@ -139,7 +138,7 @@ def write(folder, *documents):
         place = folder / f"run{i}"
         place.mkdir(parents=True, exist_ok=True)
         path = place / f"{found['date']}_results.json"
-        path.write_text(json.dumps(found), encoding="utf-8")
+        write_data(path, found, {})
         out.append(path)
     return out
 

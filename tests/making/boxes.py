@@ -8,6 +8,7 @@ from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
+from tests.making.docs import as_json
 from tests.making.files import described, lines_of, write_files
 from tests.making.recordings import METRIC, FakeNative, mean, table
 
@@ -42,7 +43,8 @@ def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, base
     )
     fields = {} if cluster is None else {"cluster": cluster}
     base = tuple(Baseline(a, tuple(r), {METRIC: s}, {METRIC: s}) for a, r, s in baselines)
-    return SampleRecord(spec.name, spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base).to_json()
+    one = SampleRecord(doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base)
+    return as_json(one, spec.described())
 
 
 class Native(FakeNative):

@@ -1,47 +1,22 @@
-"""A finished run of many docs, written fast: each line is a template with the doc's own numbers put in."""
+"""Finished runs of any number of docs, written as the columns of their tables."""
 
-import json
-import re
 import webbrowser
 
-import numpy as np
-import pyarrow as pa
+import polars as pl
 
 from lmms_patch.ask import kinds
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import views_of
-from lmms_patch.runs.run import find
-from tests.making.files import DATE, described, write_files
+from lmms_patch.runs import samples
+from lmms_patch.runs.details import About, Model, Of
+from lmms_patch.runs.schema import LISTS, TYPES
+from tests.making.files import DATE
 
 KINDS = ("one cell", "whole image", "unsolved", "text")
 """What the docs need, in turn; text only where the doc is asked on a wrong image."""
-
-
-def _template(spec, kind, wrong, category):
-    """A line whose doc id is 7777777 and whose question is numbered 8888888."""
-
-    def views(score, **more):
-        out = []
-        for view in views_of(spec):
-            plain = {"kind": view.kind, "scores": {"acc": score(view)}, "items": {"acc": score(view)}, **more}
-            if view.cell is not None:
-                plain |= {"n": view.n, "cell": view.cell, "row": view.row, "col": view.col, "boxes": [[0, 0, 9, 9]]}
-            out.append(plain)
-        return out
-
-    full, cell = float(kind in ("one cell", "whole image", "text")), float(kind in ("one cell", "text"))
-    own = views(lambda view: full if view.cell is None else cell if view.cell == 5 else 0.0)
-    patch = {"schema": 1, "task": spec.name, "base": spec.base, "kind": spec.kind.name, "grids": list(spec.grids), "doc_id": 7777777, "image_sizes": [[300, 200]],
-             "views": own, "best": {str(n): 5 for n in spec.grids}, "excluded": {}, "fields": {"category": category},
-             "answer": {"format": "mc", "label": "mc4", "options": 4, "gold": "B"}, "stratum": "all"}  # fmt: skip
-    answers = ["B" if view["scores"]["acc"] else "C" for view in own]
-    if wrong:
-        lost = views(lambda view: float(kind == "text"), swapped=True, said="B" if kind == "text" else "C")
-        patch["wrong_image"] = {"from": 3, "image_sizes": [[300, 200]], "views": lost}
-        answers += ["B" if kind == "text" else "C"] * len(lost)
-    line = {"doc_id": 7777777, "input": "Which animal is on picture 8888888 of the album?\nA. a cat\nB. a dog\nC. a hen\nD. a cow", "target": "B",
-            "filtered_resps": answers, "patch": patch}  # fmt: skip
-    return json.dumps(line)
+OPTIONS = ["a cat", "a dog", "a hen", "a cow"]
+SIZE = {"width": 300, "height": 200, "frames": None, "seconds": None}
+VLM = Model("org/vlm", "vlm", date=DATE)
 
 
 def kind_of(doc):
@@ -50,125 +25,116 @@ def kind_of(doc):
     return kind if doc < 300 else "one cell" if kind == "text" else kind
 
 
-def write_many(
-    folder, docs, *, base="album", grid=3, categories=("indoor", "outdoor", "other"), blind=None, logged=None
-):
-    """Write a run of so many docs; its results file.
-
-    ``blind`` tells which docs are right in a blind run beside it; None: there is none. ``logged``: how many docs the
-    log has; None: all.
-    """
-    spec = WrapSpec(base, kinds.KINDS["rci"], (grid,), Options(category="kind"))
-    lines = {
-        (kind, wrong, category): _template(spec, kind, wrong, category)
-        for kind in KINDS for wrong in (False, True) for category in categories
-    }  # fmt: skip
+def write_task(folder, spec, frame, place=0, model=VLM, metric="acc", **more):
+    """Write the table of a task from some of its columns; the place of its run."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{DATE}_samples_{spec.name}.jsonl", "w", encoding="utf-8") as log:
-        for doc in range(docs if logged is None else logged):
-            line = lines[kind_of(doc), doc < 300, categories[doc % len(categories)]]
-            log.write(line.replace("7777777", str(doc)).replace("8888888", str(doc * 7919 % 1000003)) + "\n")
-    full = float(np.mean([kind_of(doc) != "unsolved" for doc in range(docs)]))
-    patch = {"records": docs, "higher_is_better": {"acc": True}}
-    data = {
-        "results": {spec.name: {"acc,none": full, "patch,none": patch}},
-        "configs": {spec.name: described(spec)},
-        "group_subtasks": {},
-        "date": DATE,
-        "config": {"model": "vlm"},
-        "model_name": "org/vlm",
-    }
-    if blind is not None:
-        spec = WrapSpec(base, kinds.KINDS["blind"])
-        scores = {doc: float(blind(doc)) for doc in range(docs)}
-        data["results"][spec.name] = {"acc,none": sum(scores.values()) / docs, "patch,none": patch}
-        data["configs"][spec.name] = described(spec)
-        with open(folder / f"{DATE}_samples_{spec.name}.jsonl", "w", encoding="utf-8") as log:
-            for doc, score in scores.items():
-                record = {"schema": 1, "task": spec.name, "base": base, "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "best": {}, "excluded": {},
-                          "views": [{"kind": "blind", "scores": {"acc": score}, "items": {"acc": score}}]}  # fmt: skip
-                log.write(
-                    json.dumps({"doc_id": doc, "filtered_resps": ["by heart" if score else "no idea"], "patch": record})
-                    + "\n"
-                )
     path = folder / f"{DATE}_results.json"
-    path.write_text(json.dumps(data), encoding="utf-8")
+    asked = {**spec.described(), "metric": metric}
+    about = About(
+        schema=1, task=spec.name, asked=asked, native={"none": Of("mean")}, model=model, place=place,
+        rows=0, docs=0, columns=[], **{"metrics": {"acc": True}, **more},
+    )  # fmt: skip
+    absent = [pl.lit(None, kind).alias(name) for name, kind in TYPES.items() if name not in frame.columns]
+    frame = frame.with_columns(absent).cast({name: TYPES[name] for name in TYPES}).select(*TYPES)
+    frame = frame.with_columns(pl.when(view=0).then(pl.col(LISTS)))
+    samples.write(samples.path_of(path, spec.name), frame, about)
     return path
 
 
-def grown(small, docs):
-    """Return the table of so many docs from that of the first 600 of ``write_many``: docs from 300 on come again, with ids and questions of their own.
+def write_many(
+    folder,
+    docs,
+    *,
+    base="album",
+    grid=3,
+    categories=("indoor", "outdoor", "other"),
+    blind=None,
+    change=lambda frame: frame,
+    **about,
+):
+    """Write a run of so many docs; the place of its results file.
 
-    Kinds and categories come again after 12 docs, so each doc is what ``write_many`` would make of it.
+    ``blind`` tells which docs are right in a blind task beside it; None: there is none. ``change`` may alter the rows;
+    ``about`` is more of what the table says of itself.
     """
-    per_doc = np.flatnonzero(np.r_[True, np.diff(small.column("doc_id").to_numpy()) != 0, True])
-    source = np.r_[0:300, 300 + np.arange(docs - 300) % 300]
-    counts = np.diff(per_doc)[source]
-    rows = np.repeat(per_doc[source], counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    out = small.take(pa.array(rows))
-    of_row = pa.array(np.repeat(np.arange(docs), counts))
-    questions = small.column("question").to_pylist()
-    texts = [
-        re.sub(r"picture \d+", f"picture {doc * 7919 % 1000003}", questions[per_doc[one]])
-        for doc, one in enumerate(source.tolist())
+    spec = WrapSpec(base, kinds.KINDS["rci"], (grid,), Options(category="kind"))
+    asked = [
+        {"kind": one.kind, "n": one.n or None, "cell": one.cell, "row": one.row, "col": one.col}
+        for one in views_of(spec)
     ]
-    for name, column in (("doc_id", of_row), ("question", pa.array(texts).take(of_row))):
-        out = out.set_column(out.column_names.index(name), name, column)
-    return out
+    own = pl.DataFrame(asked, schema={"kind": pl.String, **dict.fromkeys(("n", "cell", "row", "col"), pl.Int16)})
+    views = pl.concat([own.with_columns(swapped=pl.lit(None, pl.Boolean)), own.with_columns(swapped=True)])
+    of_docs = pl.DataFrame(
+        {
+            "doc_id": range(docs),
+            "needs": [kind_of(doc) for doc in range(docs)],
+            "category": [categories[doc % len(categories)] for doc in range(docs)],
+            "question": [f"Which animal is on picture {doc * 7919 % 1000003} of the album?" for doc in range(docs)],
+        }
+    )
+    rows = of_docs.join(views.with_row_index("view"), how="cross", maintain_order="left_right")
+    swapped = pl.col("swapped").fill_null(False)
+    full, cell = ~pl.col("needs").eq("unsolved"), pl.col("needs").is_in(["one cell", "text"]) & (pl.col("cell") == 5)
+    right = pl.when(swapped).then(pl.col("needs") == "text").when(kind="full").then(full).otherwise(cell)
+    rows = rows.filter(~swapped | (pl.col("doc_id") < 300)).with_columns(score=right.cast(pl.Float64))
+    said = pl.when(right).then(pl.lit("B")).otherwise(pl.lit("C"))
+    frame = rows.with_columns(
+        answer=said, names=pl.when(right).then(2).otherwise(3), answer_no=pl.when(swapped).then(0),
+        wrong_from=pl.when(swapped).then(3), best=pl.when(~swapped & (pl.col("cell") == 5)).then(True),
+        gold=pl.lit("B"), gold_at=2, choices=4, label=pl.lit("mc4"), stratum=pl.lit("all"),
+        options=pl.lit(OPTIONS, pl.List(pl.String)), shown=pl.lit([SIZE], TYPES["shown"]),
+    ).drop("needs")  # fmt: skip
+    frame = frame.with_columns(wrong_shown=pl.when(pl.col("doc_id") < 300).then("shown"))
+    path = write_task(folder, spec, change(frame), **about)
+    if blind is not None:
+        scores = [float(blind(doc)) for doc in range(docs)]
+        frame = pl.DataFrame({"doc_id": range(docs), "score": scores, "kind": "blind", "view": 0, "label": "mc4"})
+        frame = frame.with_columns(answer=pl.when(score=1).then(pl.lit("by heart")).otherwise(pl.lit("no idea")))
+        write_task(folder, WrapSpec(base, kinds.KINDS["blind"]), frame, place=1)
+    return path
 
 
-def serve_grown(folder, docs):
-    """Serve the explorer of a run of so many docs until Ctrl-C, as the command does.
-
-    Their table is made, not read: reading a log is not its part.
-    """
+def serve_many(folder, docs):
+    """Serve the explorer of a run of so many docs until Ctrl-C, as the command does."""
     from lmms_patch.app.serving import pictures_of, serve
     from lmms_patch.present.explore import explorer
 
-    read = explorer.samples.table
-    result = find([write_many(folder / "small", 600)])[0].results[0]
-    small = read(result, explorer.columns_of(result))
-    explorer.samples.table = lambda result, columns: grown(small, docs)
     webbrowser.open = lambda address: True
-    serve(explorer.open_runs([write_many(folder / "large", docs, logged=600)]), pictures_of(None))
+    serve(explorer.open_runs([write_many(folder, docs)]), pictures_of(None))
 
 
 def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):
     """Write a run of a ``_swap`` task of grid 2: each doc is asked on the image of doc ``source(doc)``.
 
-    Its log's lines.
-
     Doc ``d`` is right on the full image where d is even, and on cell 1 + d; ``source`` gives None where no other doc's
     image fits.
     """
     spec = WrapSpec(base, kinds.KINDS["swap"], (2,), Options())
-    lines = []
+    rows = []
     for doc in range(docs):
         other = source(doc)
-        answers = ["B" if right else "C" for right in (doc % 2 == 0, *(cell == doc for cell in range(4)))]
-        views = []
-        for view, answer in zip(views_of(spec), answers, strict=True):
-            score = {"acc": float(answer == "B")}
-            views.append({"kind": view.kind, "swapped": True, "scores": score, "items": score})
-            if view.cell is not None:
-                views[-1] |= {"n": view.n, "cell": view.cell, "row": view.row, "col": view.col, "boxes": [[0, 0, 9, 9]]}
-            if other is None:
-                views[-1] |= {"scores": {}, "items": {}, "failed": "no other doc's image fits"}
-        record = {"schema": 1, "task": spec.name, "base": base, "kind": "swap", "grids": [2], "doc_id": doc, "image_sizes": [[100 * (doc + 1), 100]],
-                  "views": views, "best": {"2": 1}, "excluded": {}}  # fmt: skip
-        if other is not None:
-            record["wrong_image"] = {"from": other, "image_sizes": [[100 * (other + 1), 100]]}
-        lines.append(
-            {"doc_id": doc, "input": f"question {doc}", "target": "B", "filtered_resps": answers, "patch": record}
-        )
-    patch = {"records": docs, "higher_is_better": {"acc": True}}
-    write_files(
-        folder,
-        {spec.name: ({"acc": 0.5, "patch": patch}, described(spec), lines)},
-        config={"model": "vlm"},
-        model_name="org/vlm",
-    )
-    return lines
+        for at, view in enumerate(views_of(spec)):
+            right = doc % 2 == 0 if view.cell is None else at - 1 == doc
+            sizes = {"shown": [_size(doc)], "wrong_shown": None if other is None else [_size(other)]}
+            where = {"n": view.n or None, "cell": view.cell, "row": view.row, "col": view.col}
+            came = {"answer": "B" if right else "C", "score": float(right)}
+            lost = {"failed": "no other doc's image fits"}
+            rows.append(
+                {"doc_id": doc, "view": at, "kind": view.kind, "swapped": True, "wrong_from": other, "gold": "B"}
+                | {
+                    "question": f"question {doc}",
+                    "best": at == 1,
+                    **sizes,
+                    **where,
+                    **(lost if other is None else came),
+                }
+            )
+    known = {name: kind for name, kind in TYPES.items() if any(name in row for row in rows)}
+    write_task(folder, spec, pl.DataFrame(rows, schema=known))
+
+
+def _size(doc):
+    return {"width": 100 * (doc + 1), "height": 100, "frames": None, "seconds": None}
 
 
 HOSTILE = [
@@ -182,19 +148,22 @@ HOSTILE = [
 
 
 def write_hostile(folder):
-    """Write a run whose every text is hostile; its results file."""
-    path = write_many(folder, 12, categories=tuple(HOSTILE[:3]))
-    [log] = folder.glob("*.jsonl")
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    for number, line in enumerate(lines):
-        text = HOSTILE[number % len(HOSTILE)]
-        line["input"], line["target"] = f"{text}\nA. {text}\nB. {text} again", text
-        line["filtered_resps"] = [text] * len(line["filtered_resps"])
-        line["patch"]["answer"]["gold"] = text
-        line["patch"]["fields"]["cluster"] = text
-        line["patch"]["views"][2] |= {"failed": text, "scores": {}, "items": {}}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    data = json.loads(path.read_text(encoding="utf-8")) | {"model_name": HOSTILE[0]}
-    data["config"] = {"model": HOSTILE[4], "model_args": "pretrained=" + HOSTILE[1]}
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return path
+    """Write a run whose every text is hostile; the place of its results file."""
+
+    def change(frame):
+        text = pl.col("doc_id").map_elements(lambda doc: HOSTILE[doc % len(HOSTILE)], pl.String)
+        lost = pl.col("view") == 2
+        return frame.with_columns(
+            pl.when(~lost).then("score"),
+            question=text,
+            gold=text,
+            answer=pl.when(~lost).then(text),
+            cluster=text,
+            failed=pl.when(lost).then(text),
+            options=pl.concat_list(text, text + pl.lit(" again")),
+            choices=2,
+            names=None,
+        )
+
+    model = Model(HOSTILE[0], HOSTILE[4], "pretrained=" + HOSTILE[1], DATE)
+    return write_many(folder, 12, categories=tuple(HOSTILE[:3]), change=change, model=model)

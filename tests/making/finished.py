@@ -1,5 +1,7 @@
 """A finished run of one task, whose aggregation is any function of the items."""
 
+from msgspec import structs
+
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness.wrap.statistics import Native
@@ -45,11 +47,11 @@ def finish(
         )
 
     found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
-    found["made"] = {**found["made"], **(made or {})}
+    found.about = {**found.about, "made": structs.replace(found.about["made"], **(made or {}))}
     values = {
         "acc": whole(),
         **{f"acc_mpp{n}": over_cells(n)[1] for n in grids},
-        "patch": dict(found.items()),
+        "patch": found,
         **(flat or {}),
     }
     return write_files(folder, {spec.name: (values, described(spec), lines_of(records))}, date=date, **(about or {}))

@@ -5,31 +5,10 @@ import itertools
 import numpy as np
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.runs.numbers import to_json
-from lmms_patch.stats import intervals
 from tests.making.files import DATE, lines_of, write_files
 
-LOOKS = {
-    "against": "wrong images",
-    "full": None,
-    "other": None,
-    "docs": 0,
-    "wanted": None,
-    "reason": "",
-    "difference": to_json(intervals.mean([0.0, 1.0], None, draws=0)),
-}
 STARTS = itertools.count()
 """What makes each run that is written another run, as the harness's clock does."""
-
-
-def mean(values, clusters=None, draws=400):
-    return intervals.mean(values, clusters, draws=draws)
-
-
-def both(rows, statistic, clusters):
-    """A number that two scores of a doc make, as ``draws.Draws`` gives it."""
-    corners = [[full, best, 1.0] for full in (0.0, 1.0) for best in (0.0, 1.0)]
-    return intervals.estimate(rows, statistic, clusters, extremes=corners, unseen=intervals.UNSEEN_OF_PAIRS, draws=400)
 
 
 def scored(n, full, best, seed, hard=None):
@@ -62,112 +41,26 @@ def task(
     out=(),
     unscored=(),
 ):
-    """One task of a run: its entry of results, of configs, and its records. Without ``best`` it has no index (blind).
+    """One task of a run: what the host has of it, its config, and its records. Without ``best`` it has no index (blind).
 
-    ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid does not
-    use, ``unscored`` docs whose call failed: the run's numbers are of the others.
+    Its numbers are those that its records give, with full marks of 1. ``gate`` True: no floor is in the way of the
+    index. ``looks`` says whether its answers depend on the image, None: nobody asked. ``out`` are docs that the grid
+    does not use, ``unscored`` docs whose call failed.
     """
-    spec = parse(name)
-    every, n = np.asarray(full, float), len(full)
-    best_of_all, clusters_of_all = best, clusters
-    scored_docs = np.isin(np.arange(n), unscored, invert=True)
-    used = scored_docs & np.isin(np.arange(n), out, invert=True)
-    full, clusters = every[scored_docs], None if clusters is None else np.asarray(clusters)[scored_docs]
-    index = spec.kind.name if best is not None else None
-    fip, se = mean(full, clusters), None
-    se = fip.se or 0.0
-    valid = (fip.value is not None and fip.value >= chance + max(0.01, 2 * se)) if gate is None else gate
-    number = None if valid is None else int(valid)
-    numbers = {
-        "records": n,
-        "chance": chance,
-        "ceiling": 1.0,
-        "n_docs": len(full),
-        "n_failed": len(unscored),
-        **({"gate": number} if index else {}),
-    }
-    grids = {}
-    if index:
-        rows = np.column_stack([every, np.asarray(best, float), np.ones(n)])[used]
-        clusters = None if clusters is None else np.asarray(clusters_of_all)[used]
-        found = {
-            "mpp": mean(rows[:, 1], clusters),
-            "index": both(rows, lambda s: 1 - s[..., 1] / s[..., 0], clusters),
-            "gap": both(rows, lambda s: (s[..., 0] - s[..., 1]) / s[..., 2], clusters),
-        }
-        plain = {key: to_json(one) for key, one in found.items()}
-        if valid is not True:
-            nothing = dict.fromkeys(("value", "se", "low", "high"))
-            plain |= {key: {**plain[key], **nothing, "reason": "near chance"} for key in ("index", "gap")}
-        grids["2"] = {
-            "n": 2,
-            "excluded": int((scored_docs & ~used).sum()),
-            "fip": float(every[used].mean()),
-            "adj": None,
-            "shares": None,
-            "luck_ceiling": None,
-            "band": None,
-            "span": None,
-            "reason": "",
-            "warnings": [],
-            **plain,
-        }
-        numbers |= {
-            "n_excluded2": grids["2"]["excluded"],
-            f"{index}2": plain["index"]["value"],
-            "gap2": plain["gap"]["value"],
-        }
-    reason = "" if valid else "near chance: FIP is below the floor and its margin"
-    analysis = {
-        "metric": "acc",
-        "n_docs": len(full),
-        "clusters": None,
-        "form": "mean",
-        "fip": to_json(fip),
-        "chance": {
-            "value": chance,
-            "se": None,
-            "floor": "",
-            "floors": {},
-            "published": None,
-            "constants": {},
-            "reason": "",
-        },
-        "ceiling": 1.0,
-        "gold_below": 0,
-        "gate": {
-            **dict.fromkeys(("delta", "se_fip", "se_chance", "threshold")),
-            "fip": fip.value,
-            "chance": chance,
-            "valid": valid,
-            "reason": reason,
-            "looks": [] if looks is None else [LOOKS | {"value": looks}],
-        },
-        "grids": grids,
-        "warnings": [],
-    }
-    if len(unscored):
-        calls = {"calls": len(unscored), "asked": n * (5 if index else 1), "first": len(unscored), "text": "no answer"}
-        analysis["failed"] = {"docs": len(unscored), "of": n, **calls}
-    about = {
-        "settings": {"draws": 400, "level": 0.95, "seed": 0},
-        "higher_is_better": {"acc": higher},
-        "analysis": analysis,
-    }
-    about["made"] = {
-        "lmms_patch": "0",
-        "lmms_eval": "0.7.3",
-        "docs": docs or f"d{n}",
-        "prompts": prompts,
-        "image_sizes": f"s {docs or n}",
-        "images": f"i {docs or n}",
-    }
-    results = {"acc,none": fip.value, "patch,none": {**numbers, **about}}
-    if index:
-        results["acc_mpp2,none"] = plain["mpp"]["value"]
+    spec, full, n = parse(name), np.asarray(full, float), len(full)
+    settings = {"draws": 400, "level": 0.95, "seed": 0, "scale": 1.0, "chance": -1.0 if gate else chance}
+    made = {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs or f"d{n}", "prompts": prompts}
+    made |= {"image_sizes": f"s {docs or n}", "images": f"i {docs or n}"}
+    about = {"records": n, "settings": settings, "higher_is_better": {"acc": higher}, "made": made, "form": "mean"}
+    results = {"acc,none": float(np.delete(full, unscored).mean()) if len(unscored) < n else None, "patch,none": about}
     described = {"schema": 1, "pixels": 1, **spec.described(), "metric": "acc"}
     described["options"] = {**described["options"], **({"cluster": "image"} if clusters is not None else {})}
-    records = _records(spec, every, best_of_all, clusters_of_all)
+    records = _records(spec, full, best, clusters)
+    for i, record in enumerate(records):
+        if looks is not None:
+            score = 0.0 if looks else float(full[i])
+            view = {"kind": "full", "swapped": True, "scores": {"acc": score}, "items": {"acc": score}, "said": "x"}
+            record["wrong_image"] = {"from": (i + 1) % n, "image_sizes": [], "views": [view]}
     for i in out:
         records[i] |= {"best": {}, "excluded": {"2": "too small"}}
     for i in unscored:
@@ -208,6 +101,7 @@ def _records(spec, full, best, clusters):
             "best": {"2": 1} if best is not None else {},
             "excluded": {},
             "answer": {"gold": "A"},
+            "baselines": [{"answer": "A", "roles": ["gold"], "scores": {"acc": 1.0}}],
         }
         record |= {"fields": {"cluster": int(clusters[i])}} if clusters is not None else {}
         out.append(record)
@@ -218,40 +112,28 @@ def stressed(n=400, accuracy=0.3, chance=0.25, seed=0, name="toy_tst5"):
     """A text-only cross-validation."""
     scores, _ = scored(n, accuracy, 0, seed)
     results, config, records = task(scores, name=name, chance=chance)
-    estimate = to_json(mean(scores))
-    details = {
-        "headline": "none",
-        "chance": chance,
-        "by_grouping": {
-            "none": {"accuracy": estimate, "majority": chance, "above": estimate, "sd": None, "seeds": 1, "p": None}
-        },
-    }
-    details |= {"leakage": None, "zero_shot": None, "delta": None, "s": None}
-    results["patch,none"] |= {"tst": float(scores.mean()), "tst_details": details}
+    results["patch,none"] |= {"about_tst": {"grouping": "none", "diagnostic": "rf"}}
     for record, score in zip(records, scores.tolist(), strict=True):
-        record["tst"] = {
-            "grouping": "none",
-            "scores": {"none": [score]},
-            "baseline": {"none": [chance]},
-            "source": None,
-        }
+        tst = {"grouping": "none", "scores": {"none": [score]}, "baseline": {"none": [chance]}}
+        record["tst"] = {**tst, "source": None, "chance": chance}
     return results, config, records
 
 
-def write(folder, tasks, *, model="m", date=DATE, logs=True, change=None, **config):
+def write(folder, tasks, *, model="m", date=DATE, change=None, **config):
     """Write a run; ``change`` may alter the results file's content before it is written."""
     first = config.get("offset", 0)
     tasks = [
         (results, told, [{**record, "doc_id": record["doc_id"] + first} for record in records])
         for results, told, records in tasks
     ]
-    made = {
-        records[0]["task"]: (results, told, lines_of(records) if logs else None) for results, told, records in tasks
-    }
+    made = {records[0]["task"]: (results, told, lines_of(records)) for results, told, records in tasks}
     about = {
         "model_name": model,
         "config": {"model": "hf", "model_args": "", "limit": None, **config},
         "start_time": next(STARTS),
     }
     about |= {"n-shot": dict.fromkeys(made, 0), "versions": dict.fromkeys(made, 1.0), "system_instruction_sha": None}
-    return write_files(folder, made, date=date, change=change, **about)
+    path = write_files(folder, made, date=date, change=change, **about)
+    # what is kept beside is of the run itself; here nothing was computed
+    path.with_name(f"{date}_numbers.parquet").unlink(missing_ok=True)
+    return path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from lmms_patch.magic.score import matching, results
 from lmms_patch.magic.score.extract import regions_of_steps
 from lmms_patch.magic.score.response import parse
-from tests.making.files import write_files
+from tests.making.runs import write_magic
 
 TASKS = {"all": "toy", "relevant": "toy_relevant", "none": "toy_nobox", "selfheal": "toy_selfheal"}
 
@@ -60,7 +59,7 @@ def record(one: Mapping[str, Any], variant: str) -> dict[str, Any]:
         "answer_found": parsed.found,
         "exact": matching.exact(parsed.answer, one["gold"]),
         "synonym": matching.synonym(parsed.answer, one["gold"]),
-        **({"judge": {"model": "judge-7b"}, **one["verdicts"]} if one["verdicts"] else {}),
+        **one["verdicts"],
     }
 
 
@@ -73,40 +72,9 @@ def write_magic_run(
     log: bool = True,
 ) -> Path:
     """The results file and sample logs of some variants: ``{variant: docs}``."""
-    tasks = {}
-    for variant, docs in variants.items():
-        task = TASKS[variant]
-        records = [record(one, variant) for one in docs]
-        judge = "judge-7b" if any("judge" in one for one in records) else None
-        typed = [results.Record(**one) for one in records]
-        found = results.numbers(typed, variant, judge is not None, draws=200)
-        counts = results.counts(typed, variant, judge is not None)
-        about = {
-            "schema": 1,
-            "variant": variant,
-            "dataset": "toy",
-            "metric": results.primary(variant, judge is not None),
-            "seed": 0,
-            "judge": judge,
-            "numbers": {name: dataclasses.asdict(one) for name, one in found.items()},
-            "by_type": {},
-            "counts": counts,
-            "warnings": results.warnings(counts, judge is not None),
-        }
-        flat = {name: one.value for name, one in found.items()}
-        told = {
-            "schema": results.SCHEMA,
-            "base": task,
-            "kind": "magic",
-            "variant": variant,
-            "grids": [],
-            "metric": about["metric"],
-            "options": {},
-        }
-        lines = [
-            {"doc_id": n, "target": one["gold"], "filtered_resps": one["response"], "magic": made}
-            for n, (one, made) in enumerate(zip(docs, records, strict=True))
-        ]
-        values = {"magic": {"records": len(records), **flat, "made": {}, "magic": about}, **flat}
-        tasks[task] = values, {"metadata": {"magic": told}}, lines if log else None
-    return write_files(folder, tasks, date=date, model_name=model, config={"model": "toy"})
+    made = {
+        variant: [{**record(one, variant), "gold": one["gold"], "text": one["response"]} for one in docs]
+        for variant, docs in variants.items()
+    }
+    judge = "judge-7b" if any(one["verdicts"] for docs in variants.values() for one in docs) else None
+    return write_magic(folder, made, model=model, judge=judge, date=date, log=log, tasks=TASKS)

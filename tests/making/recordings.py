@@ -3,9 +3,10 @@
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import swapped, views_of
+from lmms_patch.runs.frames import frame_of, items_of, merged_of
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.tables import Table
-from tests.making.runs import as_records
+from tests.making.docs import as_docs, as_json
 
 METRIC = "acc"
 
@@ -52,9 +53,8 @@ def record(
         shown = tuple(_view(view, score, items) for view, score in zip(swapped(views_of(spec)), scalars, strict=True))
         lost = WrongImage((doc_id + 1) % 10**6, ((90, 90),), shown, tuple(map(str, scalars)))
     reasons = dict.fromkeys(excluded, "too small")
-    return SampleRecord(
-        spec.name, spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, wrong_image=lost
-    ).to_json()
+    one = SampleRecord(doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, wrong_image=lost)
+    return as_json(one, spec.described())
 
 
 def _view(view, score, items):
@@ -126,6 +126,10 @@ class FakeNative:
             return None
 
 
-def table(records, **options):
-    """The records as the statistics take them."""
-    return Table(as_records(records), METRIC, **options)
+def table(records, metric=METRIC, **options):
+    """The records as the statistics take them, with the native items, as in the run; keywords as of ``Table``."""
+    first, docs = records[0] if records else {}, as_docs(records)
+    others = {name for one in docs for view in one.every_view for name in view.items} - {metric}
+    about = {"kind": KINDS[first.get("kind", "rci")], "grids": first.get("grids", ())}
+    about |= {"merged": merged_of(docs), "items": items_of(docs, metric)}
+    return Table(frame_of(docs, [metric, *sorted(others)]), metric, **about | options)

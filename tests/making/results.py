@@ -3,7 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from lmms_patch.runs.run import Result, Run
+from lmms_patch.runs.details import About, Computed, MagicNumbers, Model, Of, TstDetails
+from lmms_patch.runs.numbers import read
+from lmms_patch.runs.run import Run
+from lmms_patch.runs.typed import convert
 
 
 def result(
@@ -16,10 +19,32 @@ def result(
     type_="",
     date="2026-01-01",
     path="out/1_results.json",
+    values=None,
+    docs=0,
     **details,
 ):
-    described = {"base": base, "kind": kind, "grids": list(grids), "metric": metric, "options": {"type": type_}}
-    return Result(Run(Path(path), model, date=date), task or f"{base}_{kind}", described, {}, "none", details)
+    """A result with the numbers that a test names, in plain JSON types under ``analysis``, ``tst_details``, ``magic``."""
+    asked = {"base": base, "kind": kind, "grids": list(grids), "metric": metric, "options": {"type": type_}}
+    higher = details.pop("higher_is_better", {metric: True})
+    about = About(
+        schema=1,
+        task=task or f"{base}_{kind}",
+        asked=asked,
+        metrics={metric: True, **higher},
+        model=Model(model, date=date),
+        native={"none": Of(values=values or {})},
+        rows=docs,
+        docs=docs,
+        columns=[],
+    )
+    own = {"analysis": read, "tst_details": _of(TstDetails), "magic": _of(MagicNumbers)}
+    known = {name: make(details[name]) for name, make in own.items() if details.get(name)}
+    found = Computed(known.get("analysis"), known.get("tst_details"), known.get("magic"))
+    return replace(Run.of(Path(path), [(about, None)]).results[0], given=found)
+
+
+def _of(kind):
+    return lambda value: value if isinstance(value, kind) else convert(value, kind)
 
 
 def with_grid(entry, n, **changes):

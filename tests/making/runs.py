@@ -2,10 +2,8 @@
 
 import dataclasses
 import itertools
-import json
 
 import numpy as np
-from msgspec import Raw, to_builtins
 
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.kinds import KINDS
@@ -15,47 +13,18 @@ from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.harness.wrap import statistics
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
-from lmms_patch.runs.logs import Line
-from lmms_patch.runs.record import Clip, Record
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
-from lmms_patch.runs.typed import convert
 from lmms_patch.stats.forms import MEAN
+from tests.making.docs import as_docs, as_json
 from tests.making.files import DATE, described, lines_of, write_files
 
 LETTERS = "ABCD"
-NEEDED = {
-    "schema": 1,
-    "task": "toy",
-    "base": "toy",
-    "kind": "rci",
-    "grids": [],
-    "doc_id": 0,
-    "image_sizes": [],
-    "best": {},
-    "excluded": {},
-}
-
-
-def as_record(given):
-    """A record of some keys; what a record needs beside them is filled in."""
-    return convert({**NEEDED, "views": [{"kind": "full", "scores": {}, "items": {}}], **given}, Record)
-
-
-def as_records(given):
-    """Records of some keys each."""
-    return [one if isinstance(one, Record) else as_record(one) for one in given]
 
 
 def details(spec, records, *more):
     """What a run writes of records in plain JSON types."""
-    return statistics.details(spec, as_records(records), *more)
-
-
-def as_line(given):
-    """A line of a sample log of some keys."""
-    patch = json.dumps(given["patch"])
-    about = {key: value for key, value in given.items() if key != "patch"}
-    return Line(patch=Raw(json.dumps({**NEEDED, **json.loads(patch)})), **about, record=as_record(given["patch"]))
+    return statistics.details(spec, as_docs(records), *more)
 
 
 STARTS = itertools.count()
@@ -125,11 +94,9 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
         answer = made.answers[i]
         about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
         excluded = {max(spec.grids): "7 frames are too few"} if i in short else {}
-        clips = (Clip(7 if i in short else 32, 8.0),)
-        one = SampleRecord(
-            spec.name, spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips
-        )
-        records.append(one.to_json())
+        clips = ((7 if i in short else 32, 8.0),)
+        one = SampleRecord(i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
+        records.append(as_json(one, spec.described()))
     return spec, records, made
 
 
@@ -169,9 +136,8 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         excluded = {"turns": "two of its options are the same"} if i in left_out else {}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
-        records.append(
-            SampleRecord(spec.name, spec, i, ((9, 9),), tuple(scored), {}, excluded, fields, about, "mc", own).to_json()
-        )
+        one = SampleRecord(i, ((9, 9),), tuple(scored), {}, excluded, fields, about, "mc", own)
+        records.append(as_json(one, spec.described()))
     return spec, records, None
 
 
@@ -311,8 +277,6 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
     )
     whole = SampleRecord(
-        spec.name,
-        spec,
         i,
         ((9, 9),),
         views,
@@ -324,9 +288,9 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
         base,
         wrong_image=lost,
         images=f"{i:016x}",
-        clips=(Clip(32, 8.0),) if spec.kind.needs_video else (),
+        clips=((32, 8.0),) if spec.kind.needs_video else (),
     )
-    return whole.to_json()
+    return as_json(whole, spec.described())
 
 
 def _scored(views, said, gold):
@@ -366,23 +330,22 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
         )
         if orders:
             native = in_worst_orders(records, aggregate)
-        found = details(spec, records, "acc", {"acc": True}, native, made, {}, ("", ""), MEAN)
+        tests = [one["tst"] for one in records if one.get("tst")]
+        about_tst = {name: tests[0][name] for name in ("diagnostic", "grouping")} if tests else {}
+        found = details(spec, records, "acc", {"acc": True}, native, made, about_tst, ("", ""), MEAN)
         flat = {
             key: found[key]
             for key in found
             if key.startswith(("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate"))
         }
-        mpp = {
-            f"acc_mpp{n}": found["analysis"]["grids"][str(n)]["mpp"]["value"] if part else aggregate(best[n])
-            for n in grids
-        }
+        mpp = {f"acc_mpp{n}": found.computed.analysis.grids[n].mpp.value if part else aggregate(best[n]) for n in grids}
         values = {
-            "acc": found["analysis"]["fip"]["value"] if part and not orders else aggregate(full),
+            "acc": found.computed.analysis.fip.value if part and not orders else aggregate(full),
             **mpp,
             **flat,
-            "patch": dict(found.items()),
+            "patch": found,
         }
-        lines = lines_of([to_builtins(as_record(r)) for r in records], target="x")  # as a run logs them
+        lines = lines_of(records)
         tasks[name] = values, {**DATA, **described(spec)}, lines
     said = {
         "n-shot": dict.fromkeys(tasks, 0),
@@ -470,15 +433,18 @@ def write_magic(
     made = {}
     for variant, given in variants.items():
         name, judged = tasks[variant], judge is not None
-        texts = [one.get("text", "") for one in given]
-        records = [{key: value for key, value in one.items() if key != "text"} | {"variant": variant} for one in given]
+        texts = [(one.get("text", ""), one.get("gold", "dog")) for one in given]
+        records = [
+            {key: value for key, value in one.items() if key not in ("text", "gold")} | {"variant": variant}
+            for one in given
+        ]
         records = [{"judge": {"model": judge}, **one} if judged else one for one in records]
         typed = [magic.Record(**one) for one in records]
         numbers, counts = magic.numbers(typed, variant, judged, DRAWS), magic.counts(typed, variant, judged)
         bounds = magic.bounds(typed, variant, DRAWS) if judged else {}
         about = {
             "schema": 1, "variant": variant, "dataset": "toy", "metric": magic.primary(variant, judged), "seed": seed, "examples": [], "pixels": 1, "prompts": 1, "judge": judge,
-            "numbers": {key: dataclasses.asdict(one) for key, one in numbers.items()}, "by_type": magic.by_type(typed, variant, judged, DRAWS),
+            "numbers": {key: dataclasses.asdict(one) for key, one in numbers.items()}, "by_type": to_json(magic.by_type(typed, variant, judged, DRAWS)),
             "counts": counts, "left_out": {"items": 0, "at_start": 0, "near_end": 0, "uncorrected": 0}, "warnings": magic.warnings(counts, judged, bounds),
             "bounds": {key: dataclasses.asdict(one) for key, one in bounds.items()},
         }  # fmt: skip
@@ -499,8 +465,8 @@ def write_magic(
             "seed": seed,
         }
         lines = [
-            {"doc_id": n, "target": "dog", "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
-            for n, (one, text) in enumerate(zip(records, texts, strict=True))
+            {"doc_id": n, "target": gold, "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
+            for n, (one, (text, gold)) in enumerate(zip(records, texts, strict=True))
         ]
         described_as = {**DATA, "metadata": {"magic": {**told, "metric": magic.primary(variant, False)}}}
         made[name] = {"magic": details_of, **flat}, described_as, lines if log else None
@@ -578,8 +544,6 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
             WrongImage(source, ((9, 9),), *asked(True)) if i not in left_out and (null is None or i < null) else None
         )
         record = SampleRecord(
-            spec.name,
-            spec,
             i,
             ((9, 9),),
             views,
@@ -592,5 +556,5 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
             wrong_image=wrong,
             images=f"{i:016x}",
         )
-        records.append(record.to_json())
+        records.append(as_json(record, spec.described()))
     return spec, records, None

@@ -1,6 +1,5 @@
 """A made run of a Test-set Stress-Test."""
 
-import json
 from dataclasses import asdict
 
 import numpy as np
@@ -12,7 +11,14 @@ from lmms_patch.runs.scored import SampleRecord, ScoredView
 from lmms_patch.tst.copies import Copies, unnamed_copies
 from lmms_patch.tst.results import stress
 from lmms_patch.tst.rewards import Rewards
-from tests.making.runs import as_records, mc_run, write_run
+from tests.making.docs import as_json, frame_of
+from tests.making.runs import mc_run, write_run
+
+
+def stress_of(records, **options):
+    """The numbers of docs in plain JSON types."""
+    tests = [one["tst"] for one in records if one.get("tst")]
+    return stress(frame_of(records), tests[0]["grouping"] if tests else "none", **options)
 
 
 def record(i, source, random, majority, category):
@@ -74,10 +80,14 @@ def write_tst(folder, with_rci=False):
         source = (1.0, 1.0) if i < 30 else (1.0, 0.0) if i < 32 else (0.0, 0.0)
         records.append(record(i, source, (float(i < 39),) * 2, (float(i < 10),) * 2, "colour" if i < 20 else "größe"))
     tasks = {"toy_rci2": mc_run(n=60)} if with_rci else {}
-    path = write_run(folder, {**tasks, "toy_tst5": (parse("toy_tst5"), records, None)})
-    data = json.loads(path.read_text())
-    data["results"]["toy_tst5"]["patch,none"]["tst_details"].update(ABOUT)
-    path.write_text(json.dumps(data))
+
+    def change(data):
+        found = data["results"]["toy_tst5"]["patch,none"]
+        found.about = {**found.about, "tst": {**found.about["tst"], "grouping": "source", **ABOUT}}
+
+    path = write_run(folder, {**tasks, "toy_tst5": (parse("toy_tst5"), records, None)}, change=change)
+    # they were computed before the change
+    next(folder.glob("*_numbers.parquet")).unlink()
     return path
 
 
@@ -111,7 +121,7 @@ def details_of(items, found, headline, **about):
             }
         )
     told = {"texts": asdict(copies.repeats())}
-    return {**to_json(stress(as_records(records))), **told, **about}
+    return {**to_json(stress_of(records)), **told, **about}
 
 
 def tst_record():
@@ -127,11 +137,10 @@ def tst_record():
         "s_minus_chance": 0.0,
         "chance": 0.5,
     }
-    tst |= {
-        "delta": 0.1,
-        "zero_shot": {"s": 0.4, "score": None},
-        "scores": {"none": [1.0, None]},
-        "baseline": {"none": [0.0, 0.0]},
-    }
+    tst |= {"delta": 0.1, "zero_s": 0.4, "zero_score": None}
+    tst["folds"] = [
+        {"grouping": "none", "seed": seed, "score": s, "baseline": 0.0} for seed, s in enumerate([1.0, None])
+    ]
     views = (ScoredView(view, error="no answer"),)
-    return SampleRecord("toy_tst5", spec, 3, (), views, {}, {}, {"category": "a"}, tst=tst).to_json()
+    one = SampleRecord(3, (), views, {}, {}, {"category": "a"}, tst=tst)
+    return as_json(one, spec.described(), {"diagnostic": "lora", "grouping": "none"})

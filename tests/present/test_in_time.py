@@ -212,7 +212,7 @@ def test_a_gate_holds_segments_to_its_rules(run, tmp_path):
         "- {name: whole, kind: trci, task: film_trci4, metric: trci4, min: 0.5}\n"
     )
     judged = commands.gate(run, rules)
-    calls = {(one.task, one.metric): one.call for one in judged.verdicts}
+    calls = {(one.task, one.metric): one.verdict for one in judged.verdicts}
     assert calls["film_trci4", "trci4"] == "pass"
     assert calls["film_trci4", "looks"] == "pass"
     assert calls["radio_trci4", "looks"] == "fail"

@@ -1,7 +1,6 @@
 """RCI of what is right in every order of the options: by definition, in worlds whose truth is known, and in worlds that break what it hopes for."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -10,21 +9,16 @@ from scipy import stats
 from lmms_patch import commands
 from lmms_patch.app.commands.show import text
 from lmms_patch.ask.spec import parse
-from lmms_patch.compare.tasks import compare
-from lmms_patch.errors import RecordError, UnknownNameError
-from lmms_patch.present.explore.docs import Docs, columns_of
-from lmms_patch.present.report.examples import example, rule_of
+from lmms_patch.errors import UnknownNameError
+from lmms_patch.present.explore.docs import Docs, table_of
 from lmms_patch.present.terminal.rci import pooled_table
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Changes, TaskRun, recompute
-from lmms_patch.runs import samples
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import to_json
-from lmms_patch.runs.record import in_worst_order
 from lmms_patch.runs.run import read
 from lmms_patch.runs.scoring import worst_orders
+from tests.making.docs import in_table
 from tests.making.recordings import table
-from tests.making.runs import as_record, crci_run, in_worst_orders, views_run, world_run, write_run
+from tests.making.runs import crci_run, in_worst_orders, views_run, world_run, write_run
 from tests.sizes import size
 
 
@@ -101,15 +95,6 @@ def test_every_number_by_its_definition():
 def test_the_worst_order_decides_and_an_order_without_a_score_does(higher):
     views = [("a", 1.0), ("b", 0.5), ("c", None), ("a", 0.0), ("b", 0.5), ("c", 1.0)]
     assert worst_orders(views, lambda one: one[0], lambda one: one[1], higher) == [3 if higher else 0, 1, 2]
-
-
-def test_a_record_in_its_worst_orders_keeps_its_best_cell():
-    for record in crci_run(knows(0.5, 0.5), n=30, grid=2)[1]:
-        whole, short = as_record(record), in_worst_order(as_record(record), "acc")
-        assert [view.cell for view in short.views] == [None, 1, 2, 3, 4]
-        assert short.views[short.best["2"]].cell == whole.views[whole.best["2"]].cell
-        assert len(short.wrong_views) == 5
-        assert all(len(view.said.split(" | ")) == 4 for view in short.wrong_views)
 
 
 # --- known worlds -----------------------------------------------------------------------------------
@@ -229,26 +214,16 @@ def of(folder, name):
     return next(one for one in read(next(folder.glob("*_results.json"))).results if one.task == name)
 
 
-def test_recomputed_numbers_are_those_of_the_run(runs):
-    result = of(runs / "a", "sheet_crci3")
-    run = TaskRun(result, [line.record for line in result.lines()])
-    again = recompute(run)
-    assert json.loads(json.dumps(to_json(again.analysis))) == result.details["analysis"]
-    assert again.metrics["crci3"] == result.metrics["crci3"]
-    wider = recompute(run, Changes(level=0.99)).analysis.grids[3].index
-    assert wider.low < again.analysis.grids[3].index.low < again.analysis.grids[3].index.high < wider.high
-
-
 def test_people_see_that_scores_are_of_every_order(runs):
     """The harness's own number is of one order: the table shows the one that the index is made of."""
     result, shown = of(runs / "a", "sheet_crci3"), commands.show(runs / "a")
     lines = text(shown).splitlines()
     head = next(i for i, line in enumerate(lines) if "CRCI" in line and line.startswith("task"))
     row = next(line.split() for line in lines[head:] if line.startswith("sheet_crci3"))
-    grid = result.details["analysis"]["grids"]["3"]
-    assert result.metrics["acc"] > result.measures["fip"].value
-    assert f"{grid['fip']:.3f}" in row
-    assert f"{grid['mpp']['value']:.3f}" in row
+    grid = result.analysis.grids[3]
+    assert result.native.values["acc"] > result.measures["fip"].value
+    assert f"{grid.fip:.3f}" in row
+    assert f"{grid.mpp.value:.3f}" in row
     assert any("sheet (luck-corrected CRCI" in one.text for one in shown.findings)
 
 
@@ -267,15 +242,6 @@ def test_boards_and_reports_never_mix_it_with_rci(runs, tmp_path, monkeypatch):
     assert "sheet, every order" in told
 
 
-def test_two_models_are_compared(runs):
-    one, two = (of(runs / name, "sheet_crci3") for name in "ab")
-    (found,) = (one.by_name for one in compare(runs / "a", runs / "b").tasks if "crci3" in one.by_name)
-    for name in ("fip", "mpp3", "crci3", "rotate_every"):
-        assert found[name].difference.value == pytest.approx(
-            two.measures[name].value - one.measures[name].value, abs=0.01
-        )
-
-
 @pytest.mark.parametrize("name", ["gqa_crci1", "gqa_crci10"])
 def test_grids_that_are_not_possible(name):
     with pytest.raises(UnknownNameError, match=r"allowed: 2 to 9; type '\.\.\._crci3'"):
@@ -285,11 +251,11 @@ def test_grids_that_are_not_possible(name):
 def test_the_explorer_counts_views_by_their_worst_order(runs):
     """By hand, of each doc: right on its image in every order, and on how many cells in every order."""
     result = of(runs / "a", "sheet_crci3")
-    docs = Docs(samples.table(result, columns_of(result)))
-    for place, record in enumerate(line.record for line in result.lines()):
+    docs = Docs(table_of(result))
+    for place, record in enumerate(in_table(result).values()):
         scores = {}
-        for view in record.views:
-            scores.setdefault(view.cell, []).append(view.scores.get("acc"))
+        for view in record["views"]:
+            scores.setdefault(view.get("cell"), []).append(view["scores"].get("acc"))
         known = None not in scores[None]
         assert (docs.views.first_right[place] == 1) == (known and min(scores[None]) == 1)
         assert docs.views.right_cells[place] == sum(
@@ -297,22 +263,8 @@ def test_the_explorer_counts_views_by_their_worst_order(runs):
         )
         views = docs.answers(place)["views"]
         assert sum(view["counts"] for view in views) == len(scores)
-    stored = result.details["analysis"]["necessity"][0]["counts"]
+    stored = result.analysis.necessity[0].counts
     assert {name: docs.found().needs.count(name) for name in stored} == stored
-
-
-def test_examples_show_the_order_that_counts(runs):
-    result = of(runs / "a", "sheet_crci3")
-    for line in result.lines():
-        rule, record = rule_of(line, "acc"), line.record
-        full = [view.scores.get("acc") for view in record.views if view.cell is None]
-        if record.excluded:
-            assert rule is None
-        elif rule == "global only":
-            assert min(full) == 1
-            shown = example("x", rule, line, "acc")
-            assert len(shown.grids[3]) == 9
-            assert not any(cell.right for cell in shown.grids[3])
 
 
 def test_groups_and_ensembles_name_the_index_that_they_pool(tmp_path):
@@ -332,14 +284,3 @@ def test_groups_and_ensembles_name_the_index_that_they_pool(tmp_path):
     assert "CRCI [interval]" in pooled_table(found.pooled[0])
     models = commands.analyze([tmp_path / "a", tmp_path / "b"], ensemble=True).ensembles
     assert {one.index for one in models} == {"crci2"}
-
-
-def test_an_ensemble_of_tasks_without_an_index_is_one_line(tmp_path):
-    for name in "ab":
-        write_run(
-            tmp_path / name,
-            {"sheet_lowres": views_run("lowres", [0.9, 0.5], n=40, grids=(2,), base="sheet")},
-            model_name=f"org/{name}",
-        )
-    with pytest.raises(RecordError, match="no task with an index over cells is in all runs; ask each model for one"):
-        commands.analyze([tmp_path / "a", tmp_path / "b"], ensemble=True)

@@ -4,14 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.necessity import NOT_ASKED, necessity, shares_of
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS, needs
 from tests.making.recordings import METRIC, FakeNative, guesses, record, table
-from tests.making.runs import as_record, as_records
 
 SETTINGS = Settings(draws=300)
 NONE, ONE = [0.0] * 4, [0.0, 1.0, 0.0, 0.0]
@@ -40,7 +38,8 @@ def doc(i, full, cells, lost=None, asked=None, **more):
 
 
 def classes(docs, blind=()):
-    return needs(as_records(docs), METRIC, 2, dict(blind))
+    known = needs(table(docs, cluster=None), 2, dict(blind))
+    return [known.get(one["doc_id"]) for one in docs]
 
 
 def shares(one):
@@ -89,11 +88,6 @@ def test_a_doc_whose_call_failed_has_no_class():
     failed = doc(1, 1.0, ONE, (0.0,))
     failed["views"][0] = {"kind": "full", "scores": {}, "items": {}, "failed": "timeout"}
     assert classes([doc(0, 1.0, ONE, (0.0,)), failed, doc(2, 1.0, NONE, (0.0,))]) == ["one cell", None, "whole image"]
-
-
-def test_where_lower_is_better_there_is_no_map():
-    docs = [doc(i, 1.0, ONE, (0.0,)) for i in range(3)]
-    assert necessity(table(docs, higher=False), [2], SETTINGS) == ()
 
 
 # --- shares by hand ------------------------------------------------------------------------------------------------
@@ -153,27 +147,10 @@ def test_where_all_is_known_a_share_has_its_exact_interval():
     assert found.shares["unsolved"].high == pytest.approx(1 - 0.025 ** (1 / 40))  # of 0 of 40
 
 
-def test_docs_without_a_class_are_counted_apart():
-    docs = [doc(i, 1.0, ONE, (0.0,)) for i in range(20)] + [
-        doc(20, None, NONE, (0.0,)),
-        doc(21, 0.3, ONE, (0.0,)),
-        doc(22, 1.0, NONE, excluded=[2]),
-    ]
-    (found,) = necessity(table(docs), [2], SETTINGS)
-    assert (found.docs, found.unscored, found.graded, shares(found)["one cell"]) == (21, 1, 1, 1.0)
-
-
 def test_luck_is_a_right_cell_of_a_wrong_image_that_is_wrong_as_a_whole():
     docs = [doc(i, 1.0, ONE, (float(i < 10), ONE if i < 25 else NONE)) for i in range(40)]
     (found,) = necessity(table(docs), [2], SETTINGS)
     assert (found.luck.value, found.luck.n) == (0.5, 30)
-
-
-def test_the_finest_grid_comes_first():
-    docs = [record(i, 1.0, {2: ONE, 3: [0.0] * 9}) | {"wrong_image": wrong(0.0)} for i in range(30)]
-    fine, coarse = necessity(table(docs), [2, 3], SETTINGS)
-    assert (fine.n, shares(fine)["whole image"]) == (3, 1.0)
-    assert (coarse.n, shares(coarse)["one cell"]) == (2, 1.0)
 
 
 def test_a_run_that_left_docs_out_counts_those_that_were_asked_whole():
@@ -269,7 +246,7 @@ def world(stream, docs, per_cluster, image, text):
 
 ANSWERS = [(1.0, ONE), (1.0, NONE), (0.0, NONE)]
 KINDS = {
-    (kind, lost): as_record(doc(0, *ANSWERS[kind], None if lost is None else (lost,)))
+    (kind, lost): doc(0, *ANSWERS[kind], None if lost is None else (lost,))
     for kind in range(3)
     for lost in (None, 0.0, 1.0)
 }
@@ -278,7 +255,7 @@ KINDS = {
 def made(owner, kind, text, asked):
     """A table of docs of a world; only some were asked on a wrong image."""
     docs = [KINDS[kind[i], float(text[i]) if asked[i] else None] for i in range(len(kind))]
-    return table([replace(one, doc_id=i, fields={"cluster": int(owner[i])}) for i, one in enumerate(docs)])
+    return table([{**one, "doc_id": i, "fields": {"cluster": int(owner[i])}} for i, one in enumerate(docs)])
 
 
 WORLDS = {
@@ -318,7 +295,7 @@ def test_post_stratified_intervals_are_narrower_than_those_of_the_sample_alone()
     owner, kind, text = world(stream, 1200, 1, [0.5, 0.3, 0.2], [0.9, 0.05, 0.0])
     asked = stream.permutation(1200) < 150
     part = made(owner, kind, text, asked)
-    alone = table([one for one in part.records if one.wrong_image is not None])
+    alone = part.of(part.doc_id[np.isfinite(part.wrong.full.scores)])
     both = [necessity(one, [2], SETTINGS)[0].shares["whole image"] for one in (part, alone)]
     widths = [one.high - one.low for one in both]
     assert widths[0] < 0.7 * widths[1]

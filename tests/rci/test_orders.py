@@ -1,7 +1,5 @@
 """The numbers of every order of the options: by definition, in worlds whose answer is known, and in worlds that break what they assume."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -9,15 +7,12 @@ from lmms_patch import commands
 from lmms_patch.app.commands.show import text
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import parse
-from lmms_patch.compare.tasks import compare
-from lmms_patch.errors import RecordError, UnknownNameError
+from lmms_patch.errors import UnknownNameError
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.kinds.orders import evenness
-from lmms_patch.runs import samples
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import sentences
-from lmms_patch.runs.record import record_of
+from lmms_patch.runs.numbers import to_mind
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
 from tests.making.runs import crci_run, turned_run, write_run
@@ -181,10 +176,8 @@ def test_docs_that_count_in_one_order_alone():
     assert turned.left_out == {"two of its options are the same": 3, "a call failed": 1}
     flat = columns(found, KINDS["rotate"])
     assert (flat["n_rotated"], flat["rotate_every"], flat["rotate_at4"]) == (36, 1, 1)
-    told, mind = sentences(found, KINDS["rotate"])
-    assert told[1].startswith("right in every order of the options: 1.000 [")
     assert (
-        mind[-1]
+        to_mind(found, KINDS["rotate"])[-1]
         == "asked in one order alone, and left out of these numbers: 3 (two of its options are the same); 1 (a call failed)"
     )
 
@@ -220,28 +213,6 @@ def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
     why = "53 of 800 calls for the full image in all orders failed (7%, more than 5%); run again with"
     assert found.turned.every.reason.startswith(why)
     assert any(line.startswith(f"no score in every order of the options: {why}") for line in found.warnings)
-    assert sentences(found, KINDS["rotate"])[0][1].startswith(f"right in every order of the options: n/a ({why}")
-
-
-def test_refused_orders_are_refused_where_people_look_and_in_comparisons(tmp_path):
-    for name, lost in (("a", ()), ("b", range(40))):
-        write_run(
-            tmp_path / name,
-            {"quiz_rotate": turned_run(knows(0.5), n=100, unscored=lost, base="quiz")},
-            model_name=f"org/{name}",
-        )
-    shown = commands.show(tmp_path / "b")
-    (said,) = (one.text for one in shown.findings)
-    assert said.startswith("No result for quiz (40 of 400 calls for the full image in all orders failed (10%, m")
-    (row, by_place) = (line.split() for line in text(shown).splitlines() if line.startswith("quiz_rotate "))
-    assert set(row[4:]) == set(by_place[3:]) == {"N/A"}
-    one, two = (next((tmp_path / name).glob("*_results.json")) for name in "ab")
-    (task,) = compare(one, two).tasks
-    changes = [change for name, change in task.by_name.items() if name.startswith("rotate")]
-    assert len(changes) == 8
-    assert {(change.first is None, change.second, change.difference.value) for change in changes} == {
-        (False, None, None)
-    }
 
 
 def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_made():
@@ -268,7 +239,6 @@ def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_
 def test_no_doc_in_every_order():
     found = numbers(knows(1.0), n=20, left_out=range(20), draws=50)[0]
     assert (found.turned.docs, found.turned.every.value, found.turned.guess, found.turned.places) == (0, None, None, {})
-    assert sentences(found, KINDS["rotate"])[0][1].startswith("right in every order of the options: n/a (")
 
 
 # --- false alarms of the test of places -------------------------------------------------------------
@@ -317,14 +287,6 @@ def test_cells_are_not_asked_in_every_order(name):
         parse(name)
 
 
-@pytest.mark.parametrize("key", ["turn", "gold_at"])
-def test_a_view_of_an_impossible_order_is_refused(key):
-    _, (one, *_), _ = turned_run(knows(1.0), n=4)
-    one["views"][1][key] = 27
-    with pytest.raises(RecordError, match=key):
-        record_of(one)
-
-
 # --- a finished run ---------------------------------------------------------------------------------
 
 
@@ -345,18 +307,6 @@ def runs(tmp_path_factory):
     return folder
 
 
-def test_the_numbers_of_a_finished_run_are_measures(runs):
-    (result,) = read(next((runs / "b").glob("*_results.json"))).results
-    found = result.measures
-    assert [name for name in found if name.startswith("rotate")] == [
-        *("rotate_every", "rotate_once", "rotate_mean", "rotate_lost"),
-        *(f"rotate_at{place}" for place in range(1, 5)),
-    ]
-    assert found["rotate_every"].value == pytest.approx(70 / 99)
-    assert found["rotate_at1"].value == pytest.approx(1)
-    assert found["rotate_at2"].value == pytest.approx(70 / 99)
-
-
 def test_people_see_the_orders_and_the_places(runs):
     """By hand: of 99 docs 70 are known.
 
@@ -375,16 +325,9 @@ def test_people_see_the_orders_and_the_places(runs):
     assert any(line.endswith("1 (two of its options are the same)") for line in lines)
 
 
-def test_a_board_ranks_by_what_is_right_in_every_order(runs, tmp_path):
-    commands.leaderboard([runs], tmp_path / "board")
-    with (tmp_path / "board" / "leaderboard.csv").open(encoding="utf-8") as file:
-        (row,) = (row for row in csv.DictReader(file) if row["model"].endswith("b"))
-    assert [float(row[name]) for name in ("score", "fip", "drop")] == pytest.approx([70 / 99, 0.75, 5 / 99], abs=1e-4)
-
-
 def test_the_orders_of_a_doc_are_rows_with_their_turn(runs):
     (result,) = read(next((runs / "a").glob("*_results.json"))).results
-    found = samples.table(result, ["doc_id", "turn", "gold_at", "kind", "excluded"]).to_pydict()
+    found = result.frame(["doc_id", "view", "turn", "gold_at", "excluded"]).to_dict(as_series=False)
     of_doc = [
         (turn, place)
         for doc, turn, place in zip(found["doc_id"], found["turn"], found["gold_at"], strict=True)
@@ -392,13 +335,5 @@ def test_the_orders_of_a_doc_are_rows_with_their_turn(runs):
     ]
     assert of_doc == [(None, 2), (1, 1), (2, 4), (3, 3)]
     assert [why for doc, why in zip(found["doc_id"], found["excluded"], strict=True) if doc == 99] == [
-        "two of its options are the same"
+        [{"set": "turns", "why": "two of its options are the same"}]
     ]
-
-
-def test_two_models_are_compared(runs):
-    one, two = (read(next((runs / name).glob("*_results.json"))) for name in "ab")
-    (task,) = compare(one.path, two.path).tasks
-    found, every = task.by_name, [one.results[0].measures["rotate_every"].value for one in (one, two)]
-    assert found["rotate_every"].difference.value == pytest.approx(every[1] - every[0])
-    assert {"rotate_mean", "rotate_once", "rotate_lost"} <= set(found)

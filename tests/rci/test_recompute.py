@@ -1,8 +1,8 @@
-import json
 import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 
 from lmms_patch.app import cli
@@ -12,6 +12,8 @@ from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import catalogue
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.run import find
 from tests.making.runs import mc_run, quick, write_run
 
 
@@ -22,18 +24,21 @@ def run_folder(tmp_path_factory):
     return folder
 
 
-def numbers(folder, **changes):
-    return recompute(load(folder)[0], Changes(**changes)).metrics
+def tasks(path):
+    """The tasks of the run under a path."""
+    return load(find([path])[0])
+
+
+def numbers(path, **changes):
+    return recompute(tasks(path)[0], Changes(**changes)).metrics
 
 
 def test_the_same_settings_give_the_same_numbers(run_folder):
-    (run,) = load(run_folder)
+    (run,) = tasks(run_folder)
     again = recompute(run)
-    assert dict(again.metrics) == {
-        name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)
-    }
+    assert dict(again.metrics) == catalogue.columns(run.result.analysis, run.result.kind)
     assert again.metrics["gate"] == 1
-    assert json.loads(json.dumps(again.to_json()["analysis"])) == run.result.details["analysis"]
+    assert again.to_json()["analysis"] == to_json(run.result.analysis)
 
 
 def test_other_settings(run_folder):
@@ -57,8 +62,7 @@ def test_other_settings(run_folder):
 
 
 def test_majority_as_chance(run_folder):
-    records = load(run_folder)[0].records
-    golds = [r.answer.gold for r in records]
+    golds = tasks(run_folder)[0].samples.filter(view=0)["gold"].to_list()
     assert numbers(run_folder, chance="majority")["chance"] == max(map(golds.count, golds)) / len(golds)
 
 
@@ -84,20 +88,18 @@ def test_clusters(tmp_path):
 
 
 def test_a_metric_that_is_not_there(run_folder):
-    with pytest.raises(RecordError, match=r"no metric 'f1' in the log; allowed: acc"):
+    with pytest.raises(RecordError, match=r"no metric 'f1' in its table; allowed: acc"):
         numbers(run_folder, metric="f1")
 
 
 def test_an_aggregation_without_a_form_keeps_the_numbers_of_the_run(tmp_path):
     """The square of the mean is no mean: only the run could resample it."""
     write_run(tmp_path, {"toy_rci2": mc_run(n=60)}, aggregate=lambda items: float(np.mean(items)) ** 2)
-    (run,) = load(tmp_path)
-    assert run.result.details["analysis"]["form"] is None
+    (run,) = tasks(tmp_path)
+    assert run.result.analysis.form is None
     again = recompute(run, Changes(draws=300))
     assert again.analysis is None
-    assert dict(again.metrics) == {
-        name: run.result.metrics[name] for name in catalogue.columns(run.result.analysis, run.result.kind)
-    }
+    assert dict(again.metrics) == catalogue.columns(run.result.analysis, run.result.kind)
     assert again.metrics["rci2_low"] is not None
     assert "can only be computed in the run" in again.note
 
@@ -105,8 +107,8 @@ def test_an_aggregation_without_a_form_keeps_the_numbers_of_the_run(tmp_path):
 def test_the_pooled_index_of_a_group_is_not_a_mean_of_ratios(tmp_path):
     one, two = mc_run(n=100, know_cell=0.2, seed=1), mc_run(n=300, know_cell=0.9, seed=2)
     path = write_run(tmp_path, {"a_rci2": one, "b_rci2": two}, groups={"g_rci2": ["a_rci2", "b_rci2"]})
-    analyzed = [recompute(run) for run in load(path)]
-    (pooled,) = pooling.groups(path, analyzed)
+    analyzed = [recompute(run) for run in tasks(path)]
+    (pooled,) = pooling.groups(analyzed)
     full = [r["views"][0]["scores"]["acc"] for _, records, _ in (one, two) for r in records]
     best = [max(v["scores"]["acc"] for v in r["views"][1:]) for _, records, _ in (one, two) for r in records]
     assert pooled.index.value == pytest.approx(1 - sum(best) / sum(full))
@@ -122,7 +124,7 @@ def test_a_group_below_its_floor_has_no_index(tmp_path):
         {name: mc_run(n=100, know_full=0.0, seed=s) for s, name in enumerate(("a_rci2", "b_rci2"))},
         groups={"g": ["a_rci2", "b_rci2"]},
     )
-    (pooled,) = pooling.groups(path, [recompute(run) for run in load(path)])
+    (pooled,) = pooling.groups([recompute(run) for run in tasks(path)])
     assert pooled.index.value is None
     assert "near chance" in pooled.index.reason
 
@@ -140,7 +142,7 @@ def test_runs_are_averaged_with_their_spread(tmp_path):
                 score = float(stream.random() < 0.5)
                 r["views"][0] = {**r["views"][0], "scores": {"acc": score}, "items": {"acc": score}}
         write_run(folder, {"toy_rci2": (spec, records, made)})
-    runs = [[recompute(run) for run in load(folder)] for folder in folders]
+    runs = [[recompute(run) for run in tasks(folder)] for folder in folders]
     (found,) = pooling.average(runs)
     values = [run[0].metrics["rci2"] for run in runs]
     assert found.runs == 3
@@ -156,9 +158,9 @@ def test_the_cell_chosen_on_one_run_is_scored_on_another(tmp_path):
     folders = [tmp_path / str(k) for k in range(3)]
     for k, folder in enumerate(folders):
         write_run(folder, {"toy_rci2": mc_run(seed=0, answers=k)})
-    runs = [[recompute(run) for run in load(folder)] for folder in folders]
+    runs = [[recompute(run) for run in tasks(folder)] for folder in folders]
     (found,) = pooling.average(runs)
-    scores = [np.array([[view.scores["acc"] for view in r.views] for r in run[0].run.records]) for run in runs]
+    scores = [own_scores(run[0].run) for run in runs]
     values = []
     for a in range(3):
         for b in range(3):
@@ -175,11 +177,11 @@ def test_the_cell_chosen_on_one_run_is_scored_on_another(tmp_path):
 def test_only_runs_of_the_same_are_averaged(tmp_path, run_folder):
     write_run(tmp_path / "fewer", {"toy_rci2": mc_run(n=100)})
     write_run(tmp_path / "other", {"toys_rci2": mc_run(n=100)})
-    one = [recompute(run) for run in load(run_folder)]
+    one = [recompute(run) for run in tasks(run_folder)]
     with pytest.raises(RecordError, match="different docs"):
-        pooling.average([one, [recompute(run) for run in load(tmp_path / "fewer")]])
+        pooling.average([one, [recompute(run) for run in tasks(tmp_path / "fewer")]])
     with pytest.raises(RecordError, match=r"no task is in all 2 runs; nearest: toys_rci2"):
-        pooling.average([one, [recompute(run) for run in load(tmp_path / "other")]])
+        pooling.average([one, [recompute(run) for run in tasks(tmp_path / "other")]])
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -187,63 +189,6 @@ def test_only_runs_of_the_same_are_averaged(tmp_path, run_folder):
 
 def analyze(*arguments):
     return cli.main(["analyze", *map(str, arguments)])
-
-
-def test_the_command_prints_and_writes(run_folder, tmp_path, capsys):
-    out = tmp_path / "new" / "numbers.json"
-    assert analyze(run_folder, "--by-category", "--cells", "--json", out) == 0
-    text = capsys.readouterr().out
-    for part in ("toy_rci2", "valid", "by category", "share of the cells' score", "written:"):
-        assert part in text
-    written = json.loads(out.read_text())
-    assert written["runs"][0]["tasks"][0]["metrics"]["rci2"] == pytest.approx(numbers(run_folder)["rci2"])
-    assert analyze(run_folder, write_run(tmp_path / "again", {"toy_rci2": mc_run()})) == 0
-    assert "SD between runs" in capsys.readouterr().out
-
-
-def cut(log, results):
-    log.write_text(log.read_text()[:-50])
-
-
-def no_log(log, results):
-    log.unlink()
-
-
-def no_index(log, results):
-    results.write_text(results.read_text().replace('"kind": "rci"', '"kind": "blank"'))
-
-
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (cut, "line 40: cut or not JSON"),
-        (no_log, "run with --log_samples"),
-        (no_index, "no task with an index in this run"),
-    ],
-)
-def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, capsys, damage, says):
-    results = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=40)})
-    damage(next(results.parent.glob("*.jsonl")), results)
-    out = tmp_path / "out.json"
-    assert analyze(tmp_path / "run", "--json", out) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
-    assert not out.exists()
-    assert not list(tmp_path.glob("*.part"))
-
-
-@pytest.mark.parametrize(("flag", "value"), [("--draws", "10"), ("--level", "95"), ("--chance", "high")])
-def test_bad_options_say_what_is_allowed(run_folder, capsys, flag, value):
-    assert analyze(run_folder, flag, value) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"{flag.removeprefix('--')} must be" in line
-
-
-def test_a_file_that_cannot_be_written(run_folder, tmp_path, capsys):
-    (tmp_path / "file").write_text("")
-    assert analyze(run_folder, "--json", tmp_path / "file" / "x.json") == 2
-    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_it_needs_neither_torch_nor_the_harness(run_folder):
@@ -273,16 +218,29 @@ def quick_run(tmp_path_factory):
     named = {i: name for name, parts in CATEGORIES.items() for part in parts for i in part}
     records = [{**one, "fields": {**one["fields"], "category": named.get(one["doc_id"], "rest")}} for one in records]
     write_run(folder, {"toy_rci2": (spec, quick(records, range(100), range(200, 400, 4)), made)})
-    (run,) = load(folder)
+    (run,) = tasks(folder)
     return run
 
 
+def own_scores(run):
+    """Scores of the docs' own views, shape (docs, views)."""
+    own = run.samples.filter(pl.col("swapped").is_null())
+    return np.array(own.group_by("doc_id", maintain_order=True).agg("score")["score"].to_list())
+
+
 def asked_of(run, category):
-    return [r for r in run.records if r.fields["category"] == category and r.is_asked]
+    """Steps, probabilities and scores of the docs of a category that were asked."""
+    own = run.samples.filter(pl.col("swapped").is_null(), pl.col("category") == category)
+    docs = own.group_by("doc_id").agg(pl.col("quick").first(), "score").unnest("quick")
+    return docs.filter(pl.col("steps") > 0), len(docs)
 
 
 def test_a_category_of_which_few_docs_were_asked_has_no_numbers(quick_run):
-    assert {name: len(asked_of(quick_run, name)) for name in CATEGORIES} == {"enough": 20, "few": 19, "few drawn": 19}
+    assert {name: len(asked_of(quick_run, name)[0]) for name in CATEGORIES} == {
+        "enough": 20,
+        "few": 19,
+        "few drawn": 19,
+    }
     found = recompute(quick_run, by_category=True)
     assert set(found.categories) == {"enough", "rest"}
     assert found.note == "toy_rci2: no numbers of categories of which fewer than 20 docs were asked: few, few drawn"
@@ -293,27 +251,12 @@ def test_the_numbers_of_a_category_are_estimates_over_all_its_docs(quick_run):
 
     Divided by all docs of the category.
     """
-    part = [r for r in quick_run.records if r.fields["category"] == "enough"]
-    full = sum(r.views[0].scores["acc"] / r.asked.p[0] for r in part if r.is_asked) / len(part)
-    best = sum(max(v.scores["acc"] for v in r.views[1:]) / r.asked.p[1] for r in part if r.is_asked) / len(part)
+    part, docs = asked_of(quick_run, "enough")
+    full = sum(scores[0] / p for scores, p in part.select("score", "p_full").iter_rows()) / docs
+    best = sum(max(scores[1:]) / p for scores, p in part.select("score", "p_cells").iter_rows()) / docs
     assert 0 < full < 1, "else it is moved to the end of the scale"
     assert 0 < best < 1
     analysis = recompute(quick_run, by_category=True).categories["enough"]
-    assert (analysis.n_docs, analysis.asked.docs) == (len(part), 20)
+    assert (analysis.n_docs, analysis.asked.docs) == (docs, 20)
     assert analysis.fip.value == pytest.approx(full)
     assert analysis.grids[2].mpp.value == pytest.approx(best)
-
-
-def test_a_whole_run_has_numbers_of_small_categories_too(tmp_path):
-    """7 of 400 docs; nothing was left out, so nothing is predicted."""
-    spec, records, made = mc_run(n=400)
-    records = [
-        {**one, "fields": {**one["fields"], "category": "few" if one["doc_id"] < 7 else "rest"}} for one in records
-    ]
-    write_run(tmp_path, {"toy_rci2": (spec, records, made)})
-    (run,) = load(tmp_path)
-    found = recompute(run, by_category=True)
-    assert found.note == ""
-    assert found.categories["few"].fip.value == pytest.approx(
-        np.mean([r.views[0].scores["acc"] for r in run.records[:7]])
-    )

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 import math
 
 import numpy as np
@@ -10,18 +9,17 @@ import pytest
 from scipy import stats
 
 from lmms_patch.compare import result
-from lmms_patch.compare.gap_sides import read_side
-from lmms_patch.errors import RecordError
 from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import failures
-from lmms_patch.runs.run import find, newest
-from lmms_patch.runs.tables import Table
+from lmms_patch.runs.catalogue import columns
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.run import find, newest, read
 from tests.making.files import described, lines_of, write_files
-from tests.making.logged import read_samples
-from tests.making.runs import as_records, details, mc_run
+from tests.making.recordings import table
+from tests.making.runs import details, mc_run
 from tests.sizes import size
 
 TEXT = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] overloaded"
@@ -59,8 +57,8 @@ def finish(folder, made, failed=(), name="toy_rci2", date="2026-01-01T00-00-00.0
     found = details(spec, records, "acc", {"acc": True}, native, plan)
     lost = {doc for doc, view in failed if view == 0}
     own = float(np.mean([0.0 if i in lost else r["views"][0]["items"]["acc"] for i, r in enumerate(whole)]))
-    values = {"acc": own, "acc_mpp2": over_cells(2)[1], "patch": dict(found.items())}
-    return write_files(folder, {name: (values, described(spec), lines_of(records, target="x"))}, date=date)
+    values = {"acc": own, "acc_mpp2": over_cells(2)[1], "patch": found}
+    return write_files(folder, {name: (values, described(spec), lines_of(records))}, date=date)
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +75,10 @@ def run(made, tmp_path_factory):
     return finish(tmp_path_factory.mktemp("run"), made, FEW)
 
 
+def tasks(path):
+    return load(read(path))
+
+
 def by_hand(made, without):
     records = [r for i, r in enumerate(made[1]) if i not in without]
     full = np.mean([r["views"][0]["scores"]["acc"] for r in records])
@@ -87,11 +89,11 @@ def by_hand(made, without):
 
 
 def test_calls_and_docs_are_counted(made):
-    assert failures.count(as_records(made[1])) is None
-    found = failures.count(as_records(disturbed(made[1], FEW)))
+    assert failures.count(table(made[1])) is None
+    found = failures.count(table(disturbed(made[1], FEW)))
     assert found == failures.Failed(docs=4, of=N, calls=6, asked=5 * N, first=2, text=TEXT)
     assert found.many
-    assert not failures.count(as_records(disturbed(made[1], FEW[3:4]))).many
+    assert not failures.count(table(disturbed(made[1], FEW[3:4]))).many
     assert found.sentence.startswith(
         f"4 of {N} docs have a failed call and are left out of what needs it (6 of {5 * N} calls, 2 of them of the first"
     )
@@ -110,9 +112,14 @@ def test_calls_and_docs_are_counted(made):
 @pytest.mark.parametrize("asked", [50, 200, 1000, *size([], [9000])])
 def test_a_server_that_fails_5_percent_keeps_its_index_and_one_that_fails_10_does_not(asked):
     """From n = 200 on; the chance that more than 5 % n + 2 SE of n calls fail, by the binomial distribution."""
-    fine, bad = as_records([{}, {"views": [{**VIEW, "failed": ""}]}])
-    most = next(k for k in range(asked) if failures.too_many([bad] * (k + 1) + [fine] * (asked - k - 1), 2))
-    assert most == math.floor(0.05 * asked + 2 * math.sqrt(0.05 * 0.95 * asked))
+
+    def refused(count):
+        """Whether so many failed calls of docs with a view each are too many."""
+        bad = [{"doc_id": i, "views": [{**VIEW, **({"failed": "lost"} if i < count else {})}]} for i in range(asked)]
+        return bool(failures.too_many(table(bad), 2))
+
+    most = math.floor(0.05 * asked + 2 * math.sqrt(0.05 * 0.95 * asked))
+    assert (refused(most), refused(most + 1)) == (False, True)
     assert stats.binom.sf(most, asked, 0.05) < 0.04
     if asked >= 200:
         assert stats.binom.sf(most, asked, 0.1) > 0.75
@@ -120,38 +127,38 @@ def test_a_server_that_fails_5_percent_keeps_its_index_and_one_that_fails_10_doe
 
 def test_the_cells_of_a_grid_count_for_that_grid_alone():
     cells = [{**VIEW, "kind": "cell", "n": n, "cell": 1, **failed} for n, failed in ((2, {}), (3, {"failed": TEXT}))]
-    records = as_records([{"views": [VIEW, *cells]}]) * 40
-    assert failures.too_many(records, 2) == ""
-    assert failures.too_many(records, 3).startswith(
+    docs = table([{"doc_id": i, "views": [VIEW, *cells]} for i in range(40)])
+    assert failures.too_many(docs, 2) == ""
+    assert failures.too_many(docs, 3).startswith(
         "40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); run again"
     )
 
 
 def test_a_doc_of_which_every_call_failed_is_counted(made):
     records = disturbed(made[1], [(3, view) for view in range(5)])
-    table = Table(as_records(records), "acc")
-    assert len(table) == N - 1
-    assert failures.count(table.asked_records).docs == 1
+    docs = table(records)
+    assert len(docs) == N - 1
+    assert failures.count(docs).docs == 1
 
 
 # --- the numbers of a finished run ----------------------------------------------------------------
 
 
 def test_the_files_give_the_numbers_by_hand(made, run):
-    (task,) = load(run)
+    (task,) = tasks(run)
     again = recompute(task)
-    assert again.metrics == {name: task.result.metrics[name] for name in again.metrics}
+    assert again.metrics == columns(task.result.analysis, task.result.kind)
     assert (again.metrics["n_failed"], again.metrics["n_docs"], again.metrics["n_excluded2"]) == (4, N - 2, 2)
     fip, mpp = by_hand(made, {3, 10, 20, 21})
     assert again.metrics["rci2"] == pytest.approx(1 - mpp / fip)
     assert again.analysis.fip.value == pytest.approx(by_hand(made, {3, 10})[0])
-    assert json.loads(json.dumps(again.to_json()["analysis"])) == task.result.details["analysis"]
+    assert again.to_json()["analysis"] == to_json(task.result.analysis)
 
 
 def test_other_settings_and_categories(made, run):
-    (task,) = load(run)
+    (task,) = tasks(run)
     found = recompute(task, Changes(draws=300), by_category=True)
-    assert found.metrics["rci2"] == task.result.metrics["rci2"]
+    assert found.metrics["rci2"] == task.result.measures["rci2"].value
     assert sum(one.failed.docs for one in found.categories.values() if one.failed) == 4
     parts = {name: [i for i, r in enumerate(made[1]) if r["fields"]["category"] == name] for name in "ab"}
     for name, docs in parts.items():
@@ -160,7 +167,7 @@ def test_other_settings_and_categories(made, run):
 
 
 def test_too_many_failures_leave_no_index(made, tmp_path):
-    (task,) = load(finish(tmp_path, made, [(i, 0) for i in range(20)]))
+    (task,) = tasks(finish(tmp_path, made, [(i, 0) for i in range(20)]))
     again = recompute(task)
     grid = again.analysis.grids[2]
     assert grid.index.value is grid.gap.value is grid.adj is None
@@ -173,15 +180,15 @@ def test_too_many_failures_leave_no_index(made, tmp_path):
 
 
 def test_the_table_shows_fip_of_the_answered_docs(made, run):
-    shown = rci.load(run)
+    shown = rci.load(read(run))
     text = rci.table(shown)
     assert f"{N - 2} (2 left out, 4 failed)" in text
     assert f"{by_hand(made, {3, 10, 20, 21})[0]:.3f}" in text, "FIP of the docs that the index beside it uses"
-    assert f"{shown[0].result.metrics['acc']:.3f}" not in text.splitlines()[2].split()[:6]
+    assert f"{shown[0].result.native.values['acc']:.3f}" not in text.splitlines()[2].split()[:6]
     said = rci.warnings(shown)
     assert [line for line in said if "4 of 200 docs have a failed call" in line]
     assert [line for line in said if "acc as the harness prints it counts 2 failed calls as wrong answers" in line]
-    assert rci.table(rci.recomputed([recompute(load(run)[0])])) == text
+    assert rci.table(rci.recomputed([recompute(tasks(run)[0])])) == text
 
 
 def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path):
@@ -196,7 +203,7 @@ def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path)
 
 
 def test_runs_that_failed_elsewhere_are_averaged(made, run, tmp_path):
-    runs = [[recompute(task) for task in load(path)] for path in (run, finish(tmp_path, made, [(50, 0)]))]
+    runs = [[recompute(task) for task in tasks(path)] for path in (run, finish(tmp_path, made, [(50, 0)]))]
     (found,) = pooling.average(runs)
     fips = [by_hand(made, without)[0] for without in ({3, 10}, {50})]
     assert found.metrics["n_failed"] == 2.5
@@ -206,26 +213,8 @@ def test_runs_that_failed_elsewhere_are_averaged(made, run, tmp_path):
 
 
 def test_a_group_with_a_member_that_failed_has_no_index(made, run, tmp_path):
-    bad = recompute(load(finish(tmp_path, made, [(i, 0) for i in range(20)]))[0])
-    (pooled,) = pooling.pool("both", [recompute(load(run)[0]), bad])
+    bad = recompute(tasks(finish(tmp_path, made, [(i, 0) for i in range(20)]))[0])
+    (pooled,) = pooling.pool("both", [recompute(tasks(run)[0]), bad])
     assert pooled.index.value is None
     assert pooled.index.reason.startswith("toy_rci2: 20 of 200 calls for the full image failed")
     assert pooled.fip is not None
-
-
-def test_the_full_side_of_a_gap_is_unscored_there(run):
-    side = read_side(run, "full")
-    assert {doc_id for doc_id, score in side.scores.items() if score is None} == {3, 10}
-
-
-def test_a_damaged_record_is_refused(made, tmp_path):
-    path = finish(tmp_path, made, FEW)
-    log = next(tmp_path.glob("*_samples_*"))
-    log.write_text(log.read_text().replace(json.dumps(TEXT), "7"))
-    with pytest.raises(RecordError, match=r"views\[\d\]\.failed must be a text or null, not 7"):
-        list(read_samples(log))
-    data = json.loads(path.read_text())
-    data["results"]["toy_rci2"]["patch,none"]["analysis"]["failed"]["docs"] = "4"
-    path.write_text(json.dumps(data))
-    with pytest.raises(RecordError, match=r"analysis\.failed\.docs must be a whole number"):
-        load(path)

@@ -1,30 +1,32 @@
 """Every number under its name: the same as the run wrote, with its interval."""
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from lmms_patch.runs import run
+from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.measures import full_marks, matching
 from lmms_patch.stats.index import SIGNED
+from tests.making.results import result as made_result
 from tests.making.runs import mc_run, write_run
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    path = write_run(tmp_path_factory.mktemp("run"), {"toy_rci2": mc_run(n=200, seed=5, per_cluster=2)})
-    data = json.loads(path.read_text())
-    data["results"]["toy_rci2"]["acc2,none"] = 0.25  # a second native metric
-    path.write_text(json.dumps(data))
-    return run.read(path).results[0]
+    def change(data):
+        data["results"]["toy_rci2"]["acc2,none"] = 0.25  # a second native metric
+        data["results"]["toy_rci2"]["patch,none"].about["metrics"]["acc2"] = True
+
+    made = {"toy_rci2": mc_run(n=200, seed=5, per_cluster=2)}
+    return run.read(write_run(tmp_path_factory.mktemp("run"), made, change=change)).results[0]
 
 
 def test_the_numbers_are_the_runs_own(result):
-    found, wrote = result.measures, result.metrics
-    assert found["fip"].value == found["score"].value == found["acc"].value == wrote["acc"]
-    assert found["mpp2"].value == pytest.approx(wrote["acc_mpp2"])
+    found, wrote = result.measures, columns(result.analysis, result.kind)
+    assert found["fip"].value == found["score"].value == found["acc"].value == result.native.values["acc"]
+    assert found["mpp2"].value == pytest.approx(result.native.values["acc_mpp2"])
     for name in ("rci2", "rci2_adj", "gap2"):
         assert (found[name].value, found[name].low, found[name].high) == (
             wrote[name],
@@ -118,14 +120,9 @@ def test_text_only_numbers(tmp_path):
         "leakage": None,
         "zero_shot": None,
         "delta": None,
-        "s": None,
+        "s": 0.45,
     }
-    options = {"options": {}, "metric": "acc", "grids": [], "folds": 5}
-    config = {"lmms_patch": {"schema": 1, "base": "toy", "kind": "tst", **options}}
-    values = {"acc,none": 0.5, "patch,none": {"records": 9, "tst": 0.5, "tst_s": 0.45, "tst_details": details}}
-    path = tmp_path / "1_results.json"
-    path.write_text(json.dumps({"configs": {"toy_tst5": config}, "results": {"toy_tst5": values}}))
-    found = run.read(path).results[0].measures
+    found = made_result("m", "toy", "tst", task="toy_tst5", tst_details=details, docs=90).measures
     assert found["tst"].value == 0.5
     over = found["tst_over_chance"]
     assert (over.value, over.low, over.high) == pytest.approx((0.25, 0.05, 0.45))

@@ -14,7 +14,6 @@ from scipy.stats import t as student
 
 from lmms_patch.stats.asking import (
     FLOOR,
-    LEAST_ROUND,
     Asking,
     Docs,
     Goal,
@@ -343,13 +342,6 @@ def test_where_an_answer_beats_its_gold_and_all_docs_are_in_the_pilot_nothing_is
     assert asked(scores, docs).calls == scores.size
 
 
-@pytest.mark.parametrize("broken", ["failed", "pilot"])
-def test_a_budget_is_kept_whatever_happens(broken):
-    scores, docs = world(500, pilot=60)
-    scores[:: 4 if broken == "failed" else 1000, 0] = math.nan
-    assert asked(scores, docs, Goal(0.01, budget=1200)).calls <= 1200
-
-
 @pytest.mark.parametrize("half", [1e-6, 1e-3])
 def test_where_the_width_cannot_be_reached_everything_is_asked(half):
     scores, docs = world(300)
@@ -370,41 +362,6 @@ def test_models_that_are_always_right_or_always_wrong():
     asking = asked(np.zeros_like(scores), docs)
     assert asking.calls == scores.size
     assert math.isnan(asking.interval(0).value)
-
-
-def test_docs_without_a_score_are_left_out_and_many_of_them_stop_the_sampling():
-    scores, docs = world(500)
-    few, many = scores.copy(), scores.copy()
-    few[::50, 0], many[::4, 3] = math.nan, math.nan
-    asking = asked(few, docs)
-    known = ~np.isnan(few[:, 0])
-    assert asking.interval(0).low <= index(scores[known]) <= asking.interval(0).high
-    assert (asked(many, docs).p == 1).all()
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 30])
-def test_tiny_benchmarks(n):
-    scores, docs = world(n, pilot=min(n, 5))
-    asking = asked(scores, docs)
-    assert asking.steps.max() <= 2
-    assert asking.calls <= scores.size
-
-
-def test_no_round_is_smaller_than_it_must_be():
-    scores, docs = world(400)
-    asking, sizes = Asking(docs, None), []
-    rounds = asking.rounds()
-    wanted = next(rounds)
-    while wanted is not None:
-        sizes.append((len(wanted[0]), len(set(wanted[0]))))
-        try:
-            wanted = rounds.send(scores[wanted])
-        except StopIteration:
-            wanted = None
-    assert all(
-        size >= LEAST_ROUND or size == docs_left for size, docs_left in sizes[:-2] if docs_left * 2 > LEAST_ROUND
-    )
-    assert len(sizes) <= 11
 
 
 # --- where an interval cannot hold ---------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Floors on a handful of docs, by hand. Every doc is scored by exact match, but where a test says otherwise."""
 
 from collections import Counter
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.stats.chance import Asked, Uninformed, constants, decide, floors_for, majority_share, pick, published
+from lmms_patch.stats import chance
+from lmms_patch.stats.chance import Uninformed, decide, expected, guess, majority_share
 from lmms_patch.stats.resample import Estimate
 
 LETTERS = "ABCDEFGH"
@@ -14,6 +17,49 @@ LETTERS = "ABCDEFGH"
 
 def exact(answer, gold):
     return float(answer == gold)
+
+
+class Doc(NamedTuple):
+    """A doc with its uninformed answers: (text, roles, score)."""
+
+    format: str
+    options: int
+    gold: str | None
+    scored: tuple = ()
+
+
+def together(docs):
+    """The answers of docs as arrays."""
+    every = [(place, *answer) for place, doc in enumerate(docs) for answer in doc.scored]
+    texts = sorted({text for _, text, _, _ in every})
+    scores = np.array([np.nan if score is None else score for *_, score in every])
+    roles = {
+        name: np.array([name in of for _, _, of, _ in every], bool) & np.isfinite(scores)
+        for name in ("gold", "option", "constant", "stratum", "other")
+    }
+    return Uninformed(
+        np.array([doc.format for doc in docs], str), np.array([doc.options for doc in docs], int), [doc.gold for doc in docs],
+        np.array([place for place, *_ in every], int), np.array([texts.index(text) for _, text, _, _ in every], int), texts, scores, roles,
+    )  # fmt: skip
+
+
+def constants(docs):
+    return chance.constants(together(docs))
+
+
+def published(docs, scale):
+    return chance.published(together(docs), scale)
+
+
+def floors_for(docs):
+    return chance.floors_for(doc.format for doc in docs)
+
+
+def pick(doc, name, best):
+    """The text of the answer that is picked of a doc; None: there is none."""
+    of = together([doc])
+    (number,) = chance.pick(of, name, best)
+    return None if number < 0 else of.texts[of.answers[number]]
 
 
 def asked(form, gold, options=(), constant=(), stratum=None, other=None, score=exact):
@@ -29,8 +75,7 @@ def asked(form, gold, options=(), constant=(), stratum=None, other=None, score=e
         for answer in answers:
             if answer is not None:
                 roles.setdefault(answer, set()).add(role)
-    scored = tuple(Uninformed(answer, frozenset(found), score(answer, gold), None) for answer, found in roles.items())
-    return Asked(form, len(options), gold, scored)
+    return Doc(form, len(options), gold, tuple((answer, found, score(answer, gold)) for answer, found in roles.items()))
 
 
 def letters(gold, options, **more):
@@ -39,9 +84,9 @@ def letters(gold, options, **more):
 
 def floor(docs, name):
     """The floor under a mean: of each doc the mean of the answers that are picked, which is what a draw is worth."""
-    best = constants(docs)
-    picked = [[one.score for one in pick(doc, name, best)] for doc in docs]
-    return sum(sum(scores) / len(scores) for scores in picked) / len(docs)
+    of = together(docs)
+    best = chance.constants(of)
+    return (expected(of, best) if name == "uniform" else of.scores[chance.pick(of, name, best)]).mean()
 
 
 # --- multiple choice -------------------------------------------------------------------------------------
@@ -188,7 +233,7 @@ def test_captions_take_the_gold_of_another_doc():
     ],
 )
 def test_which_floors_decide(formats, deciding):
-    assert floors_for([Asked(form, 0, None, ()) for form in formats]) == deciding
+    assert floors_for([Doc(form, 0, None) for form in formats]) == deciding
 
 
 # --- what was not scored ---------------------------------------------------------------------------------
@@ -199,31 +244,19 @@ def test_unscored_answers_are_no_zeros():
     docs = [
         letters(gold, 4, score=lambda answer, gold: None if answer == "B" else exact(answer, gold)) for gold in "ABB"
     ]
-    assert [one.answer for one in docs[0].of("option")] == ["A", "C", "D"]
     assert constants(docs) == {"mc": "A"}
     assert floor(docs[:1], "uniform") == pytest.approx(1 / 3)
 
 
-def test_a_floor_that_a_doc_does_not_have():
-    doc = letters("A", 4)
-    assert [one.answer for one in pick(doc, "stratum", {"mc": "A"})] == ["A"], "nobody else of its kind: the constant"
-    assert pick(doc, "stratum", {"mc": "H"}) == []
-    assert pick(doc, "other", {"mc": "A"}) == []
-    assert pick(doc, "constant", {"mc": "H"}) == []
-    assert pick(doc, "constant", {"yesno": "A"}) == []
-    assert pick(asked("open", "cat"), "uniform", {}) == []
-
-
-def test_several_answers_of_one_role_count_once():
-    """One constant, one stratum answer, one other gold; all options for a guess."""
-    doc = letters("A", 4, stratum="B", other="C")
-    best = {"mc": "D"}
-    assert [one.answer for one in pick(doc, "constant", best)] == ["D"]
-    assert [one.answer for one in pick(doc, "stratum", best)] == ["B"]
-    assert [one.answer for one in pick(doc, "other", best)] == ["C"]
-    assert [one.answer for one in pick(doc, "uniform", best)] == list("ABCD")
-    both = Asked("open", 0, "x", tuple(Uninformed(answer, frozenset({"other"}), 0.0, None) for answer in ("y", "z")))
-    assert [one.answer for one in pick(both, "other", best)] == ["y"]
+def test_guesses_are_options_and_as_often_each():
+    """A doc of four options between two of two and one of none, which takes its constant."""
+    of = together([letters("A", 2), letters("A", 4), letters("B", 2), words("cat")])
+    stream = np.random.default_rng(0)
+    drawn = np.array([guess(of, {"open": "dog"}, stream) for _ in range(4000)])
+    texts = np.array(of.texts)[of.answers[drawn]]
+    assert (of.docs[drawn] == np.arange(4)).all()
+    assert [sorted(set(column)) for column in texts.T] == [["A", "B"], list("ABCD"), ["A", "B"], ["dog"]]
+    assert [np.mean(texts[:, k] == "A") for k in range(3)] == pytest.approx([1 / 2, 1 / 4, 1 / 2], abs=0.04)
 
 
 # --- the largest -----------------------------------------------------------------------------------------
@@ -240,23 +273,8 @@ def test_the_largest_of_the_deciding_floors():
     assert decide(floors, ("uniform",)) == ("uniform", floors["uniform"])
 
 
-def test_unknown_floors_do_not_decide():
-    assert (
-        decide({"uniform": estimate(0.25), "constant": estimate(None)}, ("uniform", "constant", "stratum"))[0]
-        == "uniform"
-    )
-    assert decide({"uniform": estimate(None)}, ("uniform",)) == (None, None)
-    assert decide({}, ("uniform", "constant")) == (None, None)
-    assert decide({"constant": estimate(-0.5)}, ("constant",))[1].value == -0.5
-
-
 @given(st.lists(st.sampled_from("ABCD"), min_size=1, max_size=30))
 def test_no_uniform_guess_beats_the_best_constant_where_all_docs_have_the_same_options(golds):
     docs = [letters(gold, 4, constant="ABCD") for gold in golds]
     assert floor(docs, "constant") >= floor(docs, "uniform") - 1e-12
     assert floor(docs, "constant") == pytest.approx(majority_share(Counter(golds)))
-
-
-def test_majority_share():
-    assert majority_share(Counter("aab")) == pytest.approx(2 / 3)
-    assert majority_share(Counter()) == 0

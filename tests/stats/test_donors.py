@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_patch.stats.donors import LEAST_DOCS, draw, draw_clusters, strata
+from lmms_patch.stats.donors import draw, draw_clusters, strata
 from tests.sizes import size
 
 # --- strata --------------------------------------------------------------------------------------------
@@ -38,19 +38,6 @@ def test_merging_goes_up_as_far_as_it_must():
     assert found.members[("mc", 4)] == list(range(30))
     assert found.members[("mc",)] == list(range(35))
     assert (found.merged_docs, found.merged) == (15, 3)
-
-
-def test_the_coarsest_kind_is_never_merged():
-    assert strata([("open", "what")]).labels == [("open",)]
-    assert strata([("open",)]).labels == [("open",)]
-    assert strata([("open",)]).merged == 0
-    assert strata([]).members == {}
-
-
-def test_least_is_twenty():
-    assert LEAST_DOCS == 20
-    assert strata([("open", "what")] * 19).labels[0] == ("open",)
-    assert strata([("open", "what")] * 20).labels[0] == ("open", "what")
 
 
 kinds_of_docs = st.lists(
@@ -205,15 +192,3 @@ def test_clusters_stay_in_their_stratum():
     assert (drawn[:40] < 40).all()
     assert (drawn[40:] >= 40).all()
     assert (drawn >= 0).all()
-
-
-def test_clusters_without_donors():
-    assert (draw_clusters(one_kind(2), ["a", "a"], donors=2) == -1).all()
-    assert (draw_clusters(one_kind(3), ["a", "a", "b"], donors=2) == -1).all()  # of another size
-
-
-def test_clusters_are_drawn_by_the_seed():
-    units = [i // 2 for i in range(60)]
-    one, same, other = (draw_clusters(one_kind(60), units, donors=10, seed=seed) for seed in (1, 1, 2))
-    assert (one == same).all()
-    assert (one != other).any()

@@ -12,7 +12,6 @@ from lmms_patch.stats.intervals import estimate
 from lmms_patch.stats.resample import (
     bootstrap_by_calls,
     cluster_numbers,
-    generator,
     totals,
     weighted_sums,
 )
@@ -62,12 +61,6 @@ def test_blocks_bound_the_memory_and_change_nothing(monkeypatch):
     whole = weighted_sums(values, 50, 4)
     monkeypatch.setattr(resample, "_BLOCK", 200)
     assert weighted_sums(values, 50, 4) == pytest.approx(whole)
-
-
-def test_one_door():
-    stream = np.random.default_rng(1)
-    assert generator(stream) is stream
-    assert generator(1).random() == np.random.default_rng(1).random()
 
 
 # --- bootstrap by calls --------------------------------------------------------------------------------

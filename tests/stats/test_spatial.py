@@ -82,11 +82,6 @@ def test_properties(scores):
     assert win_share(wider)[:4].tolist() == pytest.approx(found.win.tolist())
 
 
-def test_holm_by_hand():
-    assert holm([0.01, 0.04, 0.03, 0.5]).tolist() == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert holm([0.6, 0.9]).tolist() == [1.0, 1.0]
-
-
 def test_docs_of_a_cluster_are_one_observation():
     """40 copies of one doc that is right in cell 1 alone: one image, so any of 4 cells would have looked as uneven."""
     scores = np.tile([1.0, 0, 0, 0], (40, 1))

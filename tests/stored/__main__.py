@@ -1,4 +1,4 @@
-"""Replay the scenes of ``tests.golden``, and store their runs: results files, the files of objects beside them, and logs."""
+"""Replay the scenes of ``tests.golden``, and store their runs: tables, numbers, and the host's results files."""
 
 import io
 import lzma
@@ -18,8 +18,9 @@ with tempfile.TemporaryDirectory() as place:
     outs = {name: golden.replay(name, Path(place), answers) for name in SCENES}
     with lzma.open(RUNS, "wb", preset=9 | lzma.PRESET_EXTREME) as out, tarfile.open(fileobj=out, mode="w") as archive:
         for name, folder in outs.items():
-            for path in sorted(folder.rglob("*.json*")):
-                data = path.read_text(encoding="utf-8").replace(place, "out").encode()
+            for path in sorted([*folder.rglob("*.parquet"), *folder.rglob("*_results.json")]):
+                data = path.read_bytes()
+                data = data.replace(place.encode(), b"out") if path.suffix == ".json" else data
                 member = tarfile.TarInfo(f"runs/{name}/{path.name}")
                 member.size, member.mtime = len(data), TIME
                 archive.addfile(member, io.BytesIO(data))

@@ -133,7 +133,6 @@ def test_run_files_have_keys_and_names_of_the_host(manager, path, monkeypatch):
     assert set(config) <= known
     assert parse(config["tasks"]).base == path.stem
     assert lookup.expand(manager, [config["tasks"]])
-    assert config["log_samples"] is True
 
 
 def test_there_is_a_run_file_for_each_suite():
@@ -149,4 +148,4 @@ def test_a_run_file_through_the_command_line(tmp_path):
     assert status == 0, (printed + said)[-3000:]
     results = json.loads(next(tmp_path.rglob("*_results.json")).read_text())
     assert set(results["results"]) == {"mosaic_local"}
-    assert len(next(tmp_path.rglob("*_samples_mosaic_local.jsonl")).read_text().splitlines()) == 2
+    assert results["n-samples"]["mosaic_local"]["effective"] == 2

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lmms_patch.tst.causes import FEWEST, LAST_ROWS, MOST_ROWS, causes
-from tests.tst.worlds import free, load, mc, number, yesno
+from lmms_patch.tst.causes import LAST_ROWS, MOST_ROWS, causes
+from tests.tst.worlds import free, load, mc, number
 
 TABLE_10 = {
     "dishwasher": (90.4, 3.4, 0.037),
@@ -85,14 +85,6 @@ def test_the_spellings_of_a_gold_count_together():
     assert (row.gold, row.gold_share) == ("Blue", pytest.approx(5 / 7))
 
 
-def test_unscored_docs_are_not_counted():
-    items, s = toy(), np.full(14, 0.5)
-    s[0] = np.nan
-    assert [row.words for row in causes(items, s, np.zeros(14))] == ["desk"]
-    assert causes(items, np.full(14, np.nan), np.zeros(14)) == []
-    assert causes([], np.empty(0), np.empty(0)) == []
-
-
 def test_the_gold_of_a_choice_is_its_text():
     items = [
         mc(
@@ -108,22 +100,6 @@ def test_the_gold_of_a_choice_is_its_text():
     assert (found["sofa"].gold, found["sofa"].gold_share, found["sofa"].mean) == ("lamp", 1.0, None)
 
 
-def test_questions_without_slots_are_any():
-    (row,) = causes([yesno(i, "Is it?", "yes") for i in range(FEWEST)], np.ones(FEWEST), np.full(FEWEST, 0.5))
-    assert (row.words, row.docs, row.gold) == ("(any)", FEWEST, "yes")
-
-
-def test_a_doc_with_the_same_words_twice_counts_once():
-    items = [
-        free(i, f"the {a} or the {b}?", "x")
-        for i, (a, b) in enumerate(
-            [("cat", "cat")] * 5 + [("dog", f"z{i}") for i in range(6)] + [(f"x{i}", f"y{i}") for i in range(9)]
-        )
-    ]
-    found = {row.words: row.docs for row in causes(items, np.ones(20), np.zeros(20))}
-    assert found == {"cat": 5, "dog": 6}
-
-
 def test_the_most_and_the_least_exploitable_are_shown_with_their_ranks():
     things = [f"thing{i:02d}" for i in range(60)]
     items = [free(i, f"what is the {things[i % 60]}?", "a") for i in range(300)]
@@ -131,11 +107,3 @@ def test_the_most_and_the_least_exploitable_are_shown_with_their_ranks():
     found = causes(items, s, np.zeros(300))
     assert [row.rank for row in found] == [*range(1, MOST_ROWS + 1), *range(61 - LAST_ROWS, 61)]
     assert [row.words for row in found] == things[:MOST_ROWS] + things[-LAST_ROWS:]
-
-
-def test_golds_that_are_no_numbers_or_0_have_no_variation():
-    items = [number(i, "How many?", gold) for i, gold in enumerate(["-2", "2", "0", "-1", "1"])]
-    (row,) = causes(items, np.ones(5), np.zeros(5))
-    assert (row.mean, row.cv) == (0, None)
-    (row,) = causes([number(i, "How many?", "many") for i in range(5)], np.ones(5), np.zeros(5))
-    assert (row.mean, row.sd, row.cv) == (None, None, None)

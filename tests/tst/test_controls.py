@@ -1,6 +1,5 @@
 """Reduction or selection noise: simulated worlds whose truth is known."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
@@ -10,10 +9,9 @@ from scipy import stats
 
 from lmms_patch.app.options import PruneArguments
 from lmms_patch.app.pruning import settings_of
-from lmms_patch.tst.controls import group_keys, judge, matched_random
+from lmms_patch.tst.controls import judge, matched_random
 from lmms_patch.tst.diagnosis import Diagnosis
 from lmms_patch.tst.items import Item
-from lmms_patch.tst.selection import PruneError
 from lmms_patch.tst.shuffle import shuffle_golds
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from tests.sizes import size
@@ -141,14 +139,6 @@ def test_a_pruning_within_a_hard_category_shows_in_matched_controls_alone():
     assert (matched.shows, unmatched.shows, found.verdict) == (True, False, "controls disagree")
 
 
-def test_one_category_has_one_kind_of_control():
-    alike = [replace(item, category="x") for item in items()]
-    p = np.where(np.arange(400) < 100, 1.0, 0.25)
-    found = judge(alike, np.arange(100), probability_world(p, True), flat_world(p, np.arange(100)))
-    assert [one.match for one in found.compared] == ["none"]
-    assert found.verdict == "reduction"
-
-
 def test_over_pruned_wins_over_everything():
     def judged_by(places, seeds):
         n = len(places)
@@ -160,58 +150,6 @@ def test_over_pruned_wins_over_everything():
     assert "worse than by guessing" in found.sentence
 
 
-def test_without_shuffles_nothing_is_claimed():
-    found = judge(items(), np.arange(100), probability_world(np.full(400, 0.4), True), lambda seed: None, shuffles=0)
-    assert found.verdict == "unknown"
-    assert [one.p for one in found.compared] == [None, None]
-
-
-def test_an_interrupted_judgement_goes_on(tmp_path):
-    state, calls = tmp_path / "judge.json", []
-
-    def counting(places, seeds):
-        calls.append(len(places))
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return probability_world(np.full(400, 0.4), True)(places, seeds)
-
-    def world(seed):
-        return np.arange(10), probability_world(np.full(400, 0.25), True)
-
-    with pytest.raises(KeyboardInterrupt):
-        judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-    before = len(calls)
-    found = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-    assert len(calls) - before == 12 - 4  # two kinds of five controls; original, kept and two controls are known
-    again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-    assert len(calls) - before == 8
-    assert again == found
-    true = json.loads(state.read_text())
-    for odd in (
-        {"original": [0.5]},
-        {"kept": [0.5, 0.5]},
-        {"kept": [None] * 4},
-        {"shuffle 0": 0.5},
-        {"shuffle 1": [0.1]},
-    ):
-        state.write_text(json.dumps({**true, "found": {**true["found"], **odd}}))
-        again = judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-        assert again == found
-    for other in (
-        {"removed": np.arange(100), "fingerprint": "other"},
-        {"removed": np.arange(1, 101), "fingerprint": "f"},
-    ):
-        with pytest.raises(PruneError, match="of another pruning"):
-            judge(items(), other["removed"], counting, world, shuffles=2, state=state, fingerprint=other["fingerprint"])
-    state.write_text(state.read_text().replace('"original": ', '"original": "x", "kept": '))
-    with pytest.raises(
-        PruneError, match=r"judge.json cannot be read \(found.original must be .*\); delete it, or type --fresh"
-    ):
-        judge(items(), np.arange(100), counting, world, shuffles=2, state=state, fingerprint="f")
-    with pytest.raises(PruneError, match="at least one matched-random"):
-        judge(items(), np.arange(100), counting, world, controls=0)
-
-
 def test_shuffled_golds_are_the_items_own_options():
     number = [Item(i, "q", "q", "number", golds=(str(i),), category="n", key=f"n{i}") for i in range(50)]
     shuffled = shuffle_golds([*items(2000), *number], 5)
@@ -221,10 +159,6 @@ def test_shuffled_golds_are_the_items_own_options():
     assert sorted(item.golds[0] for item in shuffled[2000:]) == sorted(item.golds[0] for item in number)
     assert [item.golds for item in shuffled[2000:]] != [item.golds for item in number]
     assert shuffle_golds(items(30), 5) == shuffle_golds(items(30), 5)
-
-
-def test_groups_are_format_and_category():
-    assert group_keys(items(3)) == [("mc", "x"), ("mc", "y"), ("mc", "x")]
 
 
 @pytest.mark.parametrize("selects", ["boosting", "forest", "linear"])

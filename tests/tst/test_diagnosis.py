@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 
 from lmms_patch.ask.answers import same_answer
-from lmms_patch.errors import OptionError
 from lmms_patch.tst.diagnosis import (
     Diagnosis,
     credit,
-    deal,
     diagnose,
-    fold_seeds,
     frequency_baseline,
     in_threads,
-    jobs_of,
     scored,
 )
 from lmms_patch.tst.folds import grouping
@@ -60,41 +56,6 @@ def test_only_the_places_that_are_asked_take_part():
     found = diagnose(spy, items, rewards_of(items), places, grouping(items, "source"), k=3, seeds=(0,))
     assert {int(p) for train, test, _ in spy.asked for p in (*train, *test)} == set(places.tolist())
     assert found.answers[0] == tuple(f"answer {place}" for place in places)
-
-
-def test_no_items_are_one_clear_line():
-    with pytest.raises(OptionError, match="0 docs cannot be dealt to 5 folds"):
-        diagnose(Spy([]), [], rewards_of([]), np.empty(0, np.intp), grouping([], "none"), seeds=(0,))
-    items = [free(0, "q", "a")]
-    with pytest.raises(OptionError, match="0 docs"):
-        diagnose(Spy(items), items, rewards_of(items), np.empty(0, np.intp), grouping(items, "none"), seeds=(0,))
-
-
-def test_jobs_by_hand():
-    jobs = jobs_of(np.array([10, 11, 12]), np.array([1, 0, 1]), 2, 7)
-    assert [(train.tolist(), test.tolist()) for train, test, _ in jobs] == [([10, 12], [11]), ([11], [10, 12])]
-    assert jobs[0][2] != jobs[1][2]
-
-
-def test_deal_keeps_groups_of_a_part_of_the_items():
-    items = [free(i, "q", "a", source=i % 6) for i in range(30)]
-    places = np.arange(5, 25)
-    fold = deal(items, places, grouping(items, "source"), 3, 0)
-    assert all(len(set(fold[places % 6 == source].tolist())) == 1 for source in range(6))
-
-
-@pytest.mark.parametrize("seed", [0, 42, 1234, 4294, 4295, 20260101, 2**31 - 1])
-@pytest.mark.parametrize("model", ["boosting", "forest"])
-def test_any_seed_can_be_given(seed, model):
-    from lmms_patch.tst.trees import ModelSettings
-    from tests.tst.worlds import cross_validate
-
-    items = [mc(i, f"which {i} {i % 7} {i % 3}?", ("x", "y", f"z{i}"), i % 3) for i in range(24)]
-    assert np.isfinite(cross_validate(items, k=2, seed=seed, settings=ModelSettings(model, 2)).accuracy)
-
-
-def test_few_docs_get_more_fold_seeds():
-    assert [fold_seeds(docs) for docs in (1, 4999, 5000, 10**6)] == [5, 5, 3, 3]
 
 
 def test_fold_seeds_give_seeds_of_their_own():
@@ -212,14 +173,6 @@ def test_spellings_of_one_open_answer_count_together():
     answers, chance = frequency_baseline(items, rewards, np.arange(10), np.array([0] * 7 + [1] * 3), 2)
     assert [same_answer(a) for a in answers[7:]] == ["blue"] * 3
     np.testing.assert_allclose(chance[7:], [3 / 7, 2 / 7, 2 / 7])
-
-
-def test_the_baseline_answers_in_the_most_frequent_spelling():
-    """Four golds say blue, "blue" twice; a scorer that goes by spelling pays for "blue" only."""
-    items = [free(i, "q", gold) for i, gold in enumerate(["BLUE", "blue", "Blue", "blue", "red", "red", "red", "blue"])]
-    answers, chance = frequency_baseline(items, rewards_of(items), np.arange(8), np.array([0] * 7 + [1]), 2)
-    assert answers[7] == "blue"
-    assert chance[7] == pytest.approx(4 / 7)
 
 
 def test_the_baseline_where_no_training_item_has_a_gold():

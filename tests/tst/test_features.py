@@ -23,7 +23,6 @@ from tests.tst.worlds import (
     prepare,
     regold,
     subset,
-    yesno,
 )
 
 WORLDS = {
@@ -237,62 +236,12 @@ def test_relative_numbers_are_relative_to_the_options_that_are_numbers():
     np.testing.assert_array_equal(value["option.number, relative"], [-5, 5, np.nan])
 
 
-ODD = [
-    mc(0, "", ("a", "b"), 0),
-    mc(1, "?!…", ("", "?"), 1),
-    mc(2, "这是什么? ²", ("²", "١٢", "🙂"), 2),
-    mc(3, "one option", ("only",), 0),
-    mc(4, "same options", ("x", "X", "x."), 1),
-    mc(5, "numbers", ("1,000", "50%", "inf", "nan", "-0", "1e400", "e", "-", "1_0"), 5),
-    mc(6, "fifty", tuple(f"option {i}, part {i % 7}" for i in range(50)), 49),
-    mc(7, "no gold", ("a", "b"), None),
-    mc(8, "long " * 400, ("word " * 200, ", and / ;"), 0),
-]
-
-
-def test_odd_options_have_finite_or_missing_features():
-    items = ODD * 4
-    found = option_table(items).features(np.arange(0, 30), np.arange(len(items)), 0)
-    assert found.values.shape == (4 * sum(len(item.options) for item in ODD), len(found.names))
-    assert len(set(found.names)) == len(found.names)
-    assert not np.isinf(found.values).any()
-    assert {name for name, column in zip(found.names, found.values.T, strict=True) if np.isnan(column).any()} <= {
-        "option.number",
-        "option.number, relative",
-    }
-
-
 def test_options_with_equal_text_have_equal_statistics_but_for_their_place():
     items = [mc(i, f"which {i % 5}", ("x", "y", "X "), i % 3) for i in range(40)]
     found = option_table(items).features(np.arange(30), np.arange(40), 0)
     for name, column in zip(found.names, found.values.T, strict=True):
         if not name.startswith(("letter", "option.place", "linear model")):  # the linear model reads the place, too
             np.testing.assert_array_equal(column[0::3], column[2::3], err_msg=name)
-
-
-@pytest.mark.parametrize("train", [[], [0], [0, 1]])
-def test_hardly_any_training_items(train):
-    items = ODD[:3] * 2
-    found = option_table(items).features(np.array(train, np.intp), np.arange(6), 0)
-    assert not np.isinf(found.values).any()
-    numbers = [number(i, "", text) for i, text in enumerate(["1,000", "50%", "²", "0", "-3"])]
-    assert not np.isinf(NumberTable(numbers).features(np.array(train, np.intp), np.arange(5), 0).values).any()
-
-
-def test_no_items_at_all():
-    assert option_table([]).features(np.empty(0, np.intp), np.empty(0, np.intp), 0).values.shape[0] == 0
-    assert NumberTable([]).features(np.empty(0, np.intp), np.empty(0, np.intp), 0).values.shape[0] == 0
-
-
-def test_features_of_a_profile_are_numbers_or_codes():
-    extra = [{"size": 3, "kind": "a"}, {"size": None, "kind": "b"}, {"kind": "a"}, {}]
-    items = [replace(yesno(i, "q", "yes"), extra=own) for i, own in enumerate(extra)]
-    found = option_table(items).features(np.arange(4), np.arange(4), 0)
-    value = dict(zip(found.names, found.values[::2].T, strict=True))
-    np.testing.assert_array_equal(value["extra.size"], [3, np.nan, np.nan, np.nan])
-    kinds = value["extra.kind"]
-    assert kinds[0] == kinds[2] != kinds[1]
-    assert np.isnan(kinds[3])
 
 
 def test_numbers_are_standardised_by_training_golds_of_their_category():

@@ -127,20 +127,6 @@ def test_same_seed_same_folds_other_seed_other_folds():
     assert (first != folds(items, 5, alone(items), 8)).any()
 
 
-@pytest.mark.parametrize("k", [-1, 0, 1, 51])
-def test_an_impossible_number_of_folds_names_the_range(k):
-    with pytest.raises(OptionError, match="2 to 50") as error:
-        folds([free(i, "q", "a") for i in range(60)], k, np.arange(60), 0)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("count", [0, 1, 4])
-def test_more_folds_than_docs_is_one_clear_line(count):
-    items = [free(i, "q", "a") for i in range(count)]
-    with pytest.raises(OptionError, match=f"{count} docs cannot be dealt to 5 folds"):
-        folds(items, 5, alone(items), 0)
-
-
 def test_one_group_over_everything_is_one_clear_line():
     items = [free(i, f"q{i}", "a", source="one video") for i in range(20)]
     found = grouping(items, "source")
@@ -192,16 +178,6 @@ def test_texts_group_by_question_and_options_in_any_case_and_order():
         mc(3, "which?", ["cat", "rat"], 0),
     ]
     assert grouping(items, "text").groups.tolist() == [0, 0, 0, 1]
-
-
-def test_an_unknown_grouping_names_the_known_ones():
-    with pytest.raises(OptionError, match="allowed: none, source, text, joined"):
-        grouping([], "scene")
-
-
-def test_no_items_are_no_grouping():
-    assert not grouping([], "source").usable
-    assert len(grouping([], "none").groups) == 0
 
 
 def test_check_folds_finds_a_group_in_two_folds():
@@ -329,8 +305,3 @@ def test_a_grouping_that_was_asked_for_is_taken():
         match="grouping joined: no grouping: the source or text is the same for all docs; allowed: auto, none",
     ):
         headline(balanced(20, chained=True), 5, "joined")
-
-
-def test_no_items_have_a_headline():
-    assert headline([], 5)[0].name == "none"
-    assert not grouping([], "joined").usable

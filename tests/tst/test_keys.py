@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.util
-import io
 import json
 import os
 import shutil
@@ -11,12 +10,10 @@ import sys
 
 import datasets
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.errors import OptionError
 from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
 from tests.sizes import examples
@@ -114,23 +111,6 @@ def test_a_field_counts_as_media_where_any_doc_holds_some():
     assert keys_of(rows) == keys_of([{"q": "a"}, {"q": "b"}])
 
 
-def test_no_image_is_decoded(monkeypatch):
-    monkeypatch.setattr(datasets.Image, "decode_example", lambda *a, **k: pytest.fail("decoded"))
-    rows = with_images(ROWS)
-    assert keys_of(rows) == keys_of(ROWS)
-    assert keys_of(rows, "meta.b") == ["[1,2]", "[]", "[3]"]
-
-
-def test_a_broken_image_does_no_harm():
-    out = io.BytesIO()
-    image(1).save(out, "PNG")
-    features = datasets.Features({"q": datasets.Value("string"), "image": datasets.Image()})
-    rows = datasets.Dataset.from_list(
-        [{"q": "a", "image": {"bytes": out.getvalue()[:30], "path": None}}], features=features
-    )
-    assert keys_of(rows) == [by_hand('{"q":"a"}')]
-
-
 def test_a_selection_and_another_format_have_the_same_ids():
     rows = datasets.Dataset.from_list(ROWS)
     assert keys_of(rows.select([2, 0])) == [keys_of(ROWS)[2], keys_of(ROWS)[0]]
@@ -143,30 +123,6 @@ def test_a_field_gives_the_ids():
     assert keys_of(ROWS, "q") == ["Où?", "What?", "Who?"]
     dotted = [{"a.b": "own", "a": {"b": "inner"}}]
     assert (keys_of(dotted, "a.b"), keys_of(dotted[:0] + [{"a": {"b": "inner"}}], "a.b")) == (["own"], ["inner"])
-
-
-@pytest.mark.parametrize(
-    ("rows", "field", "line"),
-    [
-        (
-            [{"id": "x"}, {"id": "y"}, {"id": "x"}],
-            "id",
-            "docs 0 and 2 share the value 'x' of 'id'; name a field with a value of its own",
-        ),
-        ([{"id": "x"}, {"id": None}], "id", "doc 1 has no 'id'; name a field that every doc has"),
-        ([{"id": "x"}, {}], "id", "doc 1 has no 'id'"),
-        ([{"id": ""}], "id", "doc 0 has no 'id'"),
-        ([{"id": "x\ny"}], "id", "'id' of doc 0 is more than one line"),
-        ([{"id": 1, "q": "a"}], "uid", "names the field 'uid', which the docs lack; their fields: id, q"),
-        ([{"image": image(1)}], None, "nothing but media"),
-        ([{"q": {1, 2}}], None, "a doc holds a set"),
-    ],
-)
-def test_what_gives_no_ids_is_one_line(rows, field, line):
-    with pytest.raises(OptionError) as error:
-        keys_of(rows, field)
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 def test_the_copied_file_gives_the_same_ids_in_another_process_without_lmms_patch(tmp_path):

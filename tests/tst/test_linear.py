@@ -91,23 +91,6 @@ def test_terms_of_held_out_rows_alone_change_nothing():
     )
 
 
-@pytest.mark.parametrize("target", [[0, 0, 0, 0], [1, 0, 1, 0], [1, 1, 1, 1]])
-def test_items_that_tell_nothing(target):
-    """No candidate is right, all are, or all items agree: finite scores, and equal options stay equal."""
-    terms = csr_matrix(np.ones((4, 1)))
-    found = option_scores(terms, np.array([0, 0, 1, 1]), np.array(target, float), np.array([0, 0, 1, 1]))
-    assert np.isfinite(found).all()
-    assert found[0] == found[1]
-    np.testing.assert_allclose(shares(found, np.array([0, 0, 1, 1])), 0.5)
-
-
-def test_without_training_rows_all_scores_are_0():
-    terms = csr_matrix(np.ones((2, 3)))
-    assert option_scores(terms, np.array([0, 0]), np.array([1.0, 0]), np.array([-1, -1])).tolist() == [0, 0]
-    assert number_scores(terms, np.zeros(2), np.array([-1, -1])).tolist() == [0, 0]
-    assert len(shares(np.empty(0), np.empty(0, np.intp))) == 0
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_blocks_are_a_table_of_terms(seed):
     """Truth: the table written out, a column for each kind and term."""

@@ -1,7 +1,6 @@
 """Iterative Bias Pruning against cases worked out by hand, and properties that any pruning must have."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -9,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from lmms_patch.errors import OptionError
 from lmms_patch.tst.diagnosis import DEALS, Diagnosis, deal_golds, diagnose
 from lmms_patch.tst.folds import grouping
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.prune import OVER_PRUNED, against_baseline, by_luck, prune
-from lmms_patch.tst.selection import PruneError, PruneSettings, Selector, amount, hashed, shares
+from lmms_patch.tst.selection import PruneSettings, Selector, amount, hashed, shares
 from lmms_patch.tst.shuffle import shuffle_golds
 from lmms_patch.tst.tree_diagnostic import RfDiagnostic
 from lmms_patch.tst.trees import ModelSettings
@@ -99,11 +97,6 @@ def test_allocation_by_format():
     assert sum(int(key[1:]) < 20 for key in chosen) == 4
 
 
-def test_an_unknown_category_is_one_clear_line():
-    with pytest.raises(PruneError, match="no category 'x' to give a budget to; categories: c"):
-        Selector([choice(0)], PruneSettings(allocation={"x": 0.5}))
-
-
 def test_balanced_takes_from_the_most_frequent_gold_first():
     """Golds 6 x A, 3 x B, 1 x C.
 
@@ -177,14 +170,6 @@ def test_tau_stops():
     assert found.stopped.startswith("the highest score is below tau (0.650 < 0.95)")
 
 
-def test_unscored_docs_never_go():
-    items = [choice(i) for i in range(10)]
-    scores = np.array([np.nan] * 5 + [0.1, 0.2, 0.3, 0.4, 0.5])
-    found = prune(items, PruneSettings(budget=8), None, given=scores)
-    assert pruned_keys(items, found) == ["k009", "k008", "k007", "k006", "k005"]
-    assert "no scored item" in found.stopped or "no item has a score" in found.stopped
-
-
 def test_over_pruning_is_taken_back():
     """After the first round what is left is answered against the pattern: always wrong where a guess is right one time in four."""
     items = [choice(i) for i in range(200)]
@@ -243,87 +228,6 @@ def test_budgets_and_unscored(scores, budget, strategy, allocation):
     assert len(found.removed) <= budget
     assert np.isfinite(values[found.removed]).all()
     assert sorted([*found.kept, *found.removed]) == list(range(len(items)))
-
-
-def test_a_group_without_scores_leaves_its_room_to_the_others():
-    items = [choice(i, category="ab"[i % 2]) for i in range(20)]
-    scores = np.array([np.nan if item.category == "a" else 0.5 for item in items])
-    selector = Selector(items, PruneSettings(budget=10, allocation="category"))
-    chosen = selector.choose({i: 0.5 for i in range(20) if np.isfinite(scores[i])}, [], 1, 1)
-    assert len(chosen) == 1
-    found = prune(items, PruneSettings(budget=10, allocation="category"), None, given=scores)
-    assert len(found.removed) == 5  # b's own budget
-
-
-def test_nothing_scored_is_no_error(tmp_path):
-    items = [choice(i) for i in range(10)]
-    nothing = np.full((1, 10), np.nan)
-    found = prune(
-        items,
-        PruneSettings(),
-        lambda places, seeds: Diagnosis(nothing[0], nothing[0], nothing, nothing),
-        state=tmp_path / "history.json",
-    )
-    assert found.stopped == "no item has a score"
-    assert json.loads((tmp_path / "history.json").read_text())["rounds"][0]["accuracy"] is None
-
-
-def test_wrong_inputs_are_one_clear_line():
-    items = [choice(i) for i in range(10)]
-    with pytest.raises(PruneError, match="3 scores for 10 docs"):
-        prune(items, PruneSettings(), None, given=np.zeros(3))
-    with pytest.raises(PruneError, match="less than one of 10 docs"):
-        prune(items, PruneSettings(budget=0.01), None, given=np.zeros(10))
-
-
-# --- interrupted --------------------------------------------------------------------------------
-
-
-def test_a_state_of_other_settings_is_refused(tmp_path):
-    items = [choice(i) for i in range(20)]
-    scores = np.linspace(0, 1, 20)
-    state = tmp_path / "history.json"
-    prune(items, PruneSettings(budget=5), None, given=scores, state=state)
-    with pytest.raises(PruneError, match="other docs or settings; give another --output, or type --fresh"):
-        prune(items, PruneSettings(budget=6), None, given=scores, state=state)
-    assert len(prune(items, PruneSettings(budget=6), None, given=scores, state=state, fresh=True).removed) == 6
-    with pytest.raises(PruneError, match="other docs or settings"):
-        prune(
-            [dataclasses.replace(item, category="other") for item in items],
-            PruneSettings(budget=6),
-            None,
-            given=scores,
-            state=state,
-        )
-    true = json.loads(state.read_text())
-    true["rounds"][0]["removed"]["nobody"] = 0.5
-    state.write_text(json.dumps(true))
-    with pytest.raises(PruneError, match="'nobody' is no doc of this task; type --fresh"):
-        prune(items, PruneSettings(budget=6), None, given=scores, state=state)
-    state.write_text("{")
-    with pytest.raises(PruneError, match="cannot be read"):
-        prune(items, PruneSettings(budget=6), None, given=scores, state=state)
-
-
-# --- errors -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"budget": 0}, {"budget": -1}, {"budget": 1.5}, {"budget": float("nan")}, {"batch": 0}, {"by": "x"}, {"strategy": "x"},
-        {"allocation": "x"}, {"allocation": {"a": 2.5}}, {"fold_seeds": 0},
-    ],
-)  # fmt: skip
-def test_wrong_settings_are_one_clear_line(wrong):
-    with pytest.raises(OptionError) as caught:
-        PruneSettings(**wrong)
-    assert "\n" not in str(caught.value)
-
-
-def test_two_docs_with_one_id():
-    with pytest.raises(PruneError, match="two docs have the id 'k000'"):
-        prune([choice(0), choice(0)], PruneSettings(), None, given=np.zeros(2))
 
 
 # --- the tests that stop it ---------------------------------------------------------------------

@@ -70,12 +70,6 @@ def test_items_with_several_golds_are_scored_as_themselves():
     assert [rewards.of(place, "3") for place in range(3)] == [0.9, 0.0, 0.3]
 
 
-def test_no_score_is_nan():
-    rewards = Rewards([free(0, "q", "a")], lambda place, answer: None)
-    assert np.isnan(rewards.of(0, "a"))
-    assert np.isnan(rewards.vector(0, ("a", "b"))).all()
-
-
 def test_equal_tuples_that_come_and_go_are_not_mixed_up():
     """Vectors are kept by identity: an id that is used again must not find the old vector."""
     rewards = rewards_of([number(0, "q", 5)])
@@ -175,11 +169,3 @@ def test_many_values_are_quantiles_and_each_gold_goes_to_the_nearest():
     for a in range(0, 60, 7):
         for g in range(0, 60, 11):
             assert found.reward[a, g] == mra(found.texts[a], found.texts[g])
-
-
-@pytest.mark.parametrize("texts", [["5"] * 80, [str(n) for n in range(61)], [str(n) for n in range(60)]])
-def test_the_number_of_values_is_bounded(texts):
-    items = [number(i, "q", text) for i, text in enumerate(texts)]
-    found = values_of(rewards_of(items), np.arange(len(items)))
-    assert len(found.texts) == min(len(set(texts)), MOST_VALUES)
-    assert found.reward.shape == (len(found.texts),) * 2

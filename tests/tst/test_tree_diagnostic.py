@@ -219,39 +219,6 @@ def test_numbers_of_one_category_are_answered_with_its_values():
 # ---- forms of predictions ----
 
 
-def test_every_kind_of_item_in_one_set():
-    items = [*planted_choice(60)[0], *planted_yesno(60)[0], *planted_number(60)[0], *planted_open(60)[0]]
-    items = [replace(item, doc_id=i) for i, item in enumerate(items)]
-    prepared, _ = prepare(items)
-    test = np.random.default_rng(0).permutation(240)[:80]
-    train = np.setdiff1d(np.arange(240), test)
-    said = prepared.predict(train, test, seed=0, groups=np.arange(240))
-    assert len(said) == 80
-    for place, p in zip(test, said, strict=True):
-        item = items[place]
-        assert len(p.answers) == len(p.probabilities)
-        assert (p.probabilities >= 0).all()
-        assert p.answer in p.answers
-        assert p.probabilities.sum() <= 1 + 1e-9
-        if item.is_choice:
-            assert p.answers == item.answers
-            assert p.probabilities.sum() == pytest.approx(1)
-            assert p.answer == p.answers[int(p.probabilities.argmax())]
-        else:
-            assert set(p.answers) <= {items[i].golds[0] for i in train if items[i].format == item.format}
-
-
-def test_answers_keep_the_order_of_the_places():
-    items, *_ = planted_choice(80)
-    prepared, _ = prepare(items)
-    train, test = np.arange(60), np.arange(60, 80)
-    forward = prepared.predict(train, test, seed=1, groups=np.arange(80))
-    backward = prepared.predict(train, test[::-1], seed=1, groups=np.arange(80))
-    for a, b in zip(forward, backward[::-1], strict=True):
-        assert a.answer == b.answer
-        np.testing.assert_array_equal(a.probabilities, b.probabilities)
-
-
 def test_ties_share_the_credit():
     """Options of equal text that no place tells apart have the same probability."""
     items = [mc(i, f"which {i % 7}?", ("x", "x") if i % 2 else ("x", "y"), 0 if i % 4 < 2 else 1) for i in range(200)]
@@ -260,47 +227,6 @@ def test_ties_share_the_credit():
 
 
 # ---- odd sets ----
-
-
-@pytest.mark.parametrize(
-    ("odd", "settings"),
-    each(
-        [
-            (
-                "class smaller than k",
-                [mc(i, f"which {i % 5}?", ("x", "y", "z"), 2 if i < 3 else i % 2) for i in range(40)],
-            ),
-            ("one distinct answer", [yesno(i, f"is {i % 5}?", "yes") for i in range(60)]),
-            ("one distinct open answer", [free(i, f"what {i % 5}?", "cat") for i in range(20)]),
-            ("all numbers equal", [number(i, f"how many {i % 5}?", 7) for i in range(20)]),
-            ("negative numbers and zeros", [number(i, f"how many {i % 5}?", i % 5 - 2) for i in range(40)]),
-            (
-                "odd spellings",
-                [number(i, f"how much {i % 3}?", ("1,000", "50%", "$7", "-0", "1e3")[i % 5]) for i in range(40)],
-            ),
-            ("all golds different", [free(i, f"what {i}?", f"gold {i}") for i in range(20)]),
-            ("texts of marks only", [mc(i, "?!", ("?", "!"), i % 2) for i in range(20)]),
-            ("no texts", [free(i, "", "ab"[i % 2]) for i in range(20)]),
-            ("one option", [mc(i, "q", ("only",), 0) for i in range(12)]),
-            (
-                "from 1 to 50 options",
-                [mc(i, f"which {i % 3}?", tuple(f"o{j}" for j in range(1 + i * 7 % 50)), 0) for i in range(20)],
-            ),
-            ("as many docs as folds", [yesno(i, f"q{i}", ("yes", "no")[i % 2]) for i in range(5)]),
-            ("unicode", [mc(i, f"图中有{'猫狗'[i % 2]}吗? ²", ("有", "没有 🙂"), i % 2) for i in range(20)]),
-        ],
-        [FEW_TREES, SMALL_FOREST],
-    ),
-)
-def test_odd_sets_are_scored(settings, odd):
-    name, items = odd
-    found = cross_validate(items, settings=ModelSettings(settings.model, 5))
-    assert np.isfinite(found.scores).all()
-    assert np.isfinite(found.s).all()
-    assert ((found.s >= 0) & (found.s <= 1 + 1e-9)).all()
-    if name.startswith(("one", "all numbers")):
-        assert found.accuracy == 1
-        assert found.s.min() > 0.5
 
 
 def test_docs_without_golds_are_answered_and_not_scored():
@@ -345,25 +271,6 @@ def test_golds_that_are_hidden_teach_nothing():
         np.testing.assert_array_equal(a.probabilities, b.probabilities)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: planted_choice(20)[0], lambda: planted_number(20)[0], lambda: planted_open(20)[0]]
-)
-def test_without_any_training_item_nothing_is_known(make):
-    items = make()
-    prepared, _ = prepare(items)
-    for p in prepared.predict(np.empty(0, np.intp), np.arange(20), seed=0, groups=np.arange(20)):
-        assert len(set(p.probabilities.tolist())) == 1
-    assert prepared.explain([(np.empty(0, np.intp), np.arange(20), 0)], np.arange(20)) == []
-
-
-def test_a_category_that_the_training_folds_do_not_have():
-    items = [number(i, f"how many {i % 5}?", i % 3, category="rare" if i < 4 else "common") for i in range(60)]
-    items += [free(60 + i, f"what {i % 5}?", "ab"[i % 2], category="rare" if i < 4 else "common") for i in range(60)]
-    items = [replace(item, source=item.category if item.category == "rare" else i) for i, item in enumerate(items)]
-    found = cross_validate(items, "source")
-    assert np.isfinite(found.s).all()
-
-
 # ---- determinism ----
 
 
@@ -380,34 +287,3 @@ def test_the_same_whatever_the_threads(settings, world):
         np.testing.assert_array_equal(first.s, again.s)
         assert first.answers == again.answers
     assert not np.array_equal(first.s, cross_validate(items, k=3, settings=few, seed=1).s)
-
-
-@pytest.mark.parametrize("world", [planted_choice, planted_number])
-def test_the_order_of_the_items_matters_only_a_little(world):
-    """With the same folds, joined on doc_id: inner folds and subsamples go by place, so results move as with another seed, not more."""
-    docs = size(120, 240)
-    items = world(docs)[0]
-    fold = np.random.default_rng(0).integers(0, 4, docs)
-    order = np.random.default_rng(1).permutation(docs)
-
-    def credits_of(own, fold, seed):
-        prepared, _ = prepare(own, ModelSettings(trees=size(20, 60)))
-        score, out = native(own), {}
-        for number_ in range(4):
-            test = np.flatnonzero(fold == number_)
-            for place, p in zip(
-                test,
-                prepared.predict(np.flatnonzero(fold != number_), test, seed=seed, groups=np.arange(docs)),
-                strict=True,
-            ):
-                out[own[place].doc_id] = sum(
-                    q * score(place, a) for q, a in zip(p.probabilities, p.answers, strict=True)
-                )
-        return np.array([out[i] for i in range(docs)])
-
-    seeds = [credits_of(items, fold, seed) for seed in range(3)]
-    shuffled = credits_of([items[i] for i in order], fold[order], 0)
-    furthest = max(np.abs(a - b).mean() for a, b in zip(seeds, seeds[1:] + seeds[:1], strict=True))
-    assert np.abs(seeds[0] - shuffled).mean() < 1.5 * furthest
-    assert np.corrcoef(seeds[0], shuffled)[0, 1] > 0.5
-    assert abs(seeds[0].mean() - shuffled.mean()) < 0.03

@@ -1,13 +1,9 @@
 """The two model classes: densities against counting leaves by hand, and what stands in where nothing can be learned."""
 
-import warnings
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from lmms_patch.errors import OptionError
 from lmms_patch.tst.features import Features
 from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
 from tests.tst.worlds import FEW_TREES, SMALL_FOREST
@@ -95,28 +91,6 @@ def test_one_value_alone_is_certain(settings):
 
 
 @BOTH
-@pytest.mark.parametrize("known", [1, 2, 7])
-def test_few_training_numbers(settings, known):
-    inner = [0] * known + [-1] * 3
-    found = features(np.arange(known + 3)[:, None], inner)
-    weights = fit_number(found, np.arange(known + 3.0), np.arange(known + 3), known + 3, settings, 0).of(
-        found.values[-3:]
-    )
-    assert np.isfinite(weights).all()
-    assert (weights.sum(axis=1) > 0).all()
-    assert (weights[:, known:] == 0).all()
-
-
-@BOTH
-@pytest.mark.parametrize(("target", "expected"), [([], 0.0), ([1, 1, 1], 1.0), ([0, 0], 0.0)])
-def test_rows_that_are_all_alike_give_a_constant(settings, target, expected):
-    found = features(np.ones((len(target) + 2, 2)), [0] * len(target) + [-1] * 2)
-    fitted = fit_right(found, np.array([*target, 0, 1], float), alone(found), settings, 0)
-    assert probability(fitted, found.values[-2:]).tolist() == [expected] * 2
-    assert fitted.importance.tolist() == [0, 0]
-
-
-@BOTH
 def test_importance_is_of_the_feature_that_matters(settings):
     stream = np.random.default_rng(0)
     x = stream.standard_normal((400, 3))
@@ -140,48 +114,6 @@ def test_threads_change_nothing_at_all(settings):
     value = np.searchsorted([-1, 0, 1], x[:, 1])
     a, b = (fit_number(found, x[:, 1], value, 4, own, 5).of(found.values) for own in (settings, many))
     np.testing.assert_array_equal(a, b)
-
-
-def test_warnings_stay_as_they_are():
-    """Fitting says nothing, and leaves the filters of the process alone also when it is done in several threads."""
-    found, _, value, _ = numbers()
-    before = list(warnings.filters)
-    with ThreadPoolExecutor(4) as pool:
-        list(
-            pool.map(
-                lambda seed: probability(
-                    fit_right(found, (value > 2).astype(float), alone(found), FEW_TREES, seed), found.values
-                ),
-                range(24),
-            )
-        )
-    after = list(warnings.filters)
-    warnings.filters[:] = before
-    assert after == before
-
-
-@BOTH
-def test_fitting_says_nothing(settings):
-    found, target, value, _ = numbers()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit_number(found, target, value, 6, settings, 0).of(found.values)
-        probability(fit_right(found, (value > 2).astype(float), alone(found), settings, 0), found.values)
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"model": "svm"}, "'svm' is not known; allowed: boosting, forest"),
-        ({"trees": 0}, "trees must be a whole number of at least 1, not 0"),
-        ({"trees": 1.5}, "trees"),
-        ({"depth": 0}, "depth"),
-        ({"threads": True}, "threads"),
-    ],
-)
-def test_settings_that_are_not_possible(given, told):
-    with pytest.raises(OptionError, match=told):
-        ModelSettings(**given)
 
 
 def test_published_size():

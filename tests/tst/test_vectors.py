@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from lmms_patch.tst import checks
-from lmms_patch.tst.tree_diagnostic import RfDiagnostic, group_of
 from lmms_patch.tst.trees import ModelSettings
 from lmms_patch.tst.vectors import COMPONENTS, VectorSpace
 from tests.sizes import each, size
@@ -19,7 +18,6 @@ from tests.tst.worlds import (
     mc,
     number,
     prepare,
-    rewards_of,
     vocabulary,
     yesno,
 )
@@ -145,13 +143,6 @@ def test_synonyms_have_sizes(settings):
     assert cross_validate(items, settings=replace(settings, embed=embed)).accuracy > 0.65
 
 
-def test_a_context_is_embedded_before_its_question():
-    items, embed = asks(60)
-    moved = [replace(item, context=item.question, question="Is that so?") for item in items]
-    prepare(moved, replace(FEW_TREES, embed=embed))
-    assert set(embed.calls) == {*(f"{item.context}\n{item.question}" for item in moved), "yes", "no"}
-
-
 def test_embeddings_of_meaningless_golds_are_worth_nothing():
     """Golds are coins."""
     items, embed = asks()
@@ -214,41 +205,9 @@ def test_components_are_the_principal_ones_of_the_distinct_training_texts():
         np.testing.assert_allclose(mine * np.sign(mine @ theirs), theirs, atol=1e-3)
 
 
-@pytest.mark.parametrize("known", [0, 1, COMPONENTS])
-def test_too_few_different_training_texts_have_no_components(known):
-    space = VectorSpace(Meanings(()), [str(i % max(known, 1)) for i in range(50)] + ["another"])
-    assert space.components(np.arange(50 if known else 0), 0).shape == (51, 0)
-
-
 def test_cosines_are_scalar_products_of_rows():
     embed = Meanings(())
     one, other = VectorSpace(embed, ["a", "b", "a"]), VectorSpace(embed, ["c", "b"])
     expected = [float(embed(["b"])[0] @ embed(["c"])[0]), 1.0, float(embed(["a"])[0] @ embed(["b"])[0])]
     np.testing.assert_allclose(one.cosines(np.array([1, 1, 2]), other, np.array([0, 1, 1])), expected, atol=1e-6)
     assert one.cosines(np.arange(0), other, np.arange(0)).shape == (0,)
-
-
-# --- settings -----------------------------------------------------------------------------------------
-
-
-def test_settings_with_an_embedding_are_compared_and_hashed():
-    one, other = Meanings(()), Meanings(())
-    assert ModelSettings(embed=one) == ModelSettings(embed=one) != ModelSettings(embed=other)
-    assert len({ModelSettings(), ModelSettings(embed=one), ModelSettings(embed=one), ModelSettings(embed=other)}) == 3
-
-
-def test_all_texts_are_embedded_before_the_folds():
-    """Folds have one core each."""
-    items, embed = matches(40)
-    RfDiagnostic(replace(FEW_TREES, embed=embed)).prepare(items, rewards_of(items))
-    assert set(embed.calls) == {item.question for item in items} | {text for item in items for text in item.options}
-
-
-def test_importances_name_the_embeddings_as_one_group():
-    assert group_of("question text (embedding) 3") == group_of("option text (embedding) 0") == "embedding of the texts"
-    assert group_of("option.near question, relative") == "option.near question"
-    items, embed = matches(80)
-    prepared, _ = prepare(items, replace(FEW_TREES, embed=embed))
-    rows = prepared.explain([(np.arange(20, 80), np.arange(20), 0)], np.arange(80))
-    assert rows[0].feature == "option.near question"
-    assert rows[0].permutation > 0.3

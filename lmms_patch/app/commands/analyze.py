@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lmms_patch.rci.ensemble import Ensemble
     from lmms_patch.rci.pooling import Averaged, Pooled
     from lmms_patch.rci.recompute import Analyzed, Changes, TaskRun
-    from lmms_patch.runs.results import Taken
+    from lmms_patch.runs.run import Taken
 
     Floor: TypeAlias = float | str
 # typer knows no unions
@@ -61,7 +61,6 @@ class Recomputed:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that ``lmms-patch analyze --json`` writes (schema ``analysis``)."""
         from lmms_patch.runs import numbers
-        from lmms_patch.runs.record import SCHEMA
 
         runs = [
             {"tasks": [a.to_json() for a in run], "groups": numbers.to_json(groups)}
@@ -70,7 +69,7 @@ class Recomputed:
         average = {"average": numbers.to_json(self.averaged)} if self.averaged else {}
         ensemble = {"ensemble": numbers.to_json(self.ensembles)} if self.ensembles else {}
         return {
-            "schema": SCHEMA,
+            "schema": 1,
             "runs": runs,
             **average,
             **ensemble,
@@ -142,13 +141,13 @@ def analyze(
     if ensemble and by_category:
         raise OptionError("an ensemble is not split by category; leave out --by-category or --ensemble")
     warnings = _check_runs(files, ensemble) if len(files) > 1 else []
-    loaded: list[list[TaskRun]] = [recompute.load(path) for path in files]
+    loaded: list[list[TaskRun]] = [recompute.load(one.run) for one in taken]
     told(taken)
     runs = [
         [recompute.recompute(one, changes, by_category) for one in progress(run, str(path))]
         for path, run in zip(files, loaded, strict=True)
     ]
-    pooled = [pooling.groups(path, run, changes) for path, run in zip(files, runs, strict=True)]
+    pooled = [pooling.groups(run, changes) for run in runs]
     if ensemble:
         found = models.ensembles(dict(zip(_models(files), runs, strict=True)), changes)
         return Recomputed(runs, pooled, [], found, warnings, taken)
@@ -237,7 +236,7 @@ def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
         RecordError: one run twice, several models (of an ensemble: one model twice), or tasks that were asked
             otherwise.
     """
-    from lmms_patch.compare.checks import in_words
+    from lmms_patch.compare import alike
     from lmms_patch.runs import run as runs
 
     read = [runs.read(path) for path in paths]
@@ -270,13 +269,13 @@ def _check_runs(paths: Sequence[Path], ensemble: bool) -> list[str]:
             prints = [first[result.task, result.filter].fingerprint, result.fingerprint]
             # a new version of lmms-eval need not have changed these tasks, so it is told and not refused
             told = ["lmms-eval version", *(_OF_ADAPTERS if ensemble else ())]
-            apart = in_words(runs.differences(prints[0], prints[1], ignore=told))
+            apart = alike.apart(prints[0], prints[1], told)
             if apart:
                 what = "an ensemble is of runs" if ensemble else "average only runs"
                 raise RecordError(
                     f"{result.task}: {paths[0]} and {path} differ in {', '.join(apart)}; {what} that were asked alike"
                 )
-            version = in_words(runs.differences({key: prints[0].get(key) for key in told}, prints[1]))
+            version = alike.apart({key: prints[0].get(key) for key in told}, prints[1])
             said = [*(f"the runs differ in {one}" for one in version), runs.not_compared(*prints)]
             warnings |= {f"{result.task}: {line}": None for line in said if line}
     return list(warnings)

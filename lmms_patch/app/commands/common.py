@@ -25,7 +25,7 @@ from lmms_patch.text import printed
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from lmms_patch.runs.results import Taken
+    from lmms_patch.runs.run import Taken
 
     Place: TypeAlias = str | Path
     Places: TypeAlias = str | Path | Sequence[str | Path]

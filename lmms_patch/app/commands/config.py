@@ -21,15 +21,15 @@ SCHEMAS = "schemas"
     "lmms-patch config rci_suite_lite --output rci_suite_lite.yaml",
     "# a task file with every option, to be changed",
     "lmms-patch config tasks/my_rci3",
-    "# the JSON schema of the object in each line of a sample log; 'config schemas' lists the others",
-    "lmms-patch config schemas/patch > patch.schema.json",
+    "# the JSON schema of a gate's rules, for an editor; 'config schemas' lists the others",
+    "lmms-patch config schemas/gate-config > gate.schema.json",
 )
 def config(
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Of one file, such as rci_suite_lite, gates/magic or schemas/patch; their list if left out.",
+            help="Of one file, such as rci_suite_lite, gates/magic or schemas/gate-config; their list if left out.",
         ),
     ] = None,
     output: Annotated[
@@ -98,16 +98,14 @@ def _listing() -> str:
         name: path.read_text(encoding="utf-8").splitlines()[0].removeprefix("#").strip()
         for name, path in _files().items()
     }
-    return _lines(
-        {**first, SCHEMAS: f"JSON schemas of the files that lmms-patch reads and writes; 'config {SCHEMAS}' lists them"}
-    )
+    return _lines({**first, SCHEMAS: f"JSON schemas of the files that people write; 'config {SCHEMAS}' lists them"})
 
 
 def _schemas() -> str:
     """Return a line per schema with name and description."""
     from lmms_patch.app import schemas
 
-    return _lines({f"{SCHEMAS}/{name}": schemas.load(name)["description"] for name in schemas.names()})
+    return _lines({f"{SCHEMAS}/{name}": schemas.load(name)["title"] for name in schemas.names()})
 
 
 def _lines(told: dict[str, str]) -> str:

@@ -37,7 +37,7 @@ def demo(
     from lmms_patch.app.commands.show import show
     from lmms_patch.app.watched import lmms_eval
 
-    options = [*(VIDEO if video else IMAGES), "--log_samples", "--verbosity", "WARNING", "--output_path", str(output)]
+    options = [*(VIDEO if video else IMAGES), "--verbosity", "WARNING", "--output_path", str(output)]
     with watching() as watch:
         lmms_eval(options, Path(output), watch)
     run = show(output)

@@ -49,21 +49,20 @@ def export(
 ) -> Published:
     """Write the docs of a run as a table (docs/tables.md), or its numbers for another site (docs/trackers.md)."""
     from lmms_patch.app import export as forms
-    from lmms_patch.app.tables import newest_wrapped
-    from lmms_patch.runs import run as runs
-    from lmms_patch.runs.samples import joined
+    from lmms_patch.app.tables import samples
+    from lmms_patch.runs.run import newest_of
 
-    told([taken := newest_wrapped(run)])
-    found, path = runs.read(taken.path), None if output is None else Path(output)
+    told([taken := newest_of(Path(run))])
+    found, path = taken.run, None if output is None else Path(output)
     if to in ("every-eval-ever", "eval-results"):
         return forms.publish(found, to, task, path, organization=organization, relationship=relationship)
     form = forms.form_of(to, path)
     path = path or Path(f"samples.{form}")
     # Refused before the table is read, which takes long for a large log.
     forms.check_output(path, found)
-    table = joined(found, task)
+    table = samples(taken.path, task)
     forms.write(table, path, form)
-    return forms.Published(path, f"{table.num_rows:,} rows")
+    return forms.Published(path, f"{len(table):,} rows")
 
 
 def display(done: Published) -> None:

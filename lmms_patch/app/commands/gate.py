@@ -88,7 +88,7 @@ def gate(
 
 def display(
     judged: Judgement,
-    every: Annotated[bool, typer.Option("--all", help="Also list what passed, and say what the runs show.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also list what passed.")] = False,
 ) -> int:
     """Print the verdict in the first line, then the counts and what did not pass, and return the exit status.
 

@@ -9,11 +9,11 @@ import typer
 from lmms_patch.app.commands.common import JsonFile, Places, Wide, examples, paths, say, width, written
 
 if TYPE_CHECKING:
-    from lmms_patch.compare.variants import MagicRuns
+    from lmms_patch.compare.magic import MagicRuns
 
 
 @examples(
-    "# after lmms-eval --tasks magic,magic_relevant,magic_nobox --output_path out --log_samples ...",
+    "# after lmms-eval --tasks magic,magic_relevant,magic_nobox --output_path out ...",
     "lmms-patch magic show out",
     "# two models, everything into a file",
     "lmms-patch magic show out/a out/b --json magic.json",
@@ -28,9 +28,9 @@ def magic_show(
     ],
 ) -> MagicRuns:
     """Show the MAGIC tasks of a run, and what other boxes cost or give: differences paired by item, with intervals."""
-    from lmms_patch.compare import variants
+    from lmms_patch.compare import magic
 
-    return variants.gather(paths(folders))
+    return magic.gather(paths(folders))
 
 
 def display(runs: MagicRuns, json_file: JsonFile = None, wide: Wide = False) -> None:

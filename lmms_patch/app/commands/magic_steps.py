@@ -14,6 +14,7 @@ from lmms_patch.errors import OptionError, RecordError
 
 if TYPE_CHECKING:
     from lmms_patch.magic.score.labels import Row
+    from lmms_patch.magic.score.results import Record
     from lmms_patch.magic.score.steps import Chain
     from lmms_patch.magic.score.verdicts import JudgeVerdict
 
@@ -98,16 +99,41 @@ def display(steps: Steps, output: Path) -> int:
     return int(bool(steps.judge) and steps.unjudged == len(steps.rows))
 
 
+def _lines(path: Path, task: str | None) -> tuple[str, list[Record]]:
+    """Return the name of a MAGIC task of a run, and its answered docs.
+
+    Args:
+        path: ``--output_path`` of the run (of several the newest with such a task), or its results file.
+        task: the task; None: the one with all boxes, else the only one.
+
+    Raises:
+        OptionError: there is no such task, several, or one whose responses only go on from injected steps.
+        RecordError: no run, no MAGIC task, or samples that are missing or cut.
+    """
+    from lmms_patch.compare import magic
+    from lmms_patch.runs import run as runs
+
+    newest, _ = runs.newest(result for run in runs.find([path]) for result in run.results)
+    there = {one.task: one for one in newest if one.magic and one.magic.variant != "selfheal"}
+    whole = [name for name, one in there.items() if one.magic and one.magic.variant == "all"]
+    chosen = [task] if task else whole or list(there)
+    if len(chosen) != 1 or chosen[0] not in there:
+        names = ", ".join(there) or "none"
+        raise OptionError(
+            f"{path}: name one MAGIC task with steps of its own by --task, or give one run's file; there: {names}"
+        )
+    return chosen[0], [one for one in magic.lines(there[chosen[0]]).values() if one.failed is None]
+
+
 def _steps(out: Place, task: str | None, items: int | None, annotator: str, judge: str) -> Steps:
     """Return the steps of a run's responses, labelled where there is a judge."""
-    from lmms_patch.compare.variants import lines_of
     from lmms_patch.magic.score import steps as stepping
 
     if items is not None and items < 1:
         raise OptionError(f"items is {items}; allowed: 1 or more")
     if annotator and judge:
         raise OptionError("annotator and judge exclude each other: a judge's labels bear its own name")
-    name, lines = lines_of(Path(out), task)
+    name, lines = _lines(Path(out), task)
     chains = [stepping.chain_of(line) for line in lines]
     chosen = stepping.sample(chains, items)
     if not chosen:

@@ -13,8 +13,7 @@ from lmms_patch.app.commands.common import Cells, Place, Wide, examples, folded,
 
 if TYPE_CHECKING:
     from lmms_patch.present.findings import Finding
-    from lmms_patch.runs.results import Taken
-    from lmms_patch.runs.run import Labelled, Result
+    from lmms_patch.runs.run import Labelled, Result, Taken
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,13 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the findings and a table of the tasks as HTML, for a notebook."""
-        from lmms_patch.runs import run
         from lmms_patch.text import html_list
 
-        return html_list(one.text for one in self.findings) + run.read(self.path)._repr_html_()
+        return html_list(one.text for one in self.findings) + self.taken.run._repr_html_()
 
 
 @examples(
-    "# after lmms-eval --tasks gqa_rci3 --output_path out --log_samples ...",
+    "# after lmms-eval --tasks gqa_rci3 --output_path out ...",
     "lmms-patch show out",
     "# all columns in one table",
     "lmms-patch show out --wide",
@@ -62,15 +60,14 @@ def show(
     ],
 ) -> Run:
     """Say what a finished run found, and show its table."""
-    from lmms_patch.app.tables import newest_wrapped
     from lmms_patch.errors import RecordError
     from lmms_patch.present import findings
     from lmms_patch.present.terminal import rci
-    from lmms_patch.runs import run as runs
+    from lmms_patch.runs.run import newest_of
 
-    taken = newest_wrapped(folder)
-    results = runs.read(taken.path).results
-    shown = rci.load(taken.path)
+    taken = newest_of(Path(folder))
+    results = taken.run.results
+    shown = rci.load(taken.run)
     tested = [result for result in results if result.tst]
     magic = [result for result in results if result.magic]
     # Cross-validations and MAGIC tasks without scores are in none of these lists: say so, and show no empty table.

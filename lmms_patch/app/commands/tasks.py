@@ -125,14 +125,11 @@ def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
         names: benchmarks.
     """
     from lmms_patch.runs import costs
-    from lmms_patch.runs import results as files
-    from lmms_patch.runs import run as runs
-
-    def fits(file: Path) -> bool:
-        return any(one.base in names for one in runs.read(file).results)
+    from lmms_patch.runs.run import newest_of
 
     try:
-        return costs.cost(runs.read(files.newest(Path(path or RUNS), fits).path), names)
+        taken = newest_of(Path(path or RUNS), lambda run: any(one.base in names for one in run.results))
+        return costs.cost(taken.run, names)
     except RecordError:
         # Nobody named a run: a fault in the default folder must not fail the listing.
         if path is not None:

@@ -74,7 +74,7 @@ def tst(
             text = f"class: !function lmms_patch.Wrap\n{yaml.safe_dump(config, sort_keys=False)}"
             Path(folder, f"{name}.yaml").write_text(text, encoding="utf-8")
             places.append(folder)
-        options = ["--model", f"tst_{diagnostic}", "--tasks", name, "--log_samples", "--output_path", str(output)]
+        options = ["--model", f"tst_{diagnostic}", "--tasks", name, "--output_path", str(output)]
         arguments = ",".join(part for part in (model_args, "check=True" if check else "") if part)
         options += ["--model_args", arguments] if arguments else []
         options += ["--limit", str(limit)] if limit is not None else []
@@ -82,14 +82,14 @@ def tst(
         log = lmms_eval(options, output, watch)
     new = [path for path in _results(output) if path not in before]
     if not new:
-        raise RunError(f"{output}: no *_results.json here from this run; {last_line(log)}; all it said: {log}")
+        raise RunError(f"{output}: no samples tables here from this run; {last_line(log)}; all it said: {log}")
     return show.show(new[-1])
 
 
 def _results(folder: Path) -> list[Path]:
-    from lmms_patch.runs.results import results_files
+    from lmms_patch.runs.run import places
 
-    return results_files(folder) if any(folder.rglob("*_results.json")) else []
+    return places(folder) if any(folder.rglob("*_samples_*.parquet")) else []
 
 
 def display(run: Run, wide: Wide = False) -> None:

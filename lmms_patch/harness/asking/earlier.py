@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.asking.settings import REFERENCES
 from lmms_patch.runs.run import Result, find
+from lmms_patch.runs.schema import TYPES
 from lmms_patch.stats.asking import MOST_OF_EARLIER
 from lmms_patch.stats.resample import Array
 from lmms_patch.text import line, log
@@ -73,24 +75,21 @@ def _fits(one: Result, session: Session, docs: str) -> bool:
 def _scores(one: Result, session: Session, evaluated: Sequence[int]) -> Array | None:
     """Return an earlier run's scores, shape (evaluated docs, views).
 
-    None where it left views out, or its log cannot be read.
+    None where it left views out, or its table cannot be read.
     """
-    place = {doc_id: i for i, doc_id in enumerate(evaluated)}
-    at = {(view.n, view.cell): number for number, view in enumerate(session.table.views)}
-    out = np.full((len(place), len(at)), math.nan)
     try:
-        for record in one.records():
-            if record.asked is not None:
-                return None
-            for view in record.views:
-                score = view.scores.get(session.primary)
-                if (
-                    record.doc_id in place
-                    and score is not None
-                    and (number := at.get((view.n or 0, view.cell))) is not None
-                ):
-                    out[place[record.doc_id], number] = score
+        rows = one.frame(["doc_id", "n", "cell", "swapped", "score", "quick"])
     except (PatchError, OSError) as error:
         log().warning(f"{session.spec.name}: the earlier run {one.run.path} is not used: {line(error)}")
         return None
+    if rows["quick"].count():
+        return None
+    docs = pl.DataFrame({"doc_id": evaluated}).with_row_index("doc")
+    views = pl.DataFrame(
+        [(view.n, view.cell) for view in session.table.views], {"n": TYPES["n"], "cell": TYPES["cell"]}, orient="row"
+    ).with_row_index("place")
+    own = rows.filter(pl.col("swapped").is_null(), pl.col("score").is_not_null()).with_columns(pl.col("n").fill_null(0))
+    own = own.join(docs, on="doc_id").join(views, on=["n", "cell"], nulls_equal=True)
+    out = np.full((len(docs), len(views)), math.nan)
+    out[own["doc"], own["place"]] = own["score"]
     return out

@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from lmms_patch.errors import RecordError
 from lmms_patch.harness.asking import keys
 from lmms_patch.harness.refuse import fail_at_exit, has_failed
+from lmms_patch.runs import run
+from lmms_patch.runs.samples import NAME
 from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ KEEP = "LMMS_PATCH_JOURNAL"
 WISHES = ("keep", "off", "moved")
 _TABLE = "CREATE TABLE answers (key BLOB PRIMARY KEY, answer TEXT NOT NULL)"
 _PLACE = "CREATE TABLE place (folder TEXT NOT NULL, inode TEXT NOT NULL)"
-"""The folder that a file was made in, and its number on the disk, which stays where the folder is renamed. Files of earlier versions have none."""
+"""The folder that a file was made in, and its number on the disk, which stays where the folder is renamed."""
 _COMPUTED = (
     "SELECT name FROM sqlite_master WHERE name IN ('answers', 'place') AND sql NOT LIKE 'CREATE TABLE %' "
     "UNION ALL SELECT name FROM pragma_table_xinfo('answers') WHERE hidden"
@@ -58,8 +61,7 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         log().warning(f"{KEEP}={wish!r} is not known; allowed: {', '.join(WISHES)}")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        logged = bool(getattr(cli, "log_samples", False))
-        return Journal(folder, ranks, remove=wish != "keep", moved=wish == "moved", tasks=tasks, logged=logged)
+        return Journal(folder, ranks, remove=wish != "keep", moved=wish == "moved", tasks=tasks)
     except (OSError, sqlite3.Error) as error:
         log().warning(
             f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost"
@@ -105,8 +107,7 @@ class Journal:
         ranks: this process, and how many share the run.
         remove: whether a finished run removes the folder.
         moved: whether files are read that were made in another folder.
-        tasks: the tasks whose results must be written before it does.
-        logged: whether each of them must have a log with a line for each doc.
+        tasks: the tasks whose tables must be written before it does.
 
     Raises:
         OSError, sqlite3.Error: nothing can be written there.
@@ -120,9 +121,8 @@ class Journal:
         remove: bool = True,
         moved: bool = False,
         tasks: Sequence[str] = (),
-        logged: bool = False,
     ) -> None:
-        self._tasks, self._logged = tasks, logged
+        self._tasks = tasks
         self.folder, self._first, self._world, self._remove = folder, ranks.first, ranks.world, remove
         folder.mkdir(parents=True, exist_ok=True)
         # before this process makes a file there
@@ -190,7 +190,7 @@ class Journal:
             with contextlib.closing(self._open(file, 0)) as db:
                 told = db.execute("SELECT folder, inode FROM place").fetchone()
         except (sqlite3.Error, OSError):
-            # of an earlier version, or damaged, or of a run that is alive
+            # damaged, or of a run that is alive
             return True
         # one of the two is enough: a folder that is renamed keeps its number
         if told is None or any(one == own for one, own in zip(told, _place_of(self.folder), strict=True)):
@@ -270,59 +270,49 @@ class Journal:
             atexit.register(self._sweep)
 
     def _sweep(self) -> None:
-        """Remove the journal's folder if the run's results are whole.
+        """Remove the journal's folder if the run's files are whole.
 
         Where they are not, say so, and end with status 2: the host ends with 0.
         """
         # a scorer that raised is mended, and the same command typed again
         if has_failed():
             return
-        with contextlib.suppress(OSError):
-            found = (path for path in self.folder.parents[1].rglob("*_results.json") if path.is_file())
-            # the results of earlier runs lie in the same folder
-            written = [path for path in found if path.stat().st_mtime >= self._began]
-            states = [state for path in written if (state := _cut(path, self._tasks, self._logged)) is not None]
-            if why := next(filter(None, states), ""):
-                fail_at_exit(
-                    f"{why}; the answers stay in {self.folder}, and the same command writes the results again without asking"
-                )
-            elif states:
-                shutil.rmtree(self.folder, ignore_errors=True)
-                # fails where another run has its journal
+        try:
+            whole = self._is_written()
+        except (OSError, ValueError, RecordError) as error:
+            fail_at_exit(
+                f"{line(error)}; the answers stay in {self.folder}, and the same command writes the results again without asking"
+            )
+            return
+        if whole:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            # fails where another run has its journal
+            with contextlib.suppress(OSError):
                 self.folder.parent.rmdir()
+
+    def _is_written(self) -> bool:
+        """Return whether the tables of all tasks, and the host's results file beside them, were written since this run began.
+
+        Raises:
+            OSError, ValueError, RecordError: a file is cut, or lacks docs.
+        """
+        tables = self.folder.parents[1].rglob(f"*{NAME}*.parquet")
+        # earlier runs, and others of this process (--config), lie in the same folder
+        new = {run.place_of(table) for table in tables if table.stat().st_mtime >= self._began}
+        written = [results for results in new if set(self._tasks) <= {one.task for one in run.read(results).results}]
+        for results in written:
+            try:
+                # the host catches the exception of a full disk, and goes on
+                json.loads(results.read_bytes())
+            except ValueError as error:
+                raise ValueError(f"{results} is cut ({error})") from None
+        return bool(written)
 
     def _close(self) -> None:
         if self._db is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._db.close()
         self._db = None
-
-
-def _cut(results: Path, tasks: Sequence[str], logged: bool) -> str | None:
-    """Say what of a run was not written to its end; "" where all was, None for the results of another run.
-
-    The host catches the exception of a full disk, and goes on.
-
-    Args:
-        results: the results file.
-        tasks: the tasks of the run.
-        logged: whether each has a log with a line for each doc.
-    """
-    try:
-        found = json.loads(results.read_bytes())
-        # results of another run, which the same process made (--config)
-        if any(task not in found["n-samples"] for task in tasks):
-            return None
-        for task in tasks if logged else ():
-            docs = found["n-samples"][task]["effective"]
-            log_file = results.with_name(f"{results.name.removesuffix('results.json')}samples_{task}.jsonl")
-            with log_file.open("rb") as lines:
-                whole = sum(line.endswith(b"\n") for line in lines)
-            if whole != docs:
-                return f"{log_file} has {whole:,} of {docs:,} lines"
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        return f"{results} and its logs cannot be read as they must be ({line(error)})"
-    return ""
 
 
 def _written(answer: Any) -> str | None:

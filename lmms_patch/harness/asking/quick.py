@@ -27,7 +27,7 @@ from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.again import CallError
 from lmms_patch.harness.wrap.state import AskPlan
 from lmms_patch.harness.wrap.swap import stable_keys
-from lmms_patch.runs.record import Asked
+from lmms_patch.runs.scored import Asked
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
 from lmms_patch.stats.asking import Answers, Asking, Docs, Goal

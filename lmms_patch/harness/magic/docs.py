@@ -56,6 +56,7 @@ _FEATURES = {
     "labels": datasets.Sequence(datasets.Value("string")),
     "first": datasets.Value("int32"),
     "last": datasets.Value("int32"),
+    "row": datasets.Value("int64"),
     **{name: datasets.Sequence(datasets.Value("string")) for name in ("prefix", "corrections")},
 }
 
@@ -115,6 +116,7 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
                 f"{dataset.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last "
                 f"two (wrong runs at the start {left_out.at_start}, near the end {left_out.near_end}, without correction {left_out.uncorrected})"
             )
+        rows = [{**row, "row": place} for place, row in enumerate(rows)]
         return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
     except PatchError as error:
         # after an ordinary exception the host would load five times more

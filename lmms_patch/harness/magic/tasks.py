@@ -24,16 +24,15 @@ from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.magic import draw, prompts
-from lmms_patch.magic.score import matching, results, selfheal
+from lmms_patch.magic.method import numbers_of
+from lmms_patch.magic.score import matching, results, rows, selfheal
 from lmms_patch.magic.score.extract import own_steps, regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
 from lmms_patch.magic.score.verdicts import Inquiry, full_inquiry, heal_inquiry, short_inquiry
-from lmms_patch.stats.resample import DRAWS, LEVEL
+from lmms_patch.runs.details import Computed, Made
 from lmms_patch.text import log
 
-SEED = 0
-"""The seed of the bootstrap."""
 CONTINUES = ("mosaic_vlm",)
 """Adapters that continue an unfinished turn of the model. The others of lmms-eval 0.7 close it and begin a new one."""
 
@@ -106,6 +105,18 @@ def _of_items(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any
     return aggregation
 
 
+class MagicItem(dict[str, Any]):
+    """The ``magic`` object of a doc in the harness's log, for people alone; ``record`` holds the doc."""
+
+    def __init__(self, record: results.Record) -> None:
+        super().__init__({name: getattr(record, name) for name in ("id", "relevant", "used", "invented", "synonym")})
+        self.record = record
+
+    def __reduce__(self) -> Any:
+        # ranks exchange items by pickle, and a plain dictionary would lose the attribute
+        return MagicItem, (self.record,)
+
+
 # --- what is scored of a response -----------------------------------------------------------------
 
 
@@ -119,14 +130,15 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
     judged = judge_model() is not None
     # the call failed: nothing is counted, and no judge is asked
     if said := compat.failure(answered[0] if answered else None):
+        lost = results.Record(**record_of(doc, parse("", doc["question"])), failed=said)
         return {
-            "magic": {**record_of(doc, parse("", doc["question"])), "failed": said},
+            "magic": MagicItem(lost),
             **dict.fromkeys(results.metrics(doc["variant"], judged)),
         }
     own, parsed = read_response(doc, answered[0])
     record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
-    typed = results.Record(**record)
-    return {"magic": record, **{name: item(typed, name) for name in results.metrics(doc["variant"], judged)}}
+    typed = results.Record(**record, response=answered[0].replace(docs.prompt(doc), "\n"))
+    return {"magic": MagicItem(typed), **{name: item(typed, name) for name in results.metrics(doc["variant"], judged)}}
 
 
 def item(record: results.Record, metric: str) -> Any:
@@ -175,6 +187,8 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "answer_found": parsed.found,
         "exact": matching.exact(parsed.answer, doc["answer"]),
         "synonym": matching.synonym(parsed.answer, doc["answer"]),
+        "doc_id": int(doc["row"]),
+        "target": str(doc["answer"]),
     }
     if doc["variant"] == "selfheal":
         record |= {"first": doc["first"], "last": doc["last"]}
@@ -270,73 +284,43 @@ def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: 
     Raise nothing, because the run's answers must be written.
     """
     try:
-        return details(task, about, missing, [one for one in items if one is not None])
+        return details(task, about, missing, [one.record for one in items if one is not None])
     except Exception as error:
-        fail_at_exit(
-            f"{task}: the statistics failed: {one_line(error)}; the other metrics and the sample log are whole"
-        )
+        fail_at_exit(f"{task}: the statistics failed: {one_line(error)}; the other metrics are whole")
         return Details(records=len(items))
 
 
-def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, made: Sequence[Mapping[str, Any]]) -> Details:
-    """Return all numbers of a task with their intervals, and how they came about (docs/magic.md, schema ``magic-details``)."""
-    variant = str(about["variant"])
-    every = [results.Record(**record) for record in made]
-    records = results.answered(every)
-    models = {record.judge["model"] for record in records if record.judge}
-    judged = bool(models)
-    numbers = results.numbers(records, variant, judged, seed=SEED)
-    counts = {**results.counts(records, variant, judged), "failed": len(every) - len(records)}
-    bounds = results.bounds(records, variant, seed=SEED) if judged else {}
-    notes = results.warnings(counts, judged, bounds)
-    if missing.items:
-        notes.append(
-            f"{missing.items} items of {missing.name} cannot be used and were left out: type 'lmms-patch magic check' for the reasons"
-        )
-    for line in notes:
+def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, every: Sequence[results.Record]) -> Details:
+    """Return all numbers of a task, with all that its table is to say."""
+    models = {record.judge["model"] for record in results.answered(every) if record.judge}
+    judge = _judge() if models else None
+    told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
+    magic = {
+        "variant": str(about["variant"]),
+        "dataset": missing.name,
+        **told,
+        "judge": min(models) if models else None,
+        **({"judged_by": judge.described()} if judge is not None else {}),
+        "left_out": dataclasses.asdict(missing),
+    }
+    found = numbers_of(every, magic)
+    for line in found.warnings:
         log().warning("{}: {}", task, line)
-    judge = _judge() if judged else None
     if judge is not None:
-        log().info(
-            "{}: judge {}, in this process so far: {}",
-            task,
-            min(models),
-            ", ".join(f"{n} {what}" for what, n in judge.counts.items()),
-        )
+        counted = ", ".join(f"{n} {what}" for what, n in judge.counts.items())
+        log().info("{}: judge {}, in this process so far: {}", task, min(models), counted)
     # sorted, since several ranks bring the docs in another order than one
     asked = sorted((record.id, record.asked["doc"], record.asked["prompt"]) for record in every)
-    told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
-    return Details(
-        {
-            "records": len(every),
-            "n_failed": counts["failed"],
-            **{name: one.value for name, one in numbers.items()},
-            "made": {
-                **compat.versions(),
-                "docs": digest((name, doc) for name, doc, _ in asked),
-                "prompts": digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
-            },
-            "settings": {"draws": DRAWS, "level": LEVEL, "seed": SEED},
-            "higher_is_better": {name: results.higher_is_better(name, variant) for name in numbers},
-            "magic": {
-                "schema": results.SCHEMA,
-                "variant": variant,
-                "dataset": missing.name,
-                "metric": results.primary(variant, judged),
-                **told,
-                "judge": min(models) if models else None,
-                **({"judged_by": judge.described()} if judge is not None else {}),
-                "numbers": {name: dataclasses.asdict(one) for name, one in numbers.items()},
-                "bounds": {name: dataclasses.asdict(one) for name, one in bounds.items()},
-                "by_type": results.by_type(records, variant, judged, seed=SEED),
-                "counts": counts,
-                "left_out": {
-                    "items": missing.items,
-                    "at_start": missing.at_start,
-                    "near_end": missing.near_end,
-                    "uncorrected": missing.uncorrected,
-                },
-                "warnings": notes,
-            },
-        }
-    )
+    out = Details({"records": len(every), **{name: one.value for name, one in found.numbers.items()}})
+    out.computed = Computed(magic=found)
+    out.about = {
+        "metrics": {name: results.higher_is_better(name, found.variant) for name in found.numbers},
+        "made": Made(
+            **compat.versions(),  # type: ignore[arg-type] # both are texts
+            docs=digest((name, doc) for name, doc, _ in asked),
+            prompts=digest([[about.get("prefill", ""), *((name, text) for name, _, text in asked)]]),
+        ),
+        "magic": {**magic, "metric": found.metric},
+    }
+    out.frame = functools.partial(rows.frame_of, every)
+    return out

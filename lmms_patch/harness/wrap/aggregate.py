@@ -168,7 +168,7 @@ class Aggregations:
         """Return FIP and MPP_n of the primary metric over the same docs, and why they are missing."""
         full, best = self._ledger.full_and_cells(self.primary, n)
         reason = self._ledger.why_none(self.primary, n)
-        excluded = sum(str(n) in item.record.excluded for item in self._ledger.items)
+        excluded = sum(n in item.record.excluded for item in self._ledger.items)
         if not reason and full is None and self._ledger.native_value(self.primary) is None:
             reason = f"the aggregation of {self.primary} failed, or gave no number"
         elif not reason and excluded and full is None:
@@ -199,9 +199,7 @@ class Aggregations:
         what = "left out of its number" if self.spec.points else what
         for n in self.spec.parts:
             reasons = [
-                why
-                for item in self._ledger.items
-                if (why := item.record.excluded.get(str(n))) and why != failures.REASON
+                why for item in self._ledger.items if (why := item.record.excluded.get(n)) and why != failures.REASON
             ]
             where = f"at {self._kind.words.grid(n)}" if isinstance(n, int) else f"of {n} boxes"
             if reasons:
@@ -214,7 +212,7 @@ class Aggregations:
 
         The statistics say how many there are in all.
         """
-        failed = sum(map(failures.unanswered, self._ledger.records))
+        failed = sum(one.unanswered for one in self._ledger.records)
         if failed and not self._ledger.sampled:
             why = (
                 "no call was answered"

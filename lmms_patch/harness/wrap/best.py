@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.kinds import TURNS, Key
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness.wrap.metrics import Metrics
-from lmms_patch.runs.record import TURNS
 from lmms_patch.runs.scored import SampleRecord, ScoredView, best_cell, decisive
 
 

@@ -58,18 +58,13 @@ def taken(session: Session, evaluated: Sequence[int]) -> dict[int, str]:
             if one.kind.captions and one.base == session.spec.base and one.made.docs == docs
         ]
         newest = max(found, key=lambda one: one.run.date, default=None)
-        known = {} if newest is None else {
-            record.doc_id: view.caption
-            for record in newest.records()
-            for view in record.views
-            if view.caption is not None
-        }  # fmt: skip
+        known = {} if newest is None else dict(newest.frame(["doc_id", "caption"]).drop_nulls().iter_rows())
     except (PatchError, OSError) as error:
         raise OptionError(f"{name}: captions {folder}: {line(error)}") from None
     if lacking := [doc_id for doc_id in evaluated if doc_id not in known]:
         base = session.spec.base
         raise OptionError(
             f"{name}: {folder} holds no description of {len(lacking)} of {len(evaluated)} docs; type first: lmms-eval --tasks {base}_caption "
-            f"--output_path {folder} --log_samples, with the model that describes, and the same --limit"
+            f"--output_path {folder}, with the model that describes, and the same --limit"
         )
     return known

@@ -128,6 +128,13 @@ def is_unfinished(inst: Instance) -> bool:
     return isinstance(most, int) and isinstance(tokens, int) and tokens >= most > SHORT
 
 
+def tokens_of(inst: Instance) -> tuple[int | None, int | None] | None:
+    """Return how many tokens a request and its answer have; None where the adapter does not count them."""
+    counts = inst.token_counts[0] if getattr(inst, "token_counts", None) else None
+    found = getattr(counts, "input_tokens", None), getattr(counts, "output_tokens", None)
+    return None if found == (None, None) else found
+
+
 def _failure(inst: Instance, adapter: str) -> str:
     """Say why a request has no answer of the model; "" for an answer."""
     if not inst.resps:

@@ -22,12 +22,15 @@ from lmms_patch.ask.references import Doc, Plan, plan, questions
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.runs.schema import FIELD
 from lmms_patch.runs.scoring import Scalar, plain
 from lmms_patch.stats.forms import is_whole
 from lmms_patch.text import log
 
 _MANY = 5_000
 """Reading more docs than this shows a progress bar."""
+SHORT = 64
+"""Characters of a doc's field that is kept in the samples table, at most."""
 
 
 class Golds:
@@ -50,6 +53,10 @@ class Golds:
         self._plan: Plan | None = None
         self._failed = False
         self._lock = threading.RLock()
+
+    def known(self, doc_id: int) -> Asked | None:
+        """Return what a doc asks; None where it was not read."""
+        return self._known.get(doc_id)
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
         """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
@@ -253,4 +260,17 @@ def fields(row: Any, options: Options) -> dict[str, Any]:
         None,
     )
     out |= {} if into is None else {"merged": into}
-    return out | ({"choices": within(row, options.choices)} if options.choices else {})
+    out |= {"choices": within(row, options.choices)} if options.choices else {}
+    return out | (short(row) if options.doc_fields else {})
+
+
+def short(row: Any) -> dict[str, Any]:
+    """Return the short fields of a doc, as columns of the samples table: what a run may later be split by."""
+    # by type, since any other look at an image decodes it
+    return {
+        f"{FIELD}{name}": value
+        for name, value in (row.items() if isinstance(row, Mapping) else ())
+        if type(value) in (bool, float)
+        or (type(value) is int and -(2**63) <= value < 2**63)
+        or (type(value) is str and len(value) <= SHORT)
+    }

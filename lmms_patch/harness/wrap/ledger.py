@@ -7,8 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from lmms_patch.ask.answers import is_missing
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
@@ -20,9 +18,9 @@ from lmms_patch.harness.wrap.calls import Draws, call_native, copied, draws, one
 from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.statistics import Estimates
-from lmms_patch.runs import failures
+from lmms_patch.runs.frames import frame_of, merged_of
 from lmms_patch.runs.numbers import none_used
-from lmms_patch.runs.record import Record, View, in_set, in_worst_order
+from lmms_patch.runs.scored import SampleRecord, ScoredView, decisive
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import MEAN, is_whole
@@ -30,17 +28,17 @@ from lmms_patch.text import log
 
 
 class PatchItem(dict[str, Any]):
-    """The ``patch`` object of a doc, in plain JSON types; its attributes hold what the log leaves out.
+    """The ``patch`` object of a doc in the harness's log, for people alone: its scores. Its attributes hold the doc.
 
     Attributes:
-        record: the same as a record.
+        record: its views, scored.
         full: the native items of the first view (the full image) by metric.
         whole: the native items that FIP is made of, by metric: those of ``full``, or of its worst order.
         chosen: the native items of the cells that the doc keeps, by the name of the metric over them.
         from_m: the metric whose scalar had to be M of the one item; None where no metric needed that.
     """
 
-    record: Record
+    record: SampleRecord
     full: dict[str, Any]
     whole: dict[str, Any]
     chosen: dict[str, Any]
@@ -48,18 +46,27 @@ class PatchItem(dict[str, Any]):
 
     def __init__(
         self,
-        record: Record,
+        record: SampleRecord,
         full: dict[str, Any],
         whole: dict[str, Any],
         chosen: dict[str, Any],
         from_m: str | None = None,
     ) -> None:
-        super().__init__(msgspec.to_builtins(record))
+        super().__init__(_scores(record))
         self.record, self.full, self.whole, self.chosen, self.from_m = record, full, whole, chosen, from_m
 
     def __reduce__(self) -> Any:
         # ranks exchange items by pickle, and a plain dictionary would lose the attributes
         return PatchItem, (self.record, self.full, self.whole, self.chosen, self.from_m)
+
+
+def _scores(record: SampleRecord) -> dict[str, Any]:
+    """Return the scores of a doc by what its views show, by the first metric that each has."""
+    out: dict[str, Any] = {}
+    for one in record.every_view:
+        name = f"{'wrong image, ' * one.view.swapped}{one.view.kind}{f' {one.view.n}' if one.view.n else ''}"
+        out.setdefault(name, []).append(one.failed or one.error or next(iter(one.scores.values()), None))
+    return {name: scores[0] if len(scores) == 1 else scores for name, scores in out.items()}
 
 
 class NativeCalls:
@@ -152,9 +159,8 @@ class Ledger:
     def unscored(self) -> bool:
         """Whether the first view of some doc has no native item, or no doc has an answer: the native metric would then say nothing."""
         return any(
-            item.record.views[0].error is not None or (failures.unanswered(item.record) and not item.full)
-            for item in self.items
-        ) or bool(self.items and all(map(failures.unanswered, self.records)))
+            item.record.views[0].error is not None or (item.record.unanswered and not item.full) for item in self.items
+        ) or bool(self.items and all(one.unanswered for one in self.records))
 
     @property
     def sampled(self) -> bool:
@@ -177,7 +183,16 @@ class Ledger:
         )
         if form is None or self.unscored:
             return None, None
-        table = Table(self.records, metric, higher=self._metrics.higher.get(metric, True))
+        primary = self._metrics.primary
+        table = Table(
+            frame_of(self.records, list(dict.fromkeys([primary, metric]))),
+            metric,
+            kind=self._kind,
+            grids=self._spec.grids,
+            primary=primary,
+            higher=self._metrics.higher.get(metric, True),
+            merged=merged_of(self.records),
+        )
         found = Estimates(table, form, self.records)
         if n is None:
             return found.whole(), None
@@ -215,7 +230,7 @@ class Ledger:
         Where every doc has one, this is the number that the harness prints. Else the aggregation is called once more,
         without the other docs.
         """
-        lost = (failures.unanswered(one) or failures.unscored(one, metric) for one in self.records)
+        lost = (one.unanswered or one.unscored(metric) for one in self.records)
         if not (self._kind.every_order or any(lost)):
             return scalar(self.native_value(metric))
         # kept, since a call may take long or cost money
@@ -225,11 +240,9 @@ class Ledger:
 
     def _answered(self, metric: str) -> list[PatchItem]:
         """Return the docs of a metric whose first view was answered; ``tables.Table`` takes the same docs."""
-        failed = [item for item in self.items if failures.unanswered(item.record)]
+        failed = [item for item in self.items if item.record.unanswered]
         answered = [
-            item
-            for item in self.items
-            if not is_missing(item.whole.get(metric)) and not failures.unanswered(item.record)
+            item for item in self.items if not is_missing(item.whole.get(metric)) and not item.record.unanswered
         ]
         return self._whole_clusters(metric, answered, failed)
 
@@ -286,7 +299,7 @@ class Ledger:
         if once := self.why_once(metric):
             return once
         if not any(name in item.chosen for item in items):
-            excluded = sum(str(n) in item.record.excluded for item in items)
+            excluded = sum(n in item.record.excluded for item in items)
             return none_used(n) if excluded == len(items) else f"no item of {metric} has a scalar; {_SET_SCORE}"
         if (metric, n) not in self._reasons:
             self._reasons[metric, n] = self._why_not_by_item(metric, n)
@@ -322,17 +335,16 @@ class Ledger:
 
     def _chosen_score(self, item: PatchItem, metric: str, n: Key) -> float | None:
         """Return the scalar of a doc's chosen cell."""
-        cells = [view.scores.get(metric) for view in self._counted(item, metric) if in_set(view, n)]
+        cells = [view.scores.get(metric) for view in self._counted(item, metric) if view.view.set == n]
         known = [score for score in cells if score is not None]
         highest = self._metrics.higher.get(metric, True) == self._kind.keeps_best
         return (max if highest else min)(known) if known else None
 
-    def _counted(self, item: PatchItem, metric: str) -> list[View]:
+    def _counted(self, item: PatchItem, metric: str) -> Sequence[ScoredView]:
         """Return the views of a doc as they count: each in its worst order, where the index is of every order of the options."""
-        record = item.record
-        return (
-            in_worst_order(record, metric, self._metrics.higher.get(metric, True)) if self._kind.every_order else record
-        ).views
+        views = item.record.views
+        higher = self._metrics.higher.get(metric, True)
+        return [views[place] for place in decisive(views, metric, higher)] if self._kind.every_order else views
 
 
 def _is_mean(whole: float | None, scores: list[float]) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 from lmms_eval.api.instance import Instance
 
-from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.kinds import TURNS, Key
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.best import BestViews
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
-from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished
+from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished, tokens_of
 from lmms_patch.harness.wrap.golds import fields
 from lmms_patch.harness.wrap.ledger import PatchItem
 from lmms_patch.harness.wrap.requests import Requests
@@ -22,9 +22,8 @@ from lmms_patch.harness.wrap.scorer import Unanswered
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.harness.wrap.swap import said
 from lmms_patch.runs import failures
-from lmms_patch.runs.record import TURNS, Clip
 from lmms_patch.runs.scored import SampleRecord, ScoredView, WrongImage
-from lmms_patch.runs.scoring import Scalar
+from lmms_patch.runs.scoring import Scalar, plain
 from lmms_patch.text import log
 
 _NO_WRONG_IMAGE = "not asked: no other doc shows other images in the same number"
@@ -46,6 +45,7 @@ class Recorder:
         """Views that were scored while the model was still asked, by doc id and number, with the answers that were scored."""
         self._warned = False
         self._unfinished = set[tuple[int, int]]()
+        self._tokens = dict[tuple[int, int], tuple[int | None, int | None]]()
 
     # --- while the model is asked -------------------------------------------------------------------
 
@@ -95,6 +95,7 @@ class Recorder:
         adapter = compat.adapter_of(getattr(self._session.base, "model_name", None))
         rows, with_media = TaggedDocs(self._session.rows.plain()), self._session.base.eval_docs
         self._unfinished = {(one.doc_id, one.metadata["view"]) for one in instances if is_unfinished(one)}
+        self._tokens = {(one.doc_id, one.metadata["view"]): counted for one in instances if (counted := tokens_of(one))}
         apply_filters(instances, filters, rows, with_media, adapter, self._table.as_shown)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
@@ -147,6 +148,10 @@ class Recorder:
         scored = [
             msgspec.structs.replace(one, unfinished=True) if ends else one
             for one, ends in zip(scored, cut, strict=True)
+        ]
+        scored = [
+            msgspec.structs.replace(one, **_came(got, self._tokens.get((doc.doc_id, number))))
+            for one, got, number in zip(scored, answers, numbers, strict=True)
         ]
         if not self._session.predict_only:
             scored = self._session.references.named(doc.doc_id, scored, answers)
@@ -206,24 +211,23 @@ class Recorder:
             if self._session.predict_only
             else self._session.references.of(doc.doc_id, *said_of, of_wrong, list(best), self._scorer.keeps_apart)
         )
-        tst = {} if self._session.text_only is None else self._session.text_only.record_of(doc.doc_id)
+        tst = {} if self._session.text_only is None else self._session.text_only.row_of(doc.doc_id)
         return SampleRecord(
-            self._spec.name,
-            self._spec,
             doc.doc_id,
             sizes,
             tuple(scored),
             best,
             excluded,
-            fields(doc, self._spec.options),
+            plain(fields(doc, self._spec.options)),
             **beside,
-            tst=tst,
+            tst=plain(tst),
             wrong_image=wrong,
             images=self._table.shelf.sight(doc.doc_id) if sizes else "",
-            clips=tuple(Clip(frames, round(seconds, 3)) for frames, seconds in self._table.clips(doc.doc_id))
+            clips=tuple((frames, round(seconds, 3)) for frames, seconds in self._table.clips(doc.doc_id))
             if sizes
             else (),
             asked=asked,
+            asks=self._session.golds.known(doc.doc_id),
         )
 
     def _wrong_image(
@@ -241,7 +245,7 @@ class Recorder:
         """Return what ``process_results`` returns for a record."""
         full, chosen = dict(record.views[0].items), self._best.chosen(record)
         from_m = next((view.from_m for view in record.views if view.from_m), None)
-        patch = PatchItem(record.record(), full, self._best.whole(record), chosen, from_m)
+        patch = PatchItem(record.plain(), full, self._best.whole(record), chosen, from_m)
         if self._session.predict_only:
             return {"patch": patch, **dict.fromkeys(self._session.base.aggregation())}
         ours: dict[str, Any] = dict.fromkeys(self._session.aggregations.derived)
@@ -261,3 +265,15 @@ class Recorder:
             **ours,
             **(full if full or not record.views[0].unscored else dict.fromkeys(self._session.metrics.native)),
         }
+
+
+def _came(got: Sequence[Any], tokens: tuple[int | None, int | None] | None) -> dict[str, Any]:
+    """Return what came of a view as its row has it: the answer as a text, losses, tokens.
+
+    Of log-likelihoods the answer is the number of the option with the lowest loss, from 0.
+    """
+    losses = None
+    if got and all(isinstance(one, (tuple, list)) for one in got):
+        losses = [float(one[0]) for one in got]
+    answer = f"option {losses.index(min(losses))}" if losses else " | ".join(map(str, got)) if got else None
+    return {"answer": answer, "losses": losses, "tokens": tokens or (None, None)}

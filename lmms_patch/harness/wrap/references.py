@@ -125,8 +125,8 @@ class References:
         answers = self._golds.as_results(text, options)
         own, _ = self._scores.on(doc_id, answers)
         if self._orders is None:
-            return [Baseline(text, tuple(roles), own.items, own.scores)]
-        out = [Baseline(text, ("gold",), own.items, own.scores)] if "gold" in roles else []
+            return [Baseline.of(text, roles, own)]
+        out = [Baseline.of(text, ("gold",), own)] if "gold" in roles else []
         if others := tuple(role for role in roles if role != "gold"):
             scored = [
                 own,
@@ -140,7 +140,7 @@ class References:
                 scored[place]
                 for place in worst_orders(scored, lambda one: text, lambda one: one.scores.get(self._golds.primary))
             )
-            out.append(Baseline(text, others, worst.items, worst.scores))
+            out.append(Baseline.of(text, others, worst))
         return out
 
     def _elsewhere(

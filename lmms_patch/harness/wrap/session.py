@@ -27,7 +27,6 @@ from lmms_patch.harness.wrap.shelf import Cutting
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.runs.record import SCHEMA
 
 _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
 """The table of the last wrapped task of each name, which is that of the current run."""
@@ -175,7 +174,7 @@ class Session:
 
         The host's response cache goes by it: a run with a larger ``null`` must find the answers of an earlier run.
         """
-        described = {"schema": SCHEMA, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
+        described = {"schema": 1, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
         # an option that changes no answer must not keep a run from finding earlier answers
         for name in UNWRITTEN:
             described["options"].pop(name)

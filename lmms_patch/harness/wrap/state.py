@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.runs.record import Asked
+from lmms_patch.runs.scored import Asked
 from lmms_patch.stats.forms import Form
 
 

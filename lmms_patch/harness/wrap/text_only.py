@@ -72,8 +72,8 @@ class Diagnosed:
     null: Null | None
     seconds: float
 
-    def record_of(self, at: int, item: Item) -> dict[str, Any]:
-        """Return the object ``tst`` of a doc's record (docs/records.md).
+    def row_of(self, at: int, item: Item) -> dict[str, Any]:
+        """Return the column ``tst`` of a doc (docs/tables.md).
 
         Args:
             at: the doc's place among the items.
@@ -82,22 +82,25 @@ class Diagnosed:
         head = self.by_grouping[self.headline]
         assert head.folds is not None
         zero = None if self.zero_shot is None else [float(values[at]) for values in self.zero_shot]
-        s, chance = float(head.s[at]), float(head.chance[at])
+        s = float(head.s[at])
         return {
-            "diagnostic": self.diagnostic,
-            "grouping": self.headline,
             "fold": int(head.folds[0][at]),
             "source": item.source,
             "answers": [answers[at] for answers in head.answers],
             "s": s,
-            "s_minus_chance": s - chance,
             "chance": float(head.floor[at]),
+            # on the scale of s, which the metric's own floor need not be
+            "s_minus_chance": s - float(head.chance[at]),
             "delta": None if zero is None else s - zero[0],
-            "zero_shot": None if zero is None else {"s": zero[0], "score": zero[1]},
-            **{
-                key: {name: getattr(found, key)[:, at].tolist() for name, found in self.by_grouping.items()}
-                for key in ("scores", "baseline")
-            },
+            "zero_s": zero and zero[0],
+            "zero_score": zero and zero[1],
+            "folds": [
+                {"grouping": name, "seed": seed, "score": score, "baseline": baseline}
+                for name, found in self.by_grouping.items()
+                for seed, (score, baseline) in enumerate(
+                    zip(found.scores[:, at].tolist(), found.baseline[:, at].tolist(), strict=True)
+                )
+            ],
             "copies": self.copies[at],
             "text": self.texts[at],
         }
@@ -312,10 +315,10 @@ class TextOnly:
         assert self.found is not None
         return self.found.by_grouping[self.found.headline].answers[0][self.place[doc_id]]
 
-    def record_of(self, doc_id: int) -> dict[str, Any]:
-        """Return the object ``tst`` of a doc's record; empty where there is no diagnosis, or the doc is not evaluated."""
+    def row_of(self, doc_id: int) -> dict[str, Any]:
+        """Return the column ``tst`` of a doc; empty where there is no diagnosis, or the doc is not evaluated."""
         place = self.place.get(doc_id)
-        return {} if self.found is None or place is None else self.found.record_of(place, self.items[place])
+        return {} if self.found is None or place is None else self.found.row_of(place, self.items[place])
 
     def about(self) -> dict[str, Any]:
         """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""

@@ -49,7 +49,7 @@ BoxNumber = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Record(Struct, kw_only=True):
-    """The ``magic`` object of a line of the sample log (docs/magic.md): a doc of a MAGIC task.
+    """A doc of a MAGIC task (docs/magic.md).
 
     Attributes:
         id: of the doc.
@@ -70,6 +70,9 @@ class Record(Struct, kw_only=True):
         first, last: of Self-Heal: the wrong run.
         healed: of Self-Heal: whether the run is corrected, by the judge; None: no verdict.
         failed: what came in place of an answer: the call failed; None where an answer came.
+        doc_id: the row of the task's docs.
+        response: what the model wrote.
+        target: the gold answer.
     """
 
     schema: Literal[1]
@@ -97,6 +100,9 @@ class Record(Struct, kw_only=True):
     healed: bool | None = None
     failed: str | None = None
     dismissed: list[BoxNumber] | None = None
+    doc_id: int = 0
+    response: str = ""
+    target: str = ""
 
 
 MAGISCORE = tuple(f"magiscore_{what}_{mean}" for mean in ("micro", "macro") for what in ("precision", "recall", "f1"))
@@ -251,10 +257,10 @@ def numbers(
 
 def by_type(
     records: Sequence[Record], variant: str, judged: bool, draws: int = DRAWS, level: float = LEVEL, seed: Seed = 0
-) -> dict[str, Any]:
+) -> dict[str, dict[str, Estimate]]:
     """Compute every metric by question type (paper, 3), in the order of ``TYPES``.
 
-    Docs without a type are under ``""``. Plain JSON types.
+    Docs without a type are under ``""``.
     """
     types = Counter(record.type for record in records)
     wanted = [name for name in (*TYPES, *sorted(set(types) - set(TYPES))) if name in types]
@@ -262,10 +268,7 @@ def by_type(
     if len(wanted) < 2:
         return {}
     of_type = {name: [record for record in records if record.type == name] for name in wanted}
-    return {
-        name: {m: dataclasses.asdict(one) for m, one in numbers(some, variant, judged, draws, level, seed).items()}
-        for name, some in of_type.items()
-    }
+    return {name: numbers(some, variant, judged, draws, level, seed) for name, some in of_type.items()}
 
 
 def counts(records: Sequence[Record], variant: str, judged: bool) -> dict[str, int]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lmms_patch.magic.score.labels import Row
-from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.response import parse
+from lmms_patch.magic.score.results import Record
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,11 @@ class Chain:
     scored: int
 
 
-def chain_of(line: Line) -> Chain:
-    """Return the chain of a line of a MAGIC task's log: the response, split as in the run.
-
-    Some adapters give the prompt back before the response. The run scored the response alone, so the prompt's sentences
-    are no steps.
-
-    Raises:
-        RecordError: the line has no response.
-    """
-    record = line.record
-    said = line.response.replace(line.input, "\n") if line.input and isinstance(line.input, str) else line.response
-    response = parse(said, record.question)
+def chain_of(record: Record) -> Chain:
+    """Return the chain of a doc of a MAGIC task: the response, split as in the run."""
+    response = parse(record.response, record.question)
     question = " ".join(record.question.split())
-    return Chain(
-        record.item, record.group, question, str(line.target or ""), response.answer, response.steps, record.steps
-    )
+    return Chain(record.item, record.group, question, record.target, response.answer, response.steps, record.steps)
 
 
 def sample(chains: Sequence[Chain], items: int | None, seed: int = 0) -> list[Chain]:

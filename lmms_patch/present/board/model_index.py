@@ -11,7 +11,6 @@ from lmms_patch.ask.kinds import Kind
 from lmms_patch.present.board.board import Entry
 from lmms_patch.present.report import magic_words
 from lmms_patch.runs import catalogue, reading
-from lmms_patch.runs.run import split_of
 from lmms_patch.text import clean, markdown
 
 FOLDER = "model-index"
@@ -68,8 +67,9 @@ def card(model: str, entries: Sequence[Entry]) -> str:
 def _dataset(entry: Entry) -> dict[str, Any]:
     """Return the data and settings of an entry."""
     result, base = entry.result, clean(entry.result.base)
-    config = result.run.configs[result.task]
-    named: Mapping[str, Any] = {"config": config.get("dataset_name") if result.hub else None, "split": split_of(config)}
+    host = result.about.host
+    split = None if host.split == "none" else host.split
+    named: Mapping[str, Any] = {"config": host.config if result.hub else None, "split": split}
     told = {key: entry.settings[key] for key in _SETTINGS if entry.settings.get(key) is not None}
     return {
         "type": clean(result.hub) if result.hub else base,

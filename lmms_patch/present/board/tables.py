@@ -83,7 +83,7 @@ def settings(group: Group) -> str:
     """
     known = group.fingerprint
     docs = {entry.result.docs for entry in group.entries}
-    data = {clean(name) for entry in group.entries if (name := entry.result.details.get("magic", {}).get("dataset"))}
+    data = {clean(name) for entry in group.entries if (name := entry.result.about.magic.get("dataset"))}
     parts = [
         f"{', '.join(f'{n:,}' for n in sorted(docs)[:4])} docs{' of ' * bool(data)}{' and '.join(sorted(data)[:2])}"
     ]

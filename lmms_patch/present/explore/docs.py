@@ -1,6 +1,6 @@
 """The docs of one task of one run as columns: what each doc needs, asks and was answered.
 
-NumPy and pyarrow; ``runs.samples`` reads the files.
+NumPy, polars and pyarrow.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lmms_patch.present.explore.views import FAILED, Bools, Ints, View, Views, flags, page_text
 from lmms_patch.runs.need import UNKNOWN, DocNeeds, without_image
-from lmms_patch.runs.rows import CAPTION
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.resample import cluster_numbers
 from lmms_patch.text import line
@@ -50,17 +50,58 @@ class Told(NamedTuple):
     answer: str
 
 
-def columns_of(result: Result) -> list[str]:
-    """Return the columns of a task for the page; only ``_caption`` tasks have captions."""
-    names = [name for name in View._fields if name != CAPTION or result.kind.captions]
-    return [*names, *Doc._fields]
+def table_of(result: Result) -> pa.Table:
+    """Return the columns of a task for the page: those of views and docs, a row per doc and view.
+
+    Beside the columns of its samples table stand ``asked``, ``right`` (at least half of what the gold scores, as in the
+    necessity map), and the size of the first image.
+    """
+    names = [name for name in View._fields if name not in _MADE and (name != "caption" or result.kind.captions)]
+    own = [name for name in Doc._fields if name not in _MADE]
+    frame = result.frame(list(dict.fromkeys([*names, *own, "view", "shown", "excluded", "quick", "references"])))
+    first = frame.filter(pl.col("view") == 0)
+    reasons = first["excluded"].to_list()
+    marks = first.select("doc_id", "references").explode("references", empty_as_null=True).unnest("references")
+    gold = (pl.col("metric") == result.metric) & pl.col("roles").list.contains("gold") & (pl.col("score") > 0)
+    best = marks.filter(gold).group_by("doc_id").agg(marks=pl.max("score"))
+    docs = first.select(
+        "doc_id",
+        "options",
+        width=pl.col("shown").list.first().struct.field("width"),
+        height=pl.col("shown").list.first().struct.field("height"),
+        excluded=pl.Series([_excluded(one) for one in reasons], dtype=pl.String),
+        asked=pl.col("quick").struct.field("steps").fill_null(2) > 0,
+        wrong_from=pl.Series(_sources(frame), dtype=pl.Int64),
+    ).join(best, on="doc_id", how="left", maintain_order="left")
+    rows = frame.drop("excluded", "options", "wrong_from", strict=False)
+    rows = rows.join(docs, on="doc_id", how="left", maintain_order="left")
+    right = (
+        pl.col("score") >= pl.col("marks").fill_null(1.0) / 2 if result.higher_is_better else pl.lit(None, pl.Boolean)
+    )
+    wanted = [name for name in View._fields if name != "caption" or result.kind.captions]
+    table = rows.with_columns(right=right).select(*wanted, *Doc._fields)
+    return table.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+_MADE = ("asked", "right", "excluded", "width", "height")
+
+
+def _sources(frame: pl.DataFrame) -> list[int | None]:
+    """Return of each doc whose image it was asked on beside its own."""
+    found = frame.group_by("doc_id", maintain_order=True).agg(pl.col("wrong_from").drop_nulls().first())
+    return found["wrong_from"].to_list()
+
+
+def _excluded(reasons: Sequence[dict[str, str]] | None) -> str | None:
+    """Return why a doc is left out; of some of its sets of views alone, with their names; None where it is used for all."""
+    return "; ".join(f"{one['set']}: {one['why']}" for one in reasons) if reasons else None
 
 
 class Docs:
     """The docs of one task of one run, in the order of its log.
 
     Args:
-        table: the columns ``columns_of``, one row per doc and view; the rows of a doc stand together, its full image
+        table: the columns ``table_of``, one row per doc and view; the rows of a doc stand together, its full image
         first.
         swap: whether the task itself shows another doc's image.
         classes: whether its docs have classes (``runs.need.has_classes``).
@@ -220,7 +261,7 @@ class Seen(NamedTuple):
     Attributes:
         doc_id: the doc whose image it is.
         size: width and height in pixels of that doc's first image; None: not known.
-        digest: of that doc's images (``runs.record.Record.images``); None: not recorded.
+        digest: of that doc's images (column ``images``); None: not recorded.
     """
 
     doc_id: int

@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from lmms_patch.errors import RecordError, message
-from lmms_patch.present.explore.docs import Docs, Seen, columns_of, digits
+from lmms_patch.present.explore.docs import Docs, Seen, digits, table_of
 from lmms_patch.present.explore.views import NOT_ASKED
 from lmms_patch.rci import recompute
-from lmms_patch.runs import reading, rows, samples
+from lmms_patch.runs import reading
 from lmms_patch.runs.need import NEEDS, UNKNOWN, has_classes
 from lmms_patch.runs.numbers import Necessity
-from lmms_patch.runs.results import Taken, newest
-from lmms_patch.runs.run import Result, labels, read
+from lmms_patch.runs.run import Result, Taken, labels, newest_of
 from lmms_patch.text import line
 
 NAME = 160
@@ -85,18 +83,15 @@ class ModelAnswers:
 
     def _computed(self, category: str | None) -> dict[str, Any] | None:
         """Return the necessity map of a category or of all docs by the function that the run calls; None where no doc has a class."""
-        try:
-            run = self._run
-            found = recompute.recompute(run).analysis if category is None else recompute.of_category(run, category)
-        except RecordError:  # the docs came from the Parquet file, and the log beside it is gone or not whole
-            return None
+        run = self._run
+        found = recompute.recompute(run).analysis if category is None else recompute.of_category(run, category)
         return _map(found.necessity[0]) if found and found.necessity else None
 
     @cached_property
     def _run(self) -> recompute.TaskRun:
         """The result with its records, and the scores of the blind run beside it."""
         blind = {} if self.blind is None else recompute.scores(self.blind, self.result.metric)
-        return recompute.TaskRun(self.result, samples.records(self.result), blind)
+        return recompute.TaskRun(self.result, blind)
 
 
 @dataclass
@@ -146,6 +141,8 @@ class Task:
                 for docs in _read(side.result):
                     side.docs = docs
                 side.whole = True
+            if any(reading.is_sampled(side.result.analysis) for side in self.known):
+                self._note("a quick run: shares are of the docs that were asked whole")
         except Exception as error:  # the docs are read in a thread of their own, where nobody would hear of it
             self.fault = line(f"{self.name}: its docs cannot be read: {message(error)}")
 
@@ -158,7 +155,7 @@ class Task:
         if side.blind is None:
             return
         try:
-            side.blind_docs = Docs(samples.table(side.blind, columns_of(side.blind)))
+            side.blind_docs = Docs(table_of(side.blind))
         except Exception as error:  # as above
             self._note(f"{side.blind.task} is not used, its docs cannot be read: {message(error)}")
             side.blind = None
@@ -224,8 +221,8 @@ class Explorer:
             "grids": list(result.grids),
             "note": task.note,
             "fault": task.fault,
-            "classes": has_classes(result),
-            "maps": [side and side.necessity() for side in task.sides],
+            "classes": not task.fault and has_classes(result),
+            "maps": [None if task.fault else side and side.necessity() for side in task.sides],
         }
 
     def columns(self, number: int) -> dict[str, Any]:
@@ -322,10 +319,8 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
     Raises:
         RecordError: a run cannot be read, has no task with docs to show, or the two were asked different docs.
     """
-    taken = [
-        newest(path, lambda file: not all(map(_why_not, read(file).results)), "with a wrapped task") for path in paths
-    ]
-    runs = [read(one.path) for one in taken]
+    taken = [newest_of(path, lambda run: not all(map(_why_not, run.results)), "with a wrapped task") for path in paths]
+    runs = [one.run for one in taken]
     left_out = [f"{line(one.label, NAME)}: {why}" for run in runs for one in run.results if (why := _why_not(one))]
     if all(_why_not(one) for run in runs for one in run.results):
         why = (
@@ -352,19 +347,7 @@ def open_runs(paths: Sequence[Path]) -> Explorer:
 
 
 def _blind_of(result: Result) -> Result | None:
-    """Return the blind task of the same run and base, where its sample log is there.
-
-    None where there is none, or the task has no index.
-    """
-    blind = _blind_beside(result)
-    return blind if blind is not None and blind.log is not None else None
-
-
-def _blind_beside(result: Result) -> Result | None:
-    """Return the blind task of the same run and base, with or without a sample log.
-
-    None where there is none.
-    """
+    """Return the blind task of the same run and base; None where there is none, or the task has no index."""
     base = result.base
     beside = (one for one in result.run.results if one.kind.name == "blind" and not one.place and one.base == base)
     return next(beside, None) if result.kind.index else None
@@ -398,11 +381,7 @@ def _why_not(result: Result) -> str:
     """Say why a task's docs cannot be shown; empty where they can."""
     if result.kind.name == "magic":
         return f"a MAGIC task has no cells; type 'lmms-patch magic show {result.run.path}'"
-    if result.log is not None:
-        return ""
-    if result.run.logged:
-        return "its sample log is not beside the results file, so its docs are not known; put the file back, or run the task again"
-    return "no sample log, so its docs are not known; run with --log_samples"
+    return ""
 
 
 def _check(task: Task) -> None:
@@ -422,21 +401,12 @@ def _check(task: Task) -> None:
         notes.append("answers were written and not scored (--predict_only), so none is right or wrong")
     elif not task.main.result.higher_is_better:
         notes.append(f"{metric} is better when lower, so answers have a score, but are not right or wrong")
-    if any(reading.is_sampled(side.result.analysis) for side in task.known):
-        notes.append("a quick run: shares are of the docs that were asked whole")
-    blind = [_blind_beside(side.result) for side in task.known if side.blind is None]
-    notes += [
-        f"{one.task} has no sample log, so it does not say which docs are text" for one in blind if one is not None
-    ]
     task.note = line("; ".join(dict.fromkeys(notes)))
 
 
 def _read(result: Result) -> Iterator[Docs]:
-    """Yield the first ``FIRST`` docs of a large task, so that the page has something to show, then all docs."""
-    how = {"swap": result.kind.swapped, "classes": has_classes(result)}
-    if result.docs > MANY:
-        yield Docs(pa.Table.from_batches(rows.batches(result, most=FIRST)).select(columns_of(result)), **how)
-    yield Docs(samples.table(result, columns_of(result)), **how)
+    """Yield the docs of a task."""
+    yield Docs(table_of(result), swap=result.kind.swapped, classes=has_classes(result))
 
 
 def _docs(side: ModelAnswers) -> Docs:
@@ -511,11 +481,11 @@ def command(result: Result, doc_id: int) -> str:
         "--tasks",
         result.task,
     ]
-    few, given = run.about.get("n-shot", {}).get(result.task), run.about.get("gen_kwargs")
+    few, given = result.about.host.few_shot, result.about.host.gen_kwargs
     words += ["--num_fewshot", str(few)] if few else []
     words += ["--gen_kwargs", given] if isinstance(given, str) and given else []
     words += [] if result.kind.folds else ["--limit", "1", "--offset", str(doc_id)]  # a cross-validation needs all docs
-    words += ["--output_path", "out/again", "--log_samples"]
+    words += ["--output_path", "out/again"]
     return " ".join(shlex.quote(line(word, 2000)) for word in words)
 
 

@@ -30,7 +30,7 @@ NONE_SHOWN = "the run found no other doc's image that fits, so this doc was show
 """Why a doc of a ``_swap`` task may have no image."""
 Key = tuple[str, int]
 OfDoc = Callable[[int], tuple[Any, str] | None]
-"""From a doc id to the doc's first PIL image, and the digest that a record has of what the doc shows (``Record.images``; empty: not known); None: no
+"""From a doc id to the doc's first PIL image, and the digest that a record has of what the doc shows (column ``images``; empty: not known); None: no
 image."""
 OpenTask = Callable[[str], OfDoc]
 """From a base task to the images of its docs; raises PatchError where the task cannot be loaded."""

@@ -18,7 +18,7 @@ from lmms_patch import __version__, files
 from lmms_patch.errors import PatchError, RecordError, require
 from lmms_patch.present import look
 from lmms_patch.present.findings import findings
-from lmms_patch.present.report import across, examples, figures, gather, magic, magic_examples, page, published, shapes
+from lmms_patch.present.report import across, figures, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Tell
 from lmms_patch.present.sheets import FORMS, Column, Row, Sheet
@@ -33,7 +33,7 @@ MARK = "report.json"
 """The file by which a folder is known to be a report, and may be replaced."""
 
 Shown = tuple[Entry, str, Any]
-"""A doc that is shown: its result, the rule that picked it, and its line of the sample log."""
+"""A doc that is shown: its result, the rule that picked it, and the example, or of MAGIC tasks its record."""
 Images = Callable[[str, Sequence[Any]], Mapping[Any, Any]]
 """From a base task and doc ids (of a MAGIC task: digests of what docs show) to PIL images; raises PatchError where they cannot be had."""
 
@@ -124,10 +124,9 @@ def _made() -> dict[str, str]:
 
 def _examples(picked: Sequence[Shown], images: Images | None, tell: Tell) -> tuple[list[Example], list[str]]:
     """Return the picked docs, with their images where those can be had; and warnings."""
-    pictures, warnings = _pictures([(entry.base, int(line.record.doc_id)) for entry, _, line in picked], images, tell)
+    pictures, warnings = _pictures([(entry.base, made.doc_id) for entry, _, made in picked], images, tell)
     out = []
-    for entry, rule, line in picked:
-        made = examples.example(entry.label, rule, line, entry.result.metric)
+    for entry, _, made in picked:
         image = pictures.get(entry.base, {}).get(made.doc_id)
         # An image of another size is not the image of this run.
         fits = image is not None and tuple(image.size) == made.size

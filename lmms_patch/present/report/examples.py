@@ -5,20 +5,20 @@ Pure.
 
 from __future__ import annotations
 
-import bisect
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
-from typing import Any
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
+import polars as pl
+
+from lmms_patch.ask.views import cell_box, window_box
 from lmms_patch.present.report.data import CellAnswer, Example
-from lmms_patch.runs import logs
-from lmms_patch.runs.logs import Line
-from lmms_patch.runs.record import Record, View, first_box, full_marks
+from lmms_patch.runs.docs import full_marks
 from lmms_patch.runs.run import Result
-from lmms_patch.runs.scoring import worst_orders
 from lmms_patch.text import cut
+
+T = TypeVar("T")
 
 RULES = {
     "any cell": "The full image and every cell are answered rightly: the question can be answered without looking, or the answer is everywhere.",
@@ -34,152 +34,136 @@ QUESTION, ANSWER = 1_500, 400
 """Characters that are shown of a question, and of an answer."""
 
 
-class Picker:
-    """Keeps a few docs of each rule while a log passes by: those of the lowest rank, whatever the order of the log.
+COLUMNS = (
+    *("doc_id", "view", "kind", "swapped", "n", "cell", "row", "col", "turn", "answer", "score"),
+    *("question", "gold", "shown", "excluded", "references", "quick"),
+)
+"""The columns of the samples that docs are picked and shown by."""
+
+
+def by_rule(
+    ruled: Iterable[tuple[str | None, T]], rules: Iterable[str], count: int, rank: Callable[[T], Any]
+) -> dict[str, list[T]]:
+    """Return a few docs of each rule, those of the lowest rank.
 
     Args:
-        count: docs per rule; 0: none.
+        ruled: docs with their rules; None: a doc that is not shown.
         rules: the rules, in the order in which they are shown.
-        rule_of: from a line of the sample log to the rule of its doc; None for a doc that is not shown.
-        rank: from a line to what it is sorted by. It depends on nothing that a model said, so that two models show the
+        count: docs per rule; 0: none.
+        rank: from a doc to what it is sorted by. It depends on nothing that a model said, so that two models show the
             same docs where the same rules hold.
     """
-
-    def __init__(
-        self,
-        count: int,
-        rules: Iterable[str],
-        rule_of: Callable[[Any], str | None],
-        rank: Callable[[Any], tuple[Any, ...]],
-    ) -> None:
-        self._count, self._rules, self._rule_of, self._rank = count, rules, rule_of, rank
-        self._kept: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
-
-    def see(self, line: Any) -> None:
-        """Take a line of the sample log, if a rule picks the doc."""
-        if self._count and (rule := self._rule_of(line)) is not None:
-            kept = self._kept.setdefault(rule, [])
-            bisect.insort(kept, (self._rank(line), line), key=itemgetter(0))
-            del kept[self._count :]
-
-    def picked(self) -> dict[str, list[Any]]:
-        """Return the picked lines by rule."""
-        return {rule: [line for _, line in self._kept[rule]] for rule in self._rules if rule in self._kept}
+    docs: dict[str | None, list[T]] = {}
+    for rule, doc in ruled:
+        docs.setdefault(rule, []).append(doc)
+    return {rule: heapq.nsmallest(count, docs[rule], key=rank) for rule in rules if count and rule in docs}
 
 
-def picker(result: Result, count: int) -> Picker:
-    """Return what picks docs of a task with cells; they are ranked by a hash of benchmark and doc id."""
+def picked(entry: str, result: Result, samples: pl.DataFrame, count: int) -> dict[str, list[Example]]:
+    """Return a few docs of each rule of a task with cells; they are ranked by a hash of benchmark and doc id.
 
-    def rank(line: Line) -> tuple[str, int]:
-        doc_id = int(line.record.doc_id)
+    Args:
+        entry: id of the result in the report.
+        result: the result.
+        samples: its rows, with ``COLUMNS``.
+        count: docs per rule; 0: none.
+    """
+    # rules need to know right from wrong, which a metric better when lower does not tell
+    if not (count and result.kind.index and result.higher_is_better):
+        return {}
+    docs = samples.filter(view=0).with_columns(need=full_marks(result.metric) / 2)
+    views = _counted(samples, result.kind.every_order).join(docs.select("doc_id", "need"), on="doc_id")
+    views = views.sort("doc_id", "at").with_columns(right=pl.col("score") >= pl.col("need"))
+
+    def rank(doc_id: int) -> tuple[str, int]:
         return hashlib.sha256(f"{result.base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], doc_id
 
-    # Rules need to know right from wrong, which a metric better when lower does not tell.
-    known = result.kind.index and result.higher_is_better
-    return Picker(count if known else 0, RULES, lambda line: rule_of(line, result.metric), rank)
+    ruled = rules_of(docs, views, result.kind.every_order).select("rule", "doc_id").iter_rows()
+    return {
+        rule: [_example(entry, rule, docs.row(by_predicate=pl.col("doc_id") == one, named=True), views) for one in ids]
+        for rule, ids in by_rule(ruled, RULES, count, rank).items()
+    }
 
 
-def rule_of(line: Line, metric: str) -> str | None:
-    """Return the rule of a doc.
+def _counted(samples: pl.DataFrame, every_order: bool) -> pl.DataFrame:
+    """Return the views of the docs' own image, as they count: of those in every order of the options the worst order.
 
-    None where its full image or a cell is unscored or was not asked, or it has no cells.
+    ``at`` is the place of the view in its first order.
+    """
+    own = samples.filter(~pl.col("swapped").fill_null(False)).with_columns(at=pl.col("view"))
+    own = own.with_columns(pl.col("answer").fill_null(""))
+    if not every_order:
+        return own
+    place = ("doc_id", "n", "cell")
+    moved = pl.format("{} (options moved by {})", "answer", "turn")
+    worst = own.with_columns(pl.min("at").over(place), answer=pl.coalesce(moved, "answer"))
+    # an order without a score decides
+    return worst.sort("score", "view", nulls_last=False).unique(place, keep="first", maintain_order=True)
+
+
+def rules_of(docs: pl.DataFrame, views: pl.DataFrame, every_order: bool) -> pl.DataFrame:
+    """Return the rule of each doc; null where its full image or a cell is unscored or was not asked, or it has no cells.
 
     Args:
-        line: of the sample log.
-        metric: the primary metric.
+        docs: a row a doc.
+        views: their own views as they count, with whether each is ``right``.
+        every_order: whether options are moved: the same letter then means different answers, and shows no guessing.
     """
-    record = line.record
-    views, answers = _counted(line.record, line, metric)
-    need = full_marks(record, metric) / 2
-    scores = [view.scores.get(metric) for view in views]
-    cells = [i for i, view in enumerate(views) if view.cell is not None]
-    if record.asked is not None and record.asked.unasked:
-        return None
-    if not cells or None in [scores[i] for i in (0, *cells)] or record.excluded:
-        return None
-    right = [score is not None and score >= need for score in scores]
-    good = [i for i in cells if right[i]]
-    if right[0] and len(good) == len(cells):
-        return "any cell"
-    if not good:
-        return "global only" if right[0] else "unanswered"
-    # With turned options the same letter means different answers, so letters cannot show guessing.
-    if not record.task_kind.every_order and _like_guesses(answers, right, cells):
-        return "luck-like"
-    return "local" if right[0] else "distracted"
+    cell, right = pl.col("cell").is_not_null(), pl.col("right")
+    wrong = views.filter(cell, ~right).with_columns(said=pl.col("answer").str.strip_chars().str.to_lowercase())
+    often = wrong.group_by("doc_id", "said").len().group_by("doc_id").agg(often=pl.max("len"))
+    found = views.group_by("doc_id").agg(
+        cells=cell.sum(),
+        good=(cell & right).sum(),
+        full=right.filter(pl.col("at") == 0).first(),
+        whole=right.filter(cell | (pl.col("at") == 0)).is_not_null().all(),
+    )
+    found = docs.join(found, on="doc_id").join(often, on="doc_id", how="left")
+    cells, good, full, often_said = pl.col("cells"), pl.col("good"), pl.col("full"), pl.col("often").fill_null(0)
+    # A wrong answer as frequent among cells as the right one. Where most cells give one wrong answer, say "unknown", a
+    # right one stands out: that is no guess.
+    guessed = pl.lit(not every_order) & (good <= often_said) & (often_said <= cells / 2)
+    asked = (pl.col("quick").struct.field("unasked").fill_null(0) == 0) & pl.col("excluded").is_null()
+    return found.with_columns(
+        rule=pl.when(~(asked & pl.col("whole") & (cells > 0))).then(None)
+        .when(full & (good == cells)).then(pl.lit("any cell"))
+        .when(good == 0).then(pl.when(full).then(pl.lit("global only")).otherwise(pl.lit("unanswered")))
+        .when(guessed).then(pl.lit("luck-like"))
+        .otherwise(pl.when(full).then(pl.lit("local")).otherwise(pl.lit("distracted")))
+    )  # fmt: skip
 
 
-def _like_guesses(answers: Sequence[str], right: Sequence[bool], cells: Sequence[int]) -> bool:
-    """Return whether a wrong answer is as frequent among cells as the right answer, with no answer in most cells.
-
-    (Where most cells give one wrong answer, say "unknown", a right one stands out: that is no guess.)
-    """
-    wrong = Counter(answers[i].strip().lower() for i in cells if not right[i])
-    often = max(wrong.values(), default=0)
-    return sum(right[i] for i in cells) <= often <= len(cells) / 2
-
-
-def _counted(record: Record, line: Line, metric: str) -> tuple[list[View], list[str]]:
-    """Return the views of a doc with the answers.
-
-    Where each was asked in every order of the options, in its worst order, which it counts as.
-    """
-    answers = answers_of(line)
-    if not record.task_kind.every_order:
-        return record.views, answers
-    places = worst_orders(record.views, lambda view: (view.n, view.cell), lambda view: view.scores.get(metric))
-    told = [
-        f"{answers[place]} (options moved by {turn})" if (turn := record.views[place].turn) else answers[place]
-        for place in places
-    ]
-    return [record.views[place] for place in places], told
-
-
-def answers_of(line: Line) -> list[str]:
-    """Return the answers on the doc's image; empty texts where unknown."""
-    return [answer or "" for answer in logs.answers_of(line)[: len(line.record.views)]]
-
-
-def example(entry: str, rule: str, line: Line, metric: str, image: str | None = None) -> Example:
-    """Return a picked doc in the form for display.
-
-    Args:
-        entry: id of its result in the report.
-        rule: see ``RULES``.
-        line: of the sample log.
-        metric: the primary metric.
-        image: its first image as a ``data:`` URI.
-    """
-    record = line.whole()
-    (views, answers), need = _counted(record, line, metric), full_marks(record, metric) / 2
-    sizes = record.image_sizes or [[1, 1]]
-    width, height = int(sizes[0][0]), int(sizes[0][1])
+def _example(entry: str, rule: str, doc: dict[str, Any], views: pl.DataFrame) -> Example:
+    """Return a picked doc in the form for display."""
+    first, *rest = views.filter(doc_id=doc["doc_id"]).rows(named=True)
+    size = (doc["shown"] or [{"width": 1, "height": 1}])[0]
+    width, height = size["width"], size["height"]
     grids: dict[int, list[CellAnswer]] = {}
-    for view, answer in zip(views, answers, strict=True):
-        if view.n is None or view.row is None or view.col is None:
+    for one in rest:
+        n, row, col = one["n"], one["row"], one["col"]
+        if n is None or row is None or col is None:
             continue
-        if view.kind == "segment":  # drawn as a part of the clip's length
-            box = (100 * view.col / view.n, 0.0, 100 / view.n, 100.0)
+        if one["kind"] == "segment":  # drawn as a part of the clip's length
+            box = (100 * col / n, 0.0, 100 / n, 100.0)
         else:
-            left, top, right, bottom = first_box(view)
+            left, top, right, bottom = (window_box if one["kind"] == "window" else cell_box)(
+                (width, height), n, row, col
+            )
             box = (100 * left / width, 100 * top / height, 100 * (right - left) / width, 100 * (bottom - top) / height)
-        score = view.scores.get(metric)
-        grids.setdefault(view.n, []).append(
-            CellAnswer(view.row, view.col, box, cut(answer, ANSWER), score, None if score is None else score >= need)
+        grids.setdefault(n, []).append(
+            CellAnswer(row, col, box, cut(one["answer"], ANSWER), one["score"], one["right"])
         )
-    score = views[0].scores.get(metric)
-    gold = record.answer.gold if record.answer.gold is not None else line.target
     return Example(
         entry,
         rule,
-        int(record.doc_id),
-        cut(str(line.input or ""), QUESTION),
-        cut("" if gold is None else str(gold), ANSWER),
-        cut(answers[0], ANSWER),
-        score,
-        None if score is None else score >= need,
+        doc["doc_id"],
+        cut(doc["question"] or "", QUESTION),
+        cut(doc["gold"] or "", ANSWER),
+        cut(first["answer"], ANSWER),
+        first["score"],
+        first["right"],
         (width, height),
         {n: tuple(cells) for n, cells in grids.items()},
-        image,
-        f"doc {record.doc_id}, {width} by {height} pixels",
+        None,
+        f"doc {doc['doc_id']}, {width} by {height} pixels",
     )

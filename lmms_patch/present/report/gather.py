@@ -1,6 +1,6 @@
 """From finished runs to the entries of a report.
 
-Reads each sample log line by line: to check it, to count, and to pair it with a blind run. Pure.
+Reads the docs of each: to count, and to pair them with a blind run. Pure.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import polars as pl
 
 from lmms_patch.compare import result as paired
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report import magic, magic_examples
 from lmms_patch.present.report.data import Entry, Part
-from lmms_patch.present.report.examples import Picker, picker
+from lmms_patch.present.report.examples import COLUMNS, picked
 from lmms_patch.rci.recompute import TaskRun, by_category, recompute, scores
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.failures import has_failed, states
 from lmms_patch.runs.measures import of_analysis
 from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.record import Record
 from lmms_patch.runs.run import Labelled, Result, Run
+from lmms_patch.runs.schema import OTHER_METRIC
 from lmms_patch.stats.resample import Estimate
 
 Tell = Callable[[str], None]
@@ -35,7 +35,7 @@ MANY, MOST = 100, 400
 
 
 Picked = Mapping[str, Sequence[Any]]
-"""The lines of a sample log that are shown as examples, by rule."""
+"""The docs that are shown as examples, by rule."""
 
 
 def gather(
@@ -46,13 +46,13 @@ def gather(
     Args:
         given: the runs.
         examples: how many docs to pick by each rule; None: ``EXAMPLES``, and none of more than ``MANY`` results.
-        tell: is handed a line when a log is being read.
+        tell: is handed a line when a table is being read.
 
     Returns:
         Entries, the examples of each, and warnings.
 
     Raises:
-        RecordError: a sample log is cut or of another run; no run has a wrapped task that scored a doc, or there are
+        RecordError: a table is cut; no run has a wrapped task that scored a doc, or there are
             more than ``MOST`` results.
     """
     latest, older = runs.newest(result for run in given for result in run.results)
@@ -77,11 +77,11 @@ def gather(
     for name, result in zip(ids, latest, strict=True):
         one = Labelled(result, labels[result.run.identity], name)
         tell(f"reading {result.label} of {one.model}")
-        entry, picked = _read(one, examples, not many)
+        entry, docs = _read(one, examples, not many)
         blind = _blind(result, latest, warnings)
         score, gain = (None, None) if blind is None else (blind.measures["score"], _gain(blind, result))
         entries.append(dataclasses.replace(entry, blind=score, gain=gain, tst=_tst(result, latest)))
-        examples_of.append(picked)
+        examples_of.append(docs)
     return entries, examples_of, warnings
 
 
@@ -114,7 +114,7 @@ def _blind(result: Result, latest: Sequence[Result], warnings: list[str]) -> Res
 def _gain(blind: Result, full: Result) -> Estimate | None:
     """Return what the image adds, paired by doc.
 
-    None where a log is missing, the docs do not match, or there is no full image.
+    None where the docs do not match, or there is no full image.
     """
     if not full.kind.full:
         return None
@@ -146,26 +146,24 @@ def _ids(texts: Sequence[str]) -> list[str]:
 
 
 def _read(one: Labelled, examples: int, categories: bool) -> tuple[Entry, Picked]:
-    """Read the log of a result, which must give the numbers of its results file, and pick its examples."""
+    """Read the docs of a result, and pick its examples."""
     result, kind = one.result, one.result.kind
     if not kind.suffix:
         return _read_magic(one, examples, categories)
     analysis = result.analysis
     whole = Part(result.docs, result.measures, analysis.gate.number if analysis and kind.has_index else None, analysis)
-    excluded: dict[int, Counter[str]] = {}
-    failures, picked, parts, told = Counter[str](), picker(result, examples), dict[str, Part](), ""
-    if result.log is None:
-        told = "no sample log (run with --log_samples): no categories, no examples, no counts of failures"
-    else:
-        records = list(_records(result, excluded, failures, picked))
-        if kind.index:
-            whole, parts, told = _numbers(whole, TaskRun(result, records, _blind_scores(result)), categories)
+    parts, told = dict[str, Part](), ""
+    others = [f"{OTHER_METRIC}{name}" for name in [*result.about.metrics][1:]]
+    samples = result.frame([*COLUMNS, "failed", "error", "unfinished", *others])
+    excluded, failures = _counts(result, samples)
+    if kind.index:
+        whole, parts, told = _numbers(whole, TaskRun(result, _blind_scores(result)), categories)
     return Entry(
         *(result, one.model, one.label, whole, parts or _tst_categories(result)),
-        excluded={n: dict(reasons) for n, reasons in excluded.items()},
-        failures=dict(failures),
+        excluded=excluded,
+        failures=failures,
         warnings=tuple(dict.fromkeys(filter(None, [*_warnings(result, whole.analysis), told]))),
-    ), picked.picked()
+    ), picked(one.label, result, samples, examples)
 
 
 def _warnings(result: Result, analysis: Analysis | None) -> list[str]:
@@ -181,44 +179,41 @@ def _read_magic(one: Labelled, examples: int, categories: bool) -> tuple[Entry, 
     """Return a MAGIC task with the run's numbers, and its picked docs."""
     result = one.result
     told = magic_examples.warnings(result)
-    if result.log is None:
-        told.append("no sample log (run with --log_samples): no examples, no contrasts")
     whole, parts = (
         Part(result.docs, result.measures, None),
         magic.parts(result.magic) if result.magic and categories else {},
     )
-    picked = magic_examples.picked(result, examples)
-    return Entry(result, one.model, one.label, whole, parts, warnings=tuple(dict.fromkeys(filter(None, told)))), picked
+    warned = tuple(dict.fromkeys(filter(None, told)))
+    return Entry(result, one.model, one.label, whole, parts, warnings=warned), magic_examples.picked(result, examples)
 
 
-def _records(
-    result: Result, excluded: dict[int, Counter[str]], failures: Counter[str], picker: Picker
-) -> Iterator[Record]:
-    """Yield the record of each line; count and pick as they pass."""
-    metric = result.metric
-    for line in result.lines():
-        record = line.record
-        picker.see(line)
-        for n, reason in record.excluded.items():
-            if n.isdigit():  # else a set of boxes, or the orders of the options
-                excluded.setdefault(int(n), Counter())[str(reason)] += 1
-        if record.is_asked:
-            views, answers = record.views, line.filtered_resps
-            failures["views"] += len(views)
-            # With --predict_only lmms-eval names the metric "bypass", and nothing is scored.
-            failures += Counter() if metric == "bypass" else states(record, metric)
-            for i, view in enumerate(views):
-                if view.error is not None or has_failed(view):
-                    failures["cells" if i and view.cell is not None else "full"] += 1
-            if (
-                isinstance(answers, list)
-                and answers
-                and isinstance(answers[0], str)
-                and not answers[0].strip()
-                and not has_failed(views[0])
-            ):
-                failures["empty"] += 1
-        yield record
+def _counts(result: Result, samples: pl.DataFrame) -> tuple[dict[int, dict[str, int]], dict[str, int]]:
+    """Return for each grid why docs are left out of it, and how many; and how many answers are not whole and scored."""
+    docs = samples.filter(view=0)
+    left_out = docs.select(pl.col("excluded").explode()).drop_nulls().unnest("excluded")
+    excluded: dict[int, dict[str, int]] = {}
+    for key, why, count in left_out.group_by("set", "why", maintain_order=True).len().iter_rows():
+        if key.isdigit():  # else a set of boxes, or the orders of the options
+            excluded.setdefault(int(key), {})[why] = count
+    asked = docs.filter(pl.col("quick").struct.field("steps").fill_null(2) > 0).select("doc_id")
+    own = samples if result.kind.name == "swap" else samples.filter(~pl.col("swapped").fill_null(False))
+    own = own.join(asked, on="doc_id", how="semi")
+    failed, unscored = pl.col("failed").is_not_null(), pl.col("score").is_null()
+    # with --predict_only lmms-eval names the metric "bypass", and nothing is scored; a doc may have another metric alone
+    counted = pl.lit(result.metric != "bypass")
+    if other := [name for name in own.columns if name.startswith(OTHER_METRIC)]:
+        counted &= (~unscored).any().over("doc_id") | pl.all_horizontal(pl.col(other).is_null()).all().over("doc_id")
+    lost, cell = failed | pl.col("error").is_not_null(), (pl.col("view") > 0) & pl.col("cell").is_not_null()
+    found = own.select(
+        views=pl.len(),
+        failed=(counted & failed).sum(),
+        unscored=(counted & ~failed & unscored).sum(),
+        unfinished=(counted & ~failed & ~unscored & pl.col("unfinished").fill_null(False)).sum(),
+        cells=(lost & cell).sum(),
+        full=(lost & ~cell).sum(),
+        empty=((pl.col("view") == 0) & ~failed & (pl.col("answer").str.strip_chars() == "")).sum(),
+    ).row(0, named=True)
+    return excluded, {name: count for name, count in found.items() if count}
 
 
 def _blind_scores(result: Result) -> Mapping[int, float]:
@@ -226,7 +221,7 @@ def _blind_scores(result: Result) -> Mapping[int, float]:
     blind = (
         one
         for one in result.run.results
-        if one.kind.name == "blind" and one.base == result.base and one.filter == result.filter and one.log
+        if one.kind.name == "blind" and one.base == result.base and one.filter == result.filter
     )
     return next((scores(one, result.metric) for one in blind), {})
 

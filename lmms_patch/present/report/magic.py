@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_patch.compare import variants
-from lmms_patch.compare.variants import Contrasted
+from lmms_patch.compare.magic import Contrast, gather
 from lmms_patch.present.report.data import Entry, Part
 from lmms_patch.present.report.magic_words import CONTRASTS, COUNTS, VARIANTS, WORDS, columns, order
 from lmms_patch.present.sheets import Cell, Column, Row, Sheet, levels_in, used
@@ -39,7 +38,7 @@ def numbers_of(part: Part) -> dict[str, Estimate]:
     return {name: part.measures[name] for name in order(part.measures)}
 
 
-def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrasted], list[str]]:
+def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) -> tuple[list[Contrast], list[str]]:
     """Return the effects of changed boxes, for each model with two variants of the same data.
 
     And why others are not there.
@@ -51,7 +50,7 @@ def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
     scored = [run.path for run in given if any(result.kind.name == "magic" and result.magic for result in run.results)]
     if not scored:
         return [], []
-    gathered = variants.gather(scored)
+    gathered = gather(scored)
     named = {task.model: labels[task.result.run.identity] for task in gathered.tasks}
     notes = [note for note in gathered.notes if "is not compared with" in note]
     return [dataclasses.replace(one, model=named[one.model]) for one in gathered.contrasts], notes
@@ -60,7 +59,7 @@ def contrasts(given: Sequence[Run], labels: Mapping[tuple[str, str, str], str]) 
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def sheets(entries: Sequence[Entry], changed: Sequence[Contrasted] = ()) -> list[Sheet]:
+def sheets(entries: Sequence[Entry], changed: Sequence[Contrast] = ()) -> list[Sheet]:
     """Return all tables of MAGIC; those without rows are left out."""
     some = [entry for entry in entries if entry.result.magic]
     return [
@@ -164,17 +163,17 @@ _CONTRAST = Column("contrast", help=_HOW)
 _MIND = Column("mind")
 
 
-def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
+def contrast(contrasted: Sequence[Contrast]) -> Sheet:
     """Return the effects of changed boxes, paired by item: a row for each model and contrast."""
     rows: list[Row] = []
     for one in contrasted:
         differences = {name: difference.estimate for name, difference in one.found.differences.items()}
         about: Row = {
             "model": one.model,
-            "contrast": CONTRASTS[one.found.name][0],
-            "tasks": f"{one.second} − {one.first}",
+            "contrast": CONTRASTS[one.name][0],
+            "tasks": f"{one.found.second} − {one.found.first}",
         }
-        rows.append({**about, "items": one.found.items, **differences, "mind": "; ".join(one.minds) or None})
+        rows.append({**about, "items": one.found.docs, **differences, "mind": "; ".join(one.minds) or None})
     heads = (_MODEL, _CONTRAST, Column("tasks"), Column("items", help="that both tasks have"))
     metrics = tuple(
         dataclasses.replace(column, signed=True, help=f"difference of: {column.help}") for column in _metrics(rows)
@@ -190,12 +189,12 @@ def contrast(contrasted: Sequence[Contrasted]) -> Sheet:
     return Sheet("magic_contrasts", "What other boxes cost or give", (*heads, *metrics, *last), rows, note)
 
 
-def contrast_sides(contrasted: Sequence[Contrasted]) -> Sheet:
+def contrast_sides(contrasted: Sequence[Contrast]) -> Sheet:
     """Return the effects of changed boxes with both sides and p-values, a row for each metric."""
     rows: list[Row] = [
         {
             "model": one.model,
-            "contrast": CONTRASTS[one.found.name][0],
+            "contrast": CONTRASTS[one.name][0],
             "metric": WORDS[name][0],
             "first": difference.first,
             "second": difference.second,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable
 
-from lmms_patch.magic.method import read, stored
-from lmms_patch.magic.score.logs import Line
+from lmms_patch.magic.method import read
 from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report.data import BoxUse, RegionExample
-from lmms_patch.present.report.examples import ANSWER, QUESTION, Picker
+from lmms_patch.present.report.examples import ANSWER, QUESTION, by_rule
 from lmms_patch.runs.run import Result
 from lmms_patch.text import cut
 
@@ -31,7 +29,6 @@ RULES = {
 """The rules; of those of its task, the first that holds is the doc's."""
 RESPONSE = 1_900
 """Characters that are shown of a response."""
-_QUESTION = re.compile(r"\*\*Question\*\*: (.*?)(?=\n\*\*Thought Process\*\*:|\Z)", re.DOTALL)
 
 
 def right(record: Record) -> tuple[bool, str]:
@@ -64,55 +61,50 @@ def rule_of(record: Record) -> str | None:
 
 def warnings(result: Result) -> list[str]:
     """Return what a run warned of when it computed a result."""
-    return [str(line) for line in stored(result).warnings]
+    return [] if result.magic is None else result.magic.warnings
 
 
-def picked(result: Result, count: int) -> dict[str, list[Line]]:
-    """Return a few docs of each rule (``pick``); none without a sample log."""
-    return pick(read(result).values(), count) if result.log else {}
+def picked(result: Result, count: int) -> dict[str, list[Record]]:
+    """Return a few docs of each rule (``pick``)."""
+    return pick(read(result).values(), count)
 
 
-def pick(lines: Iterable[Line], count: int) -> dict[str, list[Line]]:
+def pick(records: Iterable[Record], count: int) -> dict[str, list[Record]]:
     """Return a few docs of each rule, by the smallest hash of the item's name, so that models share their docs.
 
     Args:
-        lines: of the sample log.
+        records: the docs.
         count: docs per rule; 0: none.
 
     Returns:
-        Rule -> lines.
+        Rule -> docs.
     """
-    picker = Picker(
-        *(count, RULES, lambda line: rule_of(line.record)),
-        lambda line: (hashlib.sha256(line.record.item.encode("utf-8", "backslashreplace")).hexdigest(), line.record.id),
-    )
-    for line in lines:
-        picker.see(line)
-    return picker.picked()
+
+    def rank(record: Record) -> tuple[str, str]:
+        return hashlib.sha256(record.item.encode("utf-8", "backslashreplace")).hexdigest(), record.id
+
+    return by_rule([(rule_of(record), record) for record in records], RULES, count, rank)
 
 
-def example(entry: str, rule: str, line: Line, image: str | None = None) -> RegionExample:
+def example(entry: str, rule: str, record: Record, image: str | None = None) -> RegionExample:
     """Return a picked doc in the form for display.
 
     Args:
         entry: id of its result in the report.
         rule: see ``RULES``.
-        line: of the sample log.
+        record: the doc.
         image: what the model saw, as a ``data:`` URI.
     """
-    record = line.record
     is_right, by = right(record)
     count = record.boxes
-    asked = str(line.input or "")
-    questions = _QUESTION.findall(asked)
     return RegionExample(
         entry,
         rule,
         record.id,
-        cut((questions[-1] if questions else asked).strip(), QUESTION),
-        cut(str("" if line.target is None else line.target), ANSWER),
+        cut(record.question.strip(), QUESTION),
+        cut(record.target, ANSWER),
         cut(record.answer, ANSWER),
-        cut(line.response.strip(), RESPONSE),
+        cut(record.response.strip(), RESPONSE),
         is_right,
         by,
         record.healed,
@@ -123,7 +115,7 @@ def example(entry: str, rule: str, line: Line, image: str | None = None) -> Regi
     )
 
 
-def asked(line: Line) -> str | None:
-    """Return the digest of a doc's contents, by which the image is found again; None in logs without digests."""
-    digest = line.record.asked.get("doc")
+def asked(record: Record) -> str | None:
+    """Return the digest of a doc's contents, by which the image is found again; None where there is none."""
+    digest = record.asked.get("doc")
     return str(digest) if digest else None

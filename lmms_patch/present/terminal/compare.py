@@ -224,14 +224,13 @@ def _holm(comparison: Comparison) -> str:
 
 
 def _right(task: Task) -> list[str]:
-    """Return a line for each metric: docs right in a single side only, and McNemar's test."""
-    tests = {"": task.mcnemar, **task.tests}
-    return [
-        f"{f'{name}: ' if name else ''}{'better' if name in task.lower else 'right'} in A only: {one.only_first} docs, "
-        f"in B only: {one.only_second}; McNemar's exact p {reading.p_text(one.p)}"
-        for name, one in tests.items()
-        if one is not None and (not name or one.only_first or one.only_second)
-    ]
+    """Return a line on the docs that are right on a single side only, with McNemar's test."""
+    one = task.mcnemar
+    said = (
+        one
+        and f"right in A only: {one.only_first} docs, in B only: {one.only_second}; McNemar's exact p {reading.p_text(one.p)}"
+    )
+    return [said] if said else []
 
 
 def docs(task: Task) -> list[str]:
@@ -259,12 +258,7 @@ def minds(task: Task) -> list[str]:
         _letters(next((line.removeprefix(name) for name in of_task if line.startswith(name)), line))
         for line in task.warnings
     ]
-    if (
-        (task.mcnemar is not None or task.tests)
-        and clusters is not None
-        and clusters < task.docs
-        and not task.identical
-    ):
+    if task.mcnemar is not None and clusters is not None and clusters < task.docs and not task.identical:
         lines.append(
             f"McNemar's test takes docs as independent, but they hang together in {clusters} clusters: go by the p-values of the table"
         )

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
-from lmms_patch.compare.contrast import CONTRASTS
-from lmms_patch.compare.variants import Contrasted, MagicRuns, numbers_of
+from lmms_patch.compare.magic import CONTRASTS, Contrast, MagicRuns
 from lmms_patch.magic.score import results
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cells, Column, or_na, signed
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json as as_json
 from lmms_patch.runs.run import Result
-from lmms_patch.runs.unjudged import stored_bounds
 
 _ORDER = (*results.HEALED, *results.JUDGED, *results.ANSWERS, "answer_found", *results.MAGISCORE, *results.REGIONS)
 _WHAT = {
@@ -41,11 +38,11 @@ def table(tasks: Sequence[Result], width: int | None = None) -> str:
         tasks: MAGIC tasks in which something was scored.
         width: characters in a line; None: any.
     """
-    numbers = [numbers_of(task) for task in tasks]
+    numbers = [task.measures for task in tasks]
     names = [name for name in _ORDER if any(name in own for own in numbers)]
     rows: list[Cells] = [["docs", *(task.docs for task in tasks)]]
     rows += [[name, *(own.get(name) for own in numbers)] for name in names]
-    level = next((one.level for own in numbers for one in own.values()), 0.95)
+    level = next((own[name].level for own in numbers for name in names if name in own), 0.95)
     judges = sorted({str(judge) for task in tasks if (judge := task.magic and task.magic.judge)})
     judged = f" Judge: {', '.join(judges)}." if judges else ""
     shown = sheets.table(["metric", *(task.task for task in tasks)], rows).to_text(width)
@@ -60,24 +57,24 @@ def minds(tasks: Sequence[Result]) -> list[str]:
     return [*(f"mind: {line}" for line in common), *own]
 
 
-def contrast_table(one: Contrasted, width: int | None = None) -> str:
+def contrast_table(one: Contrast, width: int | None = None) -> str:
     """Return the table of a contrast, and what its first accuracy says."""
     rows = []
     for name, d in one.found.differences.items():
         rows.append([name, or_na(d.first), or_na(d.second), d.estimate, reading.p_text(d.p)])
-    heads = ("metric", one.first, one.second, Column("difference", signed=True), "p")
-    head = f"{one.second} - {one.first}, {_WHAT[one.found.name]}: {one.found.items} items in both"
+    heads = ("metric", one.found.first, one.found.second, Column("difference", signed=True), "p")
+    head = f"{one.found.second} - {one.found.first}, {_WHAT[one.name]}: {one.found.docs} items in both"
     return "\n".join(
         [head, sheets.table(heads, rows).to_text(width), *(f"mind: {line}" for line in one.minds), *sentence(one)]
     )
 
 
-def sentence(one: Contrasted) -> list[str]:
+def sentence(one: Contrast) -> list[str]:
     """Say in a sentence what a contrast's accuracy shows: by the judge where available, else by synonyms."""
     name = next((name for name in ("acc_short", "acc_synonym") if name in one.found.differences), None)
     if name is None:
         return []
-    difference, where = one.found.differences[name], _WHAT[one.found.name]
+    difference, where = one.found.differences[name], _WHAT[one.name]
     value, low, high = difference.estimate.value, difference.estimate.low, difference.estimate.high
     if value is None or low is None or high is None:
         return [f"{name}: nothing can be said: {difference.estimate.reason or 'no interval'}."]
@@ -94,33 +91,30 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
         "tasks": [
             {
                 "model": task.model,
-                "task": task.task,
-                "variant": task.variant,
-                "dataset": task.about.get("dataset"),
-                "judge": task.about.get("judge"),
+                "task": task.label,
+                "variant": about.variant,
+                "dataset": about.dataset,
+                "judge": about.judge,
                 "docs": task.result.docs,
                 "results": str(task.result.run.path),
-                "numbers": as_json(task.numbers),
-                **(
-                    {"bounds": {name: dataclasses.asdict(one) for name, one in found.items()}}
-                    if (found := stored_bounds(task.about))
-                    else {}
-                ),
-                "counts": task.about.get("counts", {}),
-                "warnings": list(task.about.get("warnings", [])),
+                "numbers": {name: as_json(one) for name, one in task.result.measures.items() if name in about.numbers},
+                **({"bounds": as_json(about.bounds)} if about.bounds else {}),
+                "counts": about.counts,
+                "warnings": about.warnings,
             }
             for task in runs.tasks
+            if (about := task.result.magic)
         ],
         "contrasts": [
             {
                 "model": one.model,
-                "contrast": one.found.name,
-                "first": one.first,
-                "second": one.second,
-                "variants": list(CONTRASTS[one.found.name]),
-                "items": one.found.items,
-                "only_first": one.found.only_first,
-                "only_second": one.found.only_second,
+                "contrast": one.name,
+                "first": one.found.first,
+                "second": one.found.second,
+                "variants": list(CONTRASTS[one.name]),
+                "items": one.found.docs,
+                "only_first": len(one.found.only_first),
+                "only_second": len(one.found.only_second),
                 "differences": {
                     name: {
                         "first": d.first,

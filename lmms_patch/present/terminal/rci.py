@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from rich.cells import cell_len
 
@@ -19,7 +18,7 @@ from lmms_patch.rci.pooling import Averaged, Pooled
 from lmms_patch.rci.recompute import Analyzed
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.numbers import EXTRA, Grid, Placed
-from lmms_patch.runs.run import Labelled, Result, read
+from lmms_patch.runs.run import Labelled, Result, Run
 from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import CellShares
@@ -30,16 +29,10 @@ BYPASS = "bypass"
 """The host's mark of --predict_only, in place of a metric."""
 
 
-def load(path: Path) -> list[Labelled]:
-    """Return the wrapped tasks of a results file except cross-validations and MAGIC tasks, with the numbers of the run.
-
-    Raises:
-        RecordError: the file cannot be read.
-    """
+def load(run: Run) -> list[Labelled]:
+    """Return the wrapped tasks of a run except cross-validations and MAGIC tasks."""
     return [
-        _of(result, result.label)
-        for result in read(path).results
-        if not result.kind.folds and result.kind.name != "magic"
+        _of(result, result.label) for result in run.results if not result.kind.folds and result.kind.name != "magic"
     ]
 
 
@@ -426,7 +419,10 @@ def _fip(shown: Labelled) -> float | None:
     result = shown.result
     if result.kind.every_order or result.failed:  # what the harness prints counts failed calls as answers
         return result.analysis.fip.value if result.analysis else None
-    return None if result.metric == BYPASS else result.metrics.get(result.metric)
+    if result.metric == BYPASS:
+        return None
+    printed = result.native.values.get(result.metric)
+    return result.measures["score"].value if printed is None else printed
 
 
 def _fips_of_used_docs(shown: Labelled) -> list[float]:
@@ -469,8 +465,11 @@ def _native(shown: Labelled, name: str) -> Cell:
 
     Nothing where the task was not asked for it.
     """
-    name = f"{shown.result.metric}_{name}"
-    return or_na(shown.result.metrics[name]) if name in shown.result.metrics else None
+    if name.startswith("drop"):
+        return or_na(shown.result.computed.drops[name]) if name in shown.result.computed.drops else None
+    grids = shown.result.analysis.sets if shown.result.analysis else {}
+    found = {f"mpp{end(key)}": grid.mpp.value for key, grid in grids.items()}
+    return or_na(found[name]) if name in found else None
 
 
 def _index(shown: Labelled, key: Key) -> Cell:
@@ -536,7 +535,7 @@ def _minds(shown: Labelled) -> list[str]:
         lines += [analysis.gate.reason] if _refused(shown) else []
         lines += reading.minds(analysis, _words(shown)) if result.kind.index or result.kind.regions else []
     lines += [
-        reading.kept(result.details),
+        reading.kept(result.made),
         *_of_failures(shown),
         _fip_of_used_docs(shown),
     ]
@@ -562,7 +561,7 @@ def _of_failures(shown: Labelled) -> list[str]:
     failed, metric = shown.result.analysis.failed if shown.result.analysis else None, shown.result.metric
     if failed is None:
         return []
-    return [failed.sentence, failed.native(metric) if shown.result.metrics.get(metric) is not None else ""]
+    return [failed.sentence, failed.native(metric) if shown.result.native.values.get(metric) is not None else ""]
 
 
 def chances(shown: Sequence[Labelled], width: int | None = None) -> str:

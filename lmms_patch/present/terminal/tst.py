@@ -60,7 +60,7 @@ def _told(result: Result) -> TstDetails:
     missing = _NEEDED if found is None else [name for name in _NEEDED if getattr(found, name) is UNSET]
     if found is None or missing:
         raise RecordError(
-            f"{result.task}: tst_details has no {missing[0]!r}; the results file was changed or written by another program"
+            f"{result.task}: its table's footer says no {missing[0]!r} of the cross-validation; another program wrote it"
         )
     return found
 

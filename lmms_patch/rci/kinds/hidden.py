@@ -11,9 +11,10 @@ import numpy as np
 from lmms_patch.ask.kinds import REGIONS, Key, Kind
 from lmms_patch.rci.draws import minus
 from lmms_patch.rci.kinds.part import left_out, warned
+from lmms_patch.runs.docs import used_for
 from lmms_patch.runs.numbers import Analysis, Grid, Hidden
 from lmms_patch.runs.tables import Table
-from lmms_patch.runs.views import Chosen, set_places
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.resample import Array, Bools
 
 if TYPE_CHECKING:
@@ -25,48 +26,41 @@ UNEQUAL = 1.5
 """How many times the area of one set of hidden boxes may be that of the other without a warning."""
 
 
-class _Hidden:
-    """The part of kinds that hide docs' own boxes."""
-
-    def of(self, kind: Kind) -> bool:
-        return kind.hides
-
-    def sets(self, work: Work) -> dict[str, list[Chosen]]:
-        both = _in_both(work.table)
-        return {f"both_{key}": [work.table.points[key].where(both)] for key in REGIONS} if both.any() else {}
-
-    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        table = work.table
-        used = {key: np.isfinite(table.points[key].scores) for key in REGIONS}
-        both = _in_both(table)
-        parts = {key: _hidden_part(table, key) for key in REGIONS}
-        share = {key: float(part[used[key]].mean()) for key, part in parts.items() if used[key].any()}
-        of_both = {key: float(part[both].mean()) for key, part in parts.items() if both.any()}
-        lost = next(filter(None, work.too_many.values()), "")
-        extra = work.draws.estimate_of(minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
-        numbers = Hidden(
-            both=int(both.sum()),
-            extra=work.nothing(lost)
-            if lost
-            else extra
-            if both.any()
-            else work.nothing("no doc has boxes of both sets"),
-            share=share,
-            share_of_both=of_both,
-            left_out={
-                key: left_out(table, key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS
-            },
-        )
-        weak = f"the drops say little: {found.gate.reason}" if found.gate.valid is False else ""
-        return warned(
-            dataclasses.replace(found, hidden=numbers),
-            *hidden_warnings(share, of_both),
-            weak,
-            f"no drop: {lost}" if lost else "",
-        )
+def of(kind: Kind) -> bool:
+    """Return whether tasks of a kind have the part."""
+    return kind.hides
 
 
-HIDDEN = _Hidden()
+def sets(work: Work) -> dict[str, list[Chosen]]:
+    """Return sets of answers by name (``Part.sets``)."""
+    both = _in_both(work.table)
+    return {f"both_{key}": [work.table.points[key].where(both)] for key in REGIONS} if both.any() else {}
+
+
+def add(work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+    """Return an analysis with the part's numbers (``Part.add``)."""
+    table = work.table
+    used = {key: np.isfinite(table.points[key].scores) for key in REGIONS}
+    both = _in_both(table)
+    parts = {key: _hidden_part(table, key) for key in REGIONS}
+    share = {key: float(part[used[key]].mean()) for key, part in parts.items() if used[key].any()}
+    of_both = {key: float(part[both].mean()) for key, part in parts.items() if both.any()}
+    lost = next(filter(None, work.too_many.values()), "")
+    extra = work.draws.estimate_of(minus, (f"both_{REGIONS[1]}", f"both_{REGIONS[0]}"), None, both)
+    numbers = Hidden(
+        both=int(both.sum()),
+        extra=work.nothing(lost) if lost else extra if both.any() else work.nothing("no doc has boxes of both sets"),
+        share=share,
+        share_of_both=of_both,
+        left_out={key: left_out(table, key, int((~used[key]).sum()), "no score with them hidden") for key in REGIONS},
+    )
+    weak = f"the drops say little: {found.gate.reason}" if found.gate.valid is False else ""
+    return warned(
+        dataclasses.replace(found, hidden=numbers),
+        *hidden_warnings(share, of_both),
+        weak,
+        f"no drop: {lost}" if lost else "",
+    )
 
 
 def _hidden_part(table: Table, key: Key) -> Array:
@@ -74,11 +68,11 @@ def _hidden_part(table: Table, key: Key) -> Array:
 
     Nan where the doc is not used for the set.
     """
-    shares = (
-        record.views[places[0]].hidden if places else None
-        for record, places in zip(table.records, set_places(table.records, key), strict=True)
-    )
-    return np.array([*shares], float)  # None becomes nan
+    views, out = table.views, np.full(len(table), np.nan)
+    places = np.where(used_for(table.docs, key), views.first(views.in_set(key)), -1)
+    there = places >= 0
+    out[there] = views.column("hidden", np.nan)[(views.starts + places)[there]]
+    return out
 
 
 def _in_both(table: Table) -> Bools:

@@ -27,25 +27,24 @@ NO_WRONG = "no doc was asked on a wrong image (option null), so luck is not know
 NO_SHARE = "shares of docs need a metric that is a mean of docs' scores, of which higher is better"
 
 
-class _Windows:
-    """The part of kinds with windows between the cells."""
-
-    def of(self, kind: Kind) -> bool:
-        return kind.shifted
-
-    def sets(self, work: Work) -> dict[str, list[Chosen]]:
-        return {str(windows(n)): [_best(work, n)] for n in work.used if isinstance(n, int)}
-
-    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        return dataclasses.replace(found, lines={n: _lines(work, n, grid) for n, grid in found.grids.items()})
+def of(kind: Kind) -> bool:
+    """Return whether tasks of a kind have the part."""
+    return kind.shifted
 
 
-WINDOWS = _Windows()
+def sets(work: Work) -> dict[str, list[Chosen]]:
+    """Return sets of answers by name (``Part.sets``)."""
+    return {str(windows(n)): [_best(work, n)] for n in work.used if isinstance(n, int)}
+
+
+def add(work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+    """Return an analysis with the part's numbers (``Part.add``)."""
+    return dataclasses.replace(found, lines={n: _lines(work, n, grid) for n, grid in found.grids.items()})
 
 
 def _best(work: Work, n: int) -> Chosen:
     """Return each doc's best item among its cells and windows; none for a doc of which a cell or a window has no score."""
-    whole = work.table.scored(windows(n)) == len(between(n)) + work.table.kind.cells(n)
+    whole = work.table.views.scored(windows(n)) == len(between(n)) + work.table.kind.cells(n)
     return work.table.best(windows(n)).where(work.used[n] & whole)
 
 

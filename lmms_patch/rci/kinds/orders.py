@@ -11,23 +11,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
-from lmms_patch.ask.kinds import Key, Kind
-from lmms_patch.rci.draws import Draws
+from lmms_patch.ask.kinds import TURNS, Key, Kind
+from lmms_patch.rci.draws import Draws, minus
 from lmms_patch.rci.kinds.part import warned
 from lmms_patch.rci.kinds.regions import drawn
 from lmms_patch.runs import failures, reading
+from lmms_patch.runs.docs import used_for
 from lmms_patch.runs.numbers import Analysis, Grid, Placed, Turned
-from lmms_patch.runs.record import TURNS, Record
 from lmms_patch.runs.tables import Table
-from lmms_patch.runs.views import Chosen
+from lmms_patch.runs.views import TURNED, Chosen
 from lmms_patch.stats import spatial
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.resample import Estimate, Seed, generator
+from lmms_patch.stats.resample import Bools, Estimate, Seed, generator
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
@@ -35,25 +36,22 @@ if TYPE_CHECKING:
 _UNSCORED = "an answer has no score"
 
 
-class _Orders:
-    """The part of kinds with docs asked in every order of their options."""
-
-    def of(self, kind: Kind) -> bool:
-        return kind.turns
-
-    def sets(self, work: Work) -> dict[str, list[Chosen]]:
-        return turn_sets(work.table.in_orders, work.form, work.settings.seed)
-
-    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        logged = work.table.logged
-        refused = failures.too_many(logged, TURNS) if work.failed else ""
-        answered = [record for record in logged if not failures.unanswered(record)]
-        orders = turned(work.table.in_orders, answered, work.draws, refused)
-        why = f"no score in every order of the options: {refused}" if refused else ""
-        return warned(dataclasses.replace(found, turned=orders), why, *reading.not_turned(orders.left_out))
+def of(kind: Kind) -> bool:
+    """Return whether tasks of a kind have the part."""
+    return kind.turns
 
 
-ORDERS = _Orders()
+def sets(work: Work) -> dict[str, list[Chosen]]:
+    """Return sets of answers by name (``Part.sets``)."""
+    return turn_sets(work.table.in_orders, work.form, work.settings.seed)
+
+
+def add(work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+    """Return an analysis with the part's numbers (``Part.add``)."""
+    refused = failures.too_many(work.table, TURNS) if work.failed else ""
+    orders = turned(work.table, work.draws, refused)
+    why = f"no score in every order of the options: {refused}" if refused else ""
+    return warned(dataclasses.replace(found, turned=orders), why, *reading.not_turned(orders.left_out))
 
 
 def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Chosen]]:
@@ -65,85 +63,49 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     k options, ``turns_<k>_<p>`` has the order that shows the gold at place p.
 
     Args:
-        table: the records.
+        table: the docs.
         form: the aggregation's form; None: it must be called, and there are no sets.
         seed: of the drawn orders, where their mean has no closed form.
     """
     if form is None:
         return {}
-    places, higher = orders_of(table), table.higher
-    scores = [
-        [record.views[i].scores[table.metric] or 0.0 for i in own]
-        for record, own in zip(table.records, places, strict=True)
-    ]
-    worst = [
-        own[int((np.argmin if higher else np.argmax)(one))] if own else None
-        for own, one in zip(places, scores, strict=True)
-    ]
+    views, higher = table.views, table.higher
+    own = orders_of(table)
+    counts = views.per_doc(own)
     sets = {
-        "turns_once": [table.at([own[0] if own else None for own in places])],
-        "turns_mean": drawn(table, form, places, [min(1, len(own)) for own in places], generator(seed)),
-        "turns_every": [table.at(worst)],
+        "turns_once": [table.at(views.first(own))],
+        "turns_mean": drawn(table, form, own, counts.clip(max=1), generator(seed)),
+        "turns_every": [table.at(views.best(own, not higher))],
     }
     # Docs lost by turning are a share, so the interval must not reach below 0 as a difference's would.
     if form.linear and higher:
-        once, every = sets["turns_once"][0], sets["turns_every"][0]
-        sets["turns_lost"] = [Chosen(once.items, once.scores - every.scores)]
-    for count in sorted({len(own) for own in places} - {0}):
+        sets["turns_lost"] = [Chosen(sets["turns_once"][0].scores - sets["turns_every"][0].scores)]
+    gold_at = views.column("gold_at", 0)
+    for count in sorted(set(counts.tolist()) - {0}):
         for place in range(1, count + 1):
-            sets[f"turns_{count}_{place}"] = [
-                table.at(
-                    [
-                        _with_gold_at(record, own, place) if len(own) == count else None
-                        for record, own in zip(table.records, places, strict=True)
-                    ]
-                )
-            ]
+            shown = own & (counts == count)[views.docs] & (gold_at == place)
+            sets[f"turns_{count}_{place}"] = [table.at(views.first(shown))]
     return sets
 
 
-def orders_of(table: Table) -> list[list[int]]:
-    """Return the full views of each doc asked in every order of its options; none where a view has no score."""
-    every = (
-        [i for i, view in enumerate(record.views) if view.gold_at is not None and view.cell is None]
-        if table.kind.turns
-        else []
-        for record in table.records
-    )
-    return [
-        own if all(record.views[i].scores.get(table.metric) is not None for i in own) else []
-        for record, own in zip(table.records, every, strict=True)
-    ]
+def orders_of(table: Table) -> Bools:
+    """Mark the full views of docs asked in every order of their options, shape (views,); none of a doc where one has no score."""
+    views = table.views
+    own = views.where(TURNED) & (used_for(table.docs, TURNS) & table.kind.turns)[views.docs]
+    return np.asarray(own & (views.per_doc(own & np.isnan(views.scores)) == 0)[views.docs])
 
 
-def _with_gold_at(record: Record, own: Sequence[int], place: int) -> int:
-    """Return the view of a doc that shows the gold at a place.
-
-    Args:
-        record: the doc.
-        own: its views in every order (``orders_of``).
-        place: from 1.
-    """
-    return next(i for i in own if record.views[i].gold_at == place)
-
-
-def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str = "") -> Turned:
+def turned(whole: Table, draws: Draws, refused: str = "") -> Turned:
     """Return the numbers of a task asked in every order of the options.
 
     Args:
-        table: the records, with the views in all their orders.
-        everyone: the docs that were asked; those that the table lacks, or cannot use, are counted with the reason.
+        whole: the docs.
         draws: M of ``turn_sets`` on each draw.
         refused: why no number may be read, such as too many failed calls; empty where they may.
     """
-    counts = np.array([len(own) for own in orders_of(table)])
+    table = whole.in_orders
+    counts = table.views.per_doc(orders_of(table))
     used = counts > 0
-    kept = {record.doc_id for record, one in zip(table.records, used, strict=True) if one}
-    reasons = Counter(
-        record.excluded.get(TURNS) or (failures.REASON if any(map(failures.has_failed, record.views)) else _UNSCORED)
-        for record in everyone
-        if record.doc_id not in kept
-    )
 
     def estimate(statistic: Callable[..., Any], *names: str, of: Any = used) -> Estimate:
         found = draws.estimate_of(statistic, names, None, of)
@@ -167,16 +129,31 @@ def turned(table: Table, everyone: Sequence[Record], draws: Draws, refused: str 
         )
     return Turned(
         docs=int(used.sum()),
-        left_out=dict(reasons),
+        left_out=_left_out(whole, table.doc_id[used].tolist()),
         once=estimate(same, "turns_once"),
         mean=estimate(same, "turns_mean"),
         every=estimate(same, "turns_every"),
         lost=estimate(same, "turns_lost")
         if "turns_lost" in draws.sets
-        else estimate(lambda a, b: a - b, "turns_once", "turns_every"),
+        else estimate(minus, "turns_once", "turns_every"),
         guess=None if refused else _guess(table, draws.form, counts),
         places=by_place,
     )
+
+
+def _left_out(table: Table, kept: list[int]) -> dict[str, int]:
+    """Return why docs that were answered are not in the numbers, and how many.
+
+    Args:
+        table: the docs.
+        kept: ids of the docs that are in them.
+    """
+    of_docs = table.logged.filter(~pl.col("other")).group_by("doc_id", maintain_order=True)
+    docs = of_docs.agg(pl.col("failed").count(), first=pl.col("failed").first()).filter(pl.col("first").is_null())
+    docs = docs.filter(~pl.col("doc_id").is_in(kept))
+    docs = docs.join(table.excluded.filter(set=TURNS), on="doc_id", how="left", maintain_order="left")
+    otherwise = pl.when(pl.col("failed") > 0).then(pl.lit(failures.REASON)).otherwise(pl.lit(_UNSCORED))
+    return dict(Counter(docs.select(pl.coalesce("why", otherwise)).to_series()))
 
 
 def evenness(table: Table, count: int, seed: Seed) -> float | None:
@@ -187,18 +164,14 @@ def evenness(table: Table, count: int, seed: Seed) -> float | None:
     Each doc's scores in the order of the gold's place are rotated at random (``spatial.cell_shares``), which under the
     hypothesis changes nothing.
     """
-    orders = orders_of(table)
-    scores = np.array(
-        [
-            [record.views[_with_gold_at(record, own, place)].scores[table.metric] for place in range(1, count + 1)]
-            for record, own in zip(table.records, orders, strict=True)
-            if len(own) == count
-        ],
-        float,
-    )
+    views, own = table.views, orders_of(table)
+    docs = views.per_doc(own) == count
+    shown = np.flatnonzero(own & docs[views.docs])
+    order = np.lexsort((views.column("gold_at", 0)[shown], views.docs[shown]))
+    scores = views.scores[shown[order]].reshape(-1, count)
     if scores.min() < 0 or not table.higher:
         return None
-    clusters = table.groups.clusters_of([len(own) == count for own in orders])
+    clusters = table.groups.clusters_of(docs)
     return spatial.cell_shares(scores, clusters, shape=(1, count), seed=seed).p
 
 
@@ -207,7 +180,7 @@ def _guess(table: Table, form: Form | None, counts: Any) -> float | None:
     used = counts > 0
     if form is None or not form.linear or not used.any() or not table.higher:
         return None
-    return float(table.value(form, Chosen(table.full.items, table.marks * guessed(counts)), used))
+    return float(table.value(form, Chosen(table.marks * guessed(counts)), used))
 
 
 def guessed(counts: Any) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """A part of an analysis."""
+    """A part of an analysis: a module with these functions."""
 
     def of(self, kind: Kind) -> bool:
         """Return whether tasks of a kind have the part."""
@@ -49,7 +49,8 @@ def left_out(table: Table, key: Key, excluded: int, otherwise: str) -> dict[str,
         excluded: how many docs are not used.
         otherwise: why those are not of which the record does not say it.
     """
-    reasons = Counter(why.partition(":")[0] for record in table.records if (why := record.excluded.get(str(key))))
+    whys = table.docs.select("excluded").drop_nulls().explode("excluded").unnest("excluded").filter(set=str(key))["why"]
+    reasons = Counter(why.partition(":")[0] for why in whys)
     if other := excluded - sum(reasons.values()):
         reasons[otherwise] += other
     return dict(reasons)

@@ -19,34 +19,33 @@ if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
 
 
-class _Points:
-    """The part of kinds with points."""
-
-    def of(self, kind: Kind) -> bool:
-        return kind.has_points
-
-    def sets(self, work: Work) -> dict[str, list[Chosen]]:
-        kind, out = work.table.kind, {}
-        for key, chosen in work.table.points.items():
-            out[f"{kind.name}{end(key)}"] = [chosen]
-            if kind.full:
-                out[f"{kind.name}{end(key)}_full"] = [work.table.full.where(np.isfinite(chosen.scores))]
-        return out
-
-    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        kind, points = work.table.kind, work.table.points
-        found = dataclasses.replace(
-            found,
-            curve={key: _score(work, key) for key in points} or None,
-            drops={key: _score(work, key, drop=True) for key in points} if kind.full and points else None,
-        )
-        by_reason: dict[str, list[str]] = {}
-        for key in points if kind.curve else ():
-            by_reason.setdefault(work.too_many[key], []).append(f"{kind.name}{end(key)}")
-        return warned(found, *(f"no {', '.join(names)}: {why}" for why, names in by_reason.items() if why))
+def of(kind: Kind) -> bool:
+    """Return whether tasks of a kind have the part."""
+    return kind.has_points
 
 
-POINTS = _Points()
+def sets(work: Work) -> dict[str, list[Chosen]]:
+    """Return sets of answers by name (``Part.sets``)."""
+    kind, out = work.table.kind, {}
+    for key, chosen in work.table.points.items():
+        out[f"{kind.name}{end(key)}"] = [chosen]
+        if kind.full:
+            out[f"{kind.name}{end(key)}_full"] = [work.table.full.where(np.isfinite(chosen.scores))]
+    return out
+
+
+def add(work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+    """Return an analysis with the part's numbers (``Part.add``)."""
+    kind, points = work.table.kind, work.table.points
+    found = dataclasses.replace(
+        found,
+        curve={key: _score(work, key) for key in points} or None,
+        drops={key: _score(work, key, drop=True) for key in points} if kind.full and points else None,
+    )
+    by_reason: dict[str, list[str]] = {}
+    for key in points if kind.curve else ():
+        by_reason.setdefault(work.too_many[key], []).append(f"{kind.name}{end(key)}")
+    return warned(found, *(f"no {', '.join(names)}: {why}" for why, names in by_reason.items() if why))
 
 
 def _score(work: Work, key: Key, *, drop: bool = False) -> Estimate:

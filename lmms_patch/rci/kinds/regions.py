@@ -17,11 +17,12 @@ import numpy as np
 from lmms_patch.ask.kinds import REGIONS, Key, Kind
 from lmms_patch.rci.draws import minus
 from lmms_patch.rci.kinds.part import left_out
+from lmms_patch.runs.docs import used_for
 from lmms_patch.runs.numbers import Analysis, Grid, Regions
 from lmms_patch.runs.tables import Table
-from lmms_patch.runs.views import Chosen, set_places
+from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.resample import Bools, Estimate, Seed, generator
+from lmms_patch.stats.resample import Bools, Estimate, Ints, Seed, generator
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
@@ -29,29 +30,26 @@ if TYPE_CHECKING:
 DRAWN = 20
 """How many times boxes are drawn where their expectation has no closed form (MME, F1)."""
 
-Places = Sequence[Sequence[int]]
+
+def of(kind: Kind) -> bool:
+    """Return whether tasks of a kind have the part."""
+    return kind.regions
 
 
-class _Boxes:
-    """The part of kinds with docs' boxes shown alone, a box per view."""
-
-    def of(self, kind: Kind) -> bool:
-        return kind.regions
-
-    def sets(self, work: Work) -> dict[str, list[Chosen]]:
-        return region_sets(work.table, work.form, work.best, work.used, work.settings.seed)
-
-    def add(self, work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
-        return dataclasses.replace(found, regions=_numbers(work, by_set))
+def sets(work: Work) -> dict[str, list[Chosen]]:
+    """Return sets of answers by name (``Part.sets``)."""
+    return region_sets(work.table, work.form, work.best, work.used, work.settings.seed)
 
 
-BOXES = _Boxes()
+def add(work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
+    """Return an analysis with the part's numbers (``Part.add``)."""
+    return dataclasses.replace(found, regions=_numbers(work, by_set))
 
 
 def _numbers(work: Work, sets: Mapping[Key, Grid]) -> Regions:
     """Return the numbers of both sets of boxes, and of their difference."""
     both = work.used[REGIONS[0]] & work.used[REGIONS[1]]
-    counts = {key: [len(places) for places in scored_places(work.table, key)] for key in REGIONS}
+    counts = {key: work.table.views.per_doc(scored_boxes(work.table, key)) for key in REGIONS}
     no_both = (
         next(filter(None, work.too_many.values()), "")
         or work.cells[REGIONS[0]][2]
@@ -70,7 +68,7 @@ def _numbers(work: Work, sets: Mapping[Key, Grid]) -> Regions:
             )
             for key in REGIONS
         },
-        boxes={key: int(np.array(counts[key])[work.used[key]].sum()) for key in REGIONS},
+        boxes={key: int(counts[key][work.used[key]].sum()) for key in REGIONS},
         # a doc may be in the set, but have no scored item, or be of a cluster that lost a doc
         left_out={key: left_out(work.table, key, sets[key].excluded, "no box with a score") for key in REGIONS},
         both=int(both.sum()),
@@ -113,13 +111,10 @@ def expected_best(scores: Sequence[float], k: int, higher: bool = True) -> float
     return math.fsum(score * math.comb(j, k - 1) for j, score in enumerate(ranked)) / math.comb(len(ranked), k)
 
 
-def scored_places(table: Table, key: Key) -> list[list[int]]:
-    """Return each doc's scored views in a set; none for a doc not used in the set."""
-    metric = table.metric
-    return [
-        [i for i in places if record.views[i].scores.get(metric) is not None]
-        for record, places in zip(table.records, set_places(table.records, key), strict=True)
-    ]
+def scored_boxes(table: Table, key: Key) -> Bools:
+    """Mark the scored views in a set of docs that are used for it, shape (views,)."""
+    views = table.views
+    return views.in_set(key) & np.isfinite(views.scores) & used_for(table.docs, key)[views.docs]
 
 
 def region_sets(
@@ -132,7 +127,7 @@ def region_sets(
     boxes are returned: each draw of boxes would be a call.
 
     Args:
-        table: the records.
+        table: the docs.
         form: the aggregation's form; None: it must be called.
         best: each doc's best box, by set.
         used: shape (docs,), the docs of each set.
@@ -143,45 +138,44 @@ def region_sets(
     if form is None:
         return sets
     stream = generator(seed)
-    places: dict[Key, list[list[int]]] = {key: scored_places(table, key) for key in REGIONS}
+    boxes = {key: scored_boxes(table, key) for key in REGIONS}
+    counts = {key: table.views.per_doc(of) for key, of in boxes.items()}
     # As many boxes of each set as the smaller set has: else the larger set wins by more tries.
-    least = [min(map(len, pair)) for pair in zip(*places.values(), strict=True)]
+    least = np.minimum(*counts.values())
     for key in REGIONS:
-        one = drawn(table, form, places[key], [min(1, len(boxes)) for boxes in places[key]], stream)
-        sets[f"mean_{key}"] = [chosen.where(used[key]) for chosen in one]
-        sets[f"both_mean_{key}"] = [chosen.where(both) for chosen in one]
-        sets[f"both_even_{key}"] = [chosen.where(both) for chosen in drawn(table, form, places[key], least, stream)]
+        single = drawn(table, form, boxes[key], counts[key].clip(max=1), stream)
+        sets[f"mean_{key}"] = [chosen.where(used[key]) for chosen in single]
+        sets[f"both_mean_{key}"] = [chosen.where(both) for chosen in single]
+        sets[f"both_even_{key}"] = [chosen.where(both) for chosen in drawn(table, form, boxes[key], least, stream)]
     return sets
 
 
-def drawn(table: Table, form: Form, places: Places, sizes: Sequence[int], stream: np.random.Generator) -> list[Chosen]:
-    """Return the best of ``sizes`` views of each doc, drawn at random.
+def drawn(table: Table, form: Form, of: Bools, sizes: Ints, stream: np.random.Generator) -> list[Chosen]:
+    """Return the best of ``sizes`` scored views of each doc, drawn at random without replacement.
 
     Where the form is linear in scores these are expected scores, otherwise some draws.
+
+    Args:
+        table: the docs.
+        form: the aggregation's form.
+        of: shape (views,), the views to draw from.
+        sizes: shape (docs,); 0: none is drawn.
+        stream: of the draws.
     """
+    views = table.views
+    counts, entries = views.per_doc(of), np.flatnonzero(of)
+    begins = np.cumsum(counts) - counts
+    docs = np.flatnonzero(sizes)
     if form.linear:
-        scores = [
-            expected_best([record.views[i].scores[table.metric] or 0.0 for i in boxes], k, table.higher)
-            if k
-            else math.nan
-            for record, boxes, k in zip(table.records, places, sizes, strict=True)
-        ]
-        return [
-            Chosen(
-                table.at([boxes[0] if k else None for boxes, k in zip(places, sizes, strict=True)]).items,
-                np.asarray(scores, float),
-            )
-        ]
-    return [
-        table.at([_best_of(table, i, boxes, k, stream) for i, (boxes, k) in enumerate(zip(places, sizes, strict=True))])
-        for _ in range(DRAWN)
-    ]
-
-
-def _best_of(table: Table, doc: int, boxes: Sequence[int], k: int, stream: np.random.Generator) -> int | None:
-    """Return the best of k views of a doc, drawn at random without replacement; None where k is 0."""
-    if not k:
-        return None
-    views, sign = table.records[doc].views, 1 if table.higher else -1
-    drawn = sorted(int(boxes[j]) for j in stream.permutation(len(boxes))[:k])
-    return max(drawn, key=lambda i: sign * (views[i].scores[table.metric] or 0.0))
+        scores = np.full(len(table), math.nan)
+        for doc in docs.tolist():
+            own = views.scores[entries[begins[doc] : begins[doc] + counts[doc]]].tolist()
+            scores[doc] = expected_best(own, int(sizes[doc]), table.higher)
+        return [Chosen(scores)]
+    out = []
+    for _ in range(DRAWN):
+        kept = np.zeros(len(views.scores), bool)
+        for doc in docs.tolist():
+            kept[entries[begins[doc] + stream.permutation(int(counts[doc]))[: sizes[doc]]]] = True
+        out.append(table.at(views.best(kept, table.higher)))
+    return out

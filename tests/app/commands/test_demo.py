@@ -13,6 +13,7 @@ from lmms_patch.app import watched
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import report
 from lmms_patch.errors import PatchError
+from lmms_patch.runs.run import newest_of
 from tests import stored
 
 FOUND = (
@@ -67,7 +68,7 @@ def test_it_asks_both_kinds_of_task_and_writes_the_page_of_the_run(demo):
         "out/demo",
     )
     [(run, output, with_images)] = pages
-    assert (folder.parents[1] / run).resolve() == next(folder.glob("*_results.json")).resolve()
+    assert (folder.parents[1] / run).resolve() == newest_of(folder).path.resolve()
     assert (folder.parents[1] / output).resolve() == folder / "report"
     assert with_images
 

@@ -84,7 +84,7 @@ def test_a_damaged_run_is_status_2_and_the_board_stays(runs, tmp_path, capsys):
     cli.main(["leaderboard", str(runs), "--output", str(board)])
     before = {path: path.read_bytes() for path in board.rglob("*") if path.is_file()}
     capsys.readouterr()
-    (runs / "20260303_000000_results.json").write_text('{"results": {')
+    (runs / "20260303_000000_samples_toy_pcri3.parquet").write_bytes(b"PAR1")
     assert cli.main(["leaderboard", str(runs), "--output", str(board)]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
     assert {path: path.read_bytes() for path in board.rglob("*") if path.is_file()} == before

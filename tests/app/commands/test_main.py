@@ -83,7 +83,7 @@ def test_alone_it_says_what_to_type_first(capsys):
         (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s or delta, not 'luck'"),
         (["prune", "x", "--budget", "many"], "--budget must be a number, not 'many'"),
         (["tst"], "TASK is missing; type 'lmms-patch tst TASK'"),
-        (["config", "schemas/pach"], "no schema 'pach'; did you mean patch?"),
+        (["config", "schemas/magic-itm"], "no schema 'magic-itm'; did you mean magic-item"),
         (["tasks", "--kind", "x"], "no option --kind"),
         (["tasks", "--all", "x"], "--all takes no PATTERN: it counts the tasks of lmms-eval itself"),
         (
@@ -119,7 +119,7 @@ def test_a_message_of_several_lines_is_one(monkeypatch, capsys):
 
 def test_a_run_that_is_not_there(capsys, tmp_path):
     assert refused(capsys, "show", tmp_path).endswith(
-        "no *_results.json here; give the folder that was --output_path of a run"
+        "no samples tables (*_samples_*.parquet) here; give the folder that was --output_path of a run"
     )
 
 
@@ -142,7 +142,7 @@ def test_an_error_of_ours_is_one_line_that_says_where_to_report_it(monkeypatch, 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_output_that_cannot_be_written_is_one_line():
-    code = "import sys; from lmms_patch.app.cli import main; sys.exit(main(['config', 'schemas/patch']))"
+    code = "import sys; from lmms_patch.app.cli import main; sys.exit(main(['config', 'schemas/magic-item']))"
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "lmms-patch: output: No space left on device\n")
@@ -222,7 +222,7 @@ def test_a_broken_pipe_within_a_command_is_an_error(monkeypatch, capsys):
 
 def test_a_reader_that_is_gone_is_no_error():
     """Its stdout is closed before it prints: neither a traceback nor Python's own complaint at the end."""
-    code = "import sys, time; from lmms_patch.app.cli import main; time.sleep(1); sys.exit(main(['config', 'schemas/patch']))"
+    code = "import sys, time; from lmms_patch.app.cli import main; time.sleep(1); sys.exit(main(['config', 'schemas/magic-item']))"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
         done.stdout.close()
         assert done.stderr.read() == b""

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from lmms_patch.app.cli import main
@@ -43,38 +41,17 @@ def test_of_several_runs_the_newest_and_it_is_told_on_stderr(run, tmp_path, caps
     newest = write_run(tmp_path, {"new_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
     assert main(["show", str(tmp_path)]) == 0
     printed = capsys.readouterr()
-    said = "taken as the newest with a task of lmms-patch of 2 runs here (1 left aside); to take another, give its *_results.json"
+    said = "taken as the newest of 2 runs here (1 left aside); to take another, give its *_results.json"
     assert printed.err == f"{newest}: {said}\n"
     assert "new_rci2" in printed.out
     assert "old_rci2" not in printed.out
 
 
-def test_a_newer_run_without_a_task_of_ours_is_passed_by(tmp_path, capsys):
-    ours = write_run(tmp_path, {"toy_rci2": mc_run(n=40)})
-    (tmp_path / "2027_results.json").write_text(
-        json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}})
-    )
-    assert main(["show", str(tmp_path)]) == 0
-    printed = capsys.readouterr()
-    assert printed.err.startswith(f"{ours}: taken as the newest with a task of lmms-patch of 2 runs here")
-    assert "toy_rci2" in printed.out
-    assert main(["show", str(ours)]) == 0
-    assert capsys.readouterr().err == "", "a file that was named is not chosen"
-
-
 def test_a_newer_run_that_is_cut_is_named_and_not_passed_by(tmp_path, capsys):
     write_run(tmp_path, {"toy_rci2": mc_run(n=40)})
-    cut = write_run(tmp_path, {"toy_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
-    cut.write_text(cut.read_text()[:100])
+    write_run(tmp_path, {"toy_rci2": mc_run(n=40)}, date="2026-02-01T00-00-00.000000")
+    (table,) = tmp_path.glob("2026-02*_samples_*.parquet")
+    table.write_bytes(table.read_bytes()[:100])
     for command in ("show", "analyze"):
         assert main([command, str(tmp_path)]) == 2
-        assert capsys.readouterr().err.startswith(f"lmms-patch: {cut}: not a whole results file")
-
-
-def test_a_run_without_wrapped_tasks_says_what_to_ask_for(tmp_path, capsys):
-    (tmp_path / "2026_results.json").write_text(
-        json.dumps({"results": {"gqa": {"acc,none": 1.0}}, "configs": {"gqa": {}}})
-    )
-    assert main(["show", str(tmp_path)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("no wrapped task in this run; ask for one, such as --tasks gqa_rci3")
+        assert capsys.readouterr().err.startswith(f"lmms-patch: {table}: cut, or damaged")

@@ -85,7 +85,6 @@ def test_the_plain_command(command, tmp_path):
     assert options_of(made) == {
         "--model": "tst_rf",
         "--tasks": "gqa_tst5",
-        "--log_samples": None,
         "--output_path": "out/tst",
     }
     assert list(tmp_path.iterdir()) == []
@@ -100,7 +99,6 @@ def test_every_option_reaches_the_harness(command):
     assert made == {
         "--model": "tst_lora",
         "--tasks": "gqa_tst10",
-        "--log_samples": None,
         "--output_path": "some/where",
     } | {
         "--model_args": "model=x,lora_rank=8",
@@ -216,7 +214,7 @@ def test_a_harness_that_wrote_nothing_is_a_failure(harness, tmp_path, capsys):
     """The harness prints what went wrong and ends with status 0."""
     assert main(["tst", "toy", "--output", str(tmp_path / "new")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no *_results.json here" in line
+    assert "no samples tables here from this run" in line
 
 
 def test_a_harness_that_wrote_nothing_does_not_show_an_earlier_run(harness, tmp_path, capsys):

@@ -1,20 +1,16 @@
 """What an adapter gives back: a list of another length, and empty texts in place of exceptions, by real adapters and by scripted ones."""
 
 import json
-import threading
-from types import SimpleNamespace
 
 import pytest
 import torch
 from lmms_eval.models.chat.lfm2_5_vl import LFM2_5_VL
 from loguru import logger
 
-from lmms_patch.harness.asking import complete, journal, ranks
-from lmms_patch.harness.asking.complete import Complete
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking import complete, journal
 from lmms_patch.resources import folder as resource
 from tests.harness import toys
-from tests.harness.askers import Gathering, PerRequest
+from tests.harness.askers import PerRequest
 from tests.harness.asking.test_seam import asked_in, files, found_in
 from tests.harness.toys import metrics, rows, write_task
 from tests.sizes import size
@@ -204,21 +200,6 @@ def test_a_blind_run_that_raises_half_way_keeps_its_answers_and_goes_on(blind, t
     assert [doc for _, doc, _ in healed.asked] == list(range(20, BLIND))
 
 
-def test_an_adapter_that_raises_on_all_is_given_up_after_a_few_calls(blind, tmp_path, told):
-    tasks, removed = blind
-    found = found_in(tmp_path / "out", model := Raising(lambda doc: True), tasks, "toy_blind")
-    numbers = metrics(found, "toy_blind")
-    assert (numbers["exact_match"], numbers["patch"]["n_failed"]) == (None, BLIND)
-    assert len(model.asked) == 1 + complete.TRIED
-    assert len([line for line in told if "every call without an image fails (" in line]) == 1
-    assert removed == []
-
-
-def test_with_an_image_an_exception_ends_the_run(blind, tmp_path):
-    with pytest.raises(RuntimeError, match="no image was given"):
-        found_in(tmp_path / "out", Raising(lambda doc: doc >= 20), blind[0], "toy_blank")
-
-
 class Large(PerRequest):
     """Raises on an image with a side below 28 pixels, as Qwen2.5-VL does."""
 
@@ -246,45 +227,3 @@ def test_an_adapter_that_fails_on_small_cells_is_told_what_to_type(tasks, tmp_pa
             "to enlarge such cells write in a task file: min_cell: 28 (docs/options.md)"
         ]
     )
-
-
-def test_the_option_that_is_told_helps(tmp_path, told):
-    write_task(tmp_path, "toy", rows(4), metadata={"lmms_patch": {"min_cell": 28}})
-    found = found_in(tmp_path / "out", Large(), tmp_path, "toy_rci3")
-    assert metrics(found, "toy_rci3")["patch"]["n_failed"] == 0
-    assert not [line for line in told if "min_cell" in line]
-
-
-def test_another_failure_says_nothing_of_cells(tasks, tmp_path, told):
-    class Broken(PerRequest):
-        def one(self, request):
-            raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        found_in(tmp_path / "out", Broken(), tasks, "toy_rci2")
-    assert not [line for line in told if "min_cell" in line]
-
-
-# --- several ranks ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("faulty", [(0, 1, 2), (2,), ()], ids=str)
-def test_the_first_rank_says_what_any_of_them_found(monkeypatch, told, faulty):
-    """Three ranks that are threads; some get a list that is too short, each twice."""
-    gathering, world, answers = Gathering(3), 3, {}
-    monkeypatch.setattr(ranks, "_distributed", lambda: gathering)
-
-    def work(number):
-        gathering.local.number = number
-        model = SimpleNamespace(generate_until=lambda requests: ["x"] * (len(requests) - (number in faulty)))
-        whole = Complete(model, "", Ranks(number, world), set())
-        answers[number] = [whole.generate_until(range(4)) for _ in range(2)]
-        whole.tell()
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(world)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert [line.strip() for line in told if "answers came" in line] == [
-        "SimpleNamespace: 3 answers came to 4 requests, and which answer belongs to which request is not known; they count as failed calls"
-    ] * bool(faulty)
-    assert {number for number, got in answers.items() if got == [["x"] * 4] * 2} == {0, 1, 2} - {*faulty}

@@ -1,7 +1,6 @@
 """The journal alone: what is written is read again as it was, and trouble with a file is one line."""
 
 import contextlib
-import os
 import shutil
 import sqlite3
 from argparse import Namespace
@@ -50,12 +49,6 @@ def test_an_answer_is_read_as_it_was_given(answer):
     assert type(again) is type(answer)
 
 
-@pytest.mark.parametrize("answer", [None, ["round 1", "round 2"], 3, (1, True), ("x", {})])
-def test_other_answers_are_not_kept(tmp_path, answer):
-    left(tmp_path, [(b"k", answer), (b"other", "x")])
-    assert Journal(tmp_path, ALONE).find([b"k", b"other"]) == {b"other": "x"}
-
-
 def test_all_earlier_files_are_read(tmp_path):
     """Two ranks, then one; more keys than one query takes."""
     many = {str(i).encode(): str(i) for i in range(1700)}
@@ -76,29 +69,6 @@ def test_a_broken_file_is_one_line(tmp_path, lines):
     assert not any("\n" in line for line in lines)
 
 
-ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT CAST(i AS BLOB)"
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        f"CREATE VIEW answers (key, answer) AS {ENDLESS}, 'x' FROM n WHERE i < 0",
-        "CREATE TABLE answers (key BLOB, answer TEXT AS (hex(zeroblob(100000000))))",
-        "CREATE VIRTUAL TABLE answers USING fts5(key, answer)",
-    ],
-    ids=["view", "column", "virtual"],
-)
-def test_a_file_that_computes_its_answers_is_not_read(tmp_path, lines, made):
-    """A view of an endless query has no row for any key, and never says so."""
-    left(tmp_path, [(b"a", "1")])
-    with contextlib.closing(sqlite3.connect(tmp_path / "0.sqlite")) as other:
-        other.execute(made)
-        other.commit()
-    with Journal(tmp_path, ALONE) as again:
-        assert (again.find([b"a", b"b"]), again.count()) == ({b"a": "1"}, 1)
-    assert [line.split(" are not used")[0].rpartition("/")[2] for line in lines] == ["0.sqlite"]
-
-
 DAMAGED = ["", "5", "null", "[]", '"x"', '{"words": 1}', '{"text": ["x"]}', '{"text": null}', '{"text": "x", "counts": 5}', '{"text": "x", "counts": {"input_tokens": "1"}}',
            '{"text": "x", "counts": {"other": 1}}', '{"text": "x", "more": 1}', '{"loss": "1", "greedy": true}', '{"loss": 1.5, "greedy": 1}', '{"loss": 1.5}', b"\xff\xfe", 7,
            "[" * 100_000]  # fmt: skip
@@ -114,18 +84,6 @@ def test_a_damaged_answer_is_asked_again_and_the_others_are_used(tmp_path, lines
     with Journal(tmp_path, ALONE) as again:
         assert again.find([b"a", b"b", b"c"]) == {b"a": "1", b"c": "3"}
     assert [line.split(" answers in ")[0] for line in lines] == ["1"]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo") or os.getuid() != 0, reason="only root can give a file to another user")
-def test_what_another_user_wrote_and_what_is_no_file_are_not_read(tmp_path, lines):
-    left(tmp_path, [(b"a", "1")])
-    (file,) = tmp_path.glob("*.sqlite")
-    os.chown(file, 12345, -1)
-    os.mkfifo(tmp_path / "pipe.sqlite")
-    with Journal(tmp_path, ALONE) as again:
-        assert not again.has_earlier
-        assert again.find([b"a"]) == {}
-    assert ["another user" in line for line in lines] == [True, False]
 
 
 def wished(out, monkeypatch, wish):
@@ -161,18 +119,6 @@ def test_answers_of_another_folder_are_believed_only_when_that_is_typed(tmp_path
     assert lines == []
 
 
-def test_a_journal_of_an_earlier_version_is_read_wherever_it_is(tmp_path, lines):
-    left(tmp_path / "one", [(b"a", "1")])
-    (file,) = (tmp_path / "one").glob("*.sqlite")
-    with contextlib.closing(sqlite3.connect(file)) as old:
-        old.execute("DROP TABLE place")
-    (tmp_path / "other").mkdir()
-    shutil.copy(file, tmp_path / "other")
-    with Journal(tmp_path / "other", ALONE) as again:
-        assert again.find([b"a"]) == {b"a": "1"}
-    assert lines == []
-
-
 def test_the_file_of_a_run_that_lives_is_left_alone(tmp_path, lines):
     living = Journal(tmp_path, ALONE)
     living.write([(b"a", "1")])
@@ -200,24 +146,3 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, lines):
     assert "full" in lines[0]
     with Journal(tmp_path, ALONE) as again:
         assert again.find([b"a", b"b", b"c"]) == {b"a": "1"}
-
-
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path, lines):
-    (tmp_path / "out").write_text("a file")
-    cli = Namespace(output_path=str(tmp_path / "out"), model="m")
-    assert open_for(cli, ["toy_rci3"], ALONE) is None
-    assert len(lines) == 1
-    assert "no journal can be written" in lines[0]
-
-
-def test_an_unknown_wish_is_one_line(tmp_path, lines, monkeypatch):
-    monkeypatch.setenv(journal.KEEP, "yes")
-    cli = Namespace(output_path=str(tmp_path), model="m")
-    with open_for(cli, ["toy_rci3"], ALONE):
-        pass
-    assert lines == ["LMMS_PATCH_JOURNAL='yes' is not known; allowed: keep, off, moved"]
-
-
-@pytest.mark.parametrize("cli", [None, Namespace(output_path=None), Namespace(output_path="")])
-def test_without_an_output_folder_there_is_none(cli):
-    assert open_for(cli, ["toy_rci3"], ALONE) is None

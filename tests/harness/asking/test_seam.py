@@ -7,7 +7,7 @@ import pytest
 
 from lmms_patch.harness.asking import journal
 from tests.harness import toys
-from tests.harness.askers import KINDS, Killed, Likelihood, PerRequest, pixels, without_kept
+from tests.harness.askers import KINDS, Killed, PerRequest, pixels, without_kept, written
 from tests.harness.toys import rows, write_task
 from tests.sizes import size
 
@@ -74,36 +74,9 @@ def test_a_killed_run_goes_on_where_it_was(kind, tasks, tmp_path):
     assert len(survivor.asked) <= planned - 40 - 100 + 2 * PORTION
 
 
-def test_log_likelihoods_too(tasks, tmp_path):
-    whole = asked_in(tmp_path / "whole", first := Likelihood(), tasks, "choice_rci2")
-    with pytest.raises(Killed):
-        asked_in(tmp_path / "killed", Likelihood(70), tasks, "choice_rci2")
-    assert asked_in(tmp_path / "killed", survivor := Likelihood(), tasks, "choice_rci2") == whole
-    assert len(survivor.asked) == len(first.asked) - 70 // PORTION * PORTION
-
-
-def test_native_tasks_are_asked_apart_and_in_one_call(tasks, tmp_path):
-    calls = []
-
-    class Noting(PerRequest):
-        def generate_until(self, requests):
-            calls.append([request.task_name for request in requests])
-            return super().generate_until(requests)
-
-    found = asked_in(tmp_path, Noting(), tasks, "toy_rci2,other")
-    assert [call for call in calls if "other" in call] == [["other"] * DOCS]
-    assert all(len(set(call)) == 1 for call in calls)
-    assert json.loads(found)[0]["toy_rci2"]
-
-
 @pytest.mark.parametrize(
     "change",
-    [
-        {"model": "Another"},
-        {"model_args": "temperature=1"},
-        {"system_instruction": "Think."},
-        {"seed": [1, 2, 3, 4]},
-    ],
+    [{"model": "Another"}, {"model_args": "temperature=1"}, {"system_instruction": "Think."}, {"seed": [1, 2, 3, 4]}],
     ids=str,
 )
 def test_nothing_is_taken_from_another_model(tasks, tmp_path, change):
@@ -176,8 +149,7 @@ def test_a_journal_stays_where_something_failed(tasks, tmp_path, monkeypatch):
     endings = []
     monkeypatch.setattr(journal.atexit, "register", endings.append)
     monkeypatch.setattr(journal, "has_failed", lambda: True)
-    asked_in(tmp_path, PerRequest(), tasks)
-    (tmp_path / "2026_results.json").write_text(json.dumps({"n-samples": {"toy_rci3": {}}}))
+    written(found_in(tmp_path, PerRequest(), tasks, "toy_rci3"), tmp_path / "x", "toy_rci3")
     endings.pop()()
     assert files(tmp_path)
 
@@ -190,37 +162,11 @@ def test_failed_calls_are_asked_again(tasks, tmp_path, monkeypatch, failed):
     first = PerRequest()
     first.answer = lambda prompt, images: pixels(prompt, images) if len(first.asked) <= 90 else failed
     asked_in(tmp_path, first, tasks)
-    (tmp_path / "2026_results.json").write_text(json.dumps({"n-samples": {"toy_rci3": {}}}))
     assert not endings, "the journal stays"
     again = asked_in(tmp_path, survivor := PerRequest(), tasks)
     assert survivor.asked == first.asked[90:]
     assert len(endings) == 1, "and goes now"
     assert again == asked_in(tmp_path / "whole", PerRequest(), tasks)
-
-
-def test_a_finished_run_leaves_no_journal(tasks, tmp_path, monkeypatch):
-    endings = []
-    monkeypatch.setattr(journal.atexit, "register", endings.append)
-    asked_in(tmp_path, PerRequest(), tasks)
-    assert files(tmp_path), "until the host has written the results"
-    endings.pop()()
-    assert files(tmp_path), "the results are not there"
-    asked_in(tmp_path, again := PerRequest(), tasks)
-    assert again.asked == []
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "2026_results.json").write_text(json.dumps({"n-samples": {"toy_rci3": {}}}))
-    endings.pop()()
-    assert not (tmp_path / journal.FOLDER).exists()
-    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "keep")
-    asked_in(tmp_path, PerRequest(), tasks)
-    assert not endings
-    assert files(tmp_path)
-
-
-def test_no_journal_is_written_where_none_is_wanted(tasks, tmp_path, monkeypatch):
-    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
-    asked_in(tmp_path, PerRequest(), tasks)
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_response_cache_keeps_each_portion(tasks, tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ from argparse import Namespace
 
 import pytest
 
-from lmms_patch.harness.asking.keys import Digests, of_request
 from tests.harness import toys
 from tests.harness.adapters import per_request
 from tests.harness.askers import Killed, without_kept
@@ -16,6 +15,7 @@ from tests.harness.cinema import Watching, write, write_videos
 from tests.making.videos import make
 
 PORTION = 8
+
 SHAPES = [(12 + i, (64, 48)) for i in range(6)]
 PLANNED = len(SHAPES) * 5
 
@@ -53,15 +53,6 @@ def asked_in(out, model, tasks, **options):
     return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
 
 
-def test_a_killed_run_goes_on_where_it_was(tasks, tmp_path):
-    whole = asked_in(tmp_path / "whole", first := Dying(), tasks)
-    assert len(first.asked) == PLANNED
-    with pytest.raises(Killed):
-        asked_in(tmp_path / "killed", Dying(20), tasks)
-    assert asked_in(tmp_path / "killed", survivor := Dying(), tasks) == whole
-    assert len(survivor.asked) == PLANNED - 20 // PORTION * PORTION
-
-
 def test_answers_about_other_frames_are_not_taken(tasks, tmp_path):
     """The same command, but the model takes 6 frames of a video in place of 8."""
     with pytest.raises(Killed):
@@ -95,31 +86,3 @@ def test_the_response_cache_keeps_answers_by_view(tasks, tmp_path, monkeypatch):
     )
     asked_in(tmp_path / "third", third := Dying(), tasks, use_cache=cache)
     assert len(third.asked) == PLANNED
-
-
-def test_the_response_cache_goes_by_the_frames_that_the_adapter_takes_unasked(tasks, tmp_path, monkeypatch):
-    """Neither an argument nor an option says how many frames the model takes: its attribute does, and the other model is as the first by name."""
-    monkeypatch.setenv("LMMS_PATCH_JOURNAL", "off")
-    cache = str(tmp_path / "cache")
-    asked_in(tmp_path / "first", Dying(), tasks, use_cache=cache)
-    found = asked_in(tmp_path / "second", other := Dying(frames=6), tasks, use_cache=cache)
-    assert len(other.asked) == PLANNED
-    assert found == asked_in(tmp_path / "fresh", Dying(frames=6), tasks)
-
-
-def test_keys_differ_by_view_and_by_the_number_of_frames(tasks):
-    """Every view of every doc has a key of its own; with another number of frames, all keys are others."""
-    found = []
-    for frames in (6, 8):
-        keys = []
-
-        class Noting(Dying):
-            def generate_until(self, requests, keys=keys):
-                task = requests[0].args[2].__self__
-                keys += [of_request("model", request, Digests(task)) for request in requests]
-                return super().generate_until(requests)
-
-        toys.run(Noting(frames=frames), "toy_trci4", tasks)
-        assert len(keys) == len(set(keys)) == PLANNED
-        found.append(set(keys))
-    assert not found[0] & found[1]

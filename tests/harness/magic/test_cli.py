@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
 
-from lmms_patch.app import schemas
-from lmms_patch.runs.results import objects_file, results_files
-from lmms_patch.runs.run import read
-from tests.harness.command import INSTALLED, lmms_eval
+from lmms_patch.runs.run import find
+from tests.harness.command import INSTALLED, lmms_eval, metrics
 from tests.harness.magic.models import FORKED, INVENTED, SCRIPTS, install, resisted
 from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth
 from tests.sizes import DEEP, size
@@ -37,13 +33,13 @@ def runs(tmp_path_factory):
 
 
 def results(runs: Path, script: str, variant: str):
-    (path,) = results_files(runs / script)
-    return next(result for result in read(path).results if result.task == VARIANTS[variant])
+    (run,) = find([runs / script])
+    return next(result for result in run.results if result.task == VARIANTS[variant])
 
 
 def lines(runs: Path, script: str, variant: str) -> list[dict]:
-    (path,) = (runs / script).rglob(f"*_samples_{VARIANTS[variant]}.jsonl")
-    return [json.loads(line)["magic"] for line in path.read_text(encoding="utf-8").splitlines()]
+    frame = results(runs, script, variant).frame()
+    return [{**row["magic"], "group": row["cluster"]} for row in frame.iter_rows(named=True)]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -51,24 +47,14 @@ def lines(runs: Path, script: str, variant: str) -> list[dict]:
 def test_every_number_is_the_derived_one(runs, script, variant):
     result = results(runs, script, variant)
     expected = truth(script, variant)
-    assert {name: value for name, value in result.metrics.items() if name in expected} == {
-        name: None if value is None else pytest.approx(value, abs=1e-12) for name, value in expected.items()
-    }
-    numbers = result.details["magic"]["numbers"]
+    numbers, columns = result.magic.numbers, metrics(runs / script)[result.task]
     assert set(numbers) == set(expected)
     for name, value in expected.items():
-        estimate = numbers[name]
-        assert estimate["value"] == (None if value is None else pytest.approx(value, abs=1e-12))
-        if value is None:
-            assert estimate["reason"]
-        else:
-            assert estimate["low"] <= value <= estimate["high"]
-        assert (result.metrics[f"{name}_low"], result.metrics[f"{name}_high"]) == (estimate["low"], estimate["high"]), (
-            "columns of the results file"
-        )
-    Draft202012Validator(schemas.load("objects")).validate(
-        json.loads(objects_file(result.run.path).read_text(encoding="utf-8"))
-    )
+        one = numbers[name]
+        wanted = None if value is None else pytest.approx(value, abs=1e-12)
+        assert (one.value, columns[name]) == (wanted, wanted)
+        assert one.reason if value is None else one.low <= value <= one.high
+        assert (columns.get(f"{name}_low"), columns.get(f"{name}_high")) == (one.low, one.high), "of the results file"
 
 
 @pytest.mark.parametrize("script", RUN)
@@ -98,7 +84,9 @@ def test_the_planted_distraction_is_found(runs):
     The other scripts lose nothing.
     """
     for script in RUN:
-        alone, among = (results(runs, script, variant).metrics["acc_synonym"] for variant in ("relevant", "all"))
+        alone, among = (
+            results(runs, script, variant).magic.numbers["acc_synonym"].value for variant in ("relevant", "all")
+        )
         assert alone - among == pytest.approx(distraction() if script == "distracted" else 0.0)
     assert distraction() == 0.6
 
@@ -106,10 +94,10 @@ def test_the_planted_distraction_is_found(runs):
 def test_self_heal_asks_about_every_run_within_the_bounds(runs):
     records = lines(runs, RUN[0], "selfheal")
     wanted = {(name, first, last) for name, found in heals().items() for first, last in found}
-    assert {(record["id"].split("/")[0], record["first"], record["last"]) for record in records} == wanted
+    assert {(record["id"].split("/")[0], int(record["first"]), int(record["last"])) for record in records} == wanted
     assert len(records) == len(wanted)
-    found = results(runs, RUN[0], "selfheal").details["magic"]
-    assert {why: found["left_out"][why] for why in left_out()} == left_out()
+    found = results(runs, RUN[0], "selfheal").about.magic["left_out"]
+    assert {why: found[why] for why in left_out()} == left_out()
 
 
 def test_the_derivations_by_hand():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import socket
 from pathlib import Path
 
 import pytest
@@ -180,13 +179,6 @@ def test_no_failure_becomes_a_verdict_and_the_next_question_is_asked(serve, tmp_
     assert (judge.stopped, told) == ("", [])
 
 
-@pytest.mark.parametrize("broken", [Reply(status=429, headers={"Retry-After": "0.1"}), Reply(status=500)])
-def test_the_client_tries_again_what_may_pass(serve, broken):
-    server = serve(lambda _, number: broken if number == 1 else WRONG)
-    assert short(Judge(settings(retries=1)), "What?", "sofa", "couch").value is False
-    assert len(server.asked) == 2
-
-
 def test_a_server_that_is_out_ends_the_asking_and_may_be_back(serve, tmp_path, told):
     """Refusals in between neither count nor end the row of failures: the model behind the server is dead."""
     server = serve(lambda prompt, _: Reply(status=400) if "long" in prompt else Reply(status=500))
@@ -202,22 +194,6 @@ def test_a_server_that_is_out_ends_the_asking_and_may_be_back(serve, tmp_path, t
     assert short(judge, "What?", "short 0", "couch").value is True
     server.says = lambda *_: Reply(status=500)
     assert short(judge, "What?", "short 0", "couch").cached  # what is kept is served whatever the server does
-
-
-def test_no_connection_ends_soon(monkeypatch, told, tmp_path):
-    with socket.socket() as taken:  # bound and not listening: refuses
-        taken.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("OPENAI_API_URL", f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "x")
-        judge = Judge(settings(tmp_path))
-        verdicts = [short(judge, "What?", f"sofa {number}", "couch") for number in range(50)]
-    assert {verdict.value for verdict in verdicts} == {None}
-    assert verdicts[0].error.startswith("no connection to the judge: ")
-    assert verdicts[49].error.startswith("not asked: the judge was given up (no connection")
-    assert judge.counts == {"requests": 5, "failed": 5, "skipped": 45}
-    assert len(told) == 1
-    monkeypatch.setenv("OPENAI_API_URL", "127.0.0.1:8000/v1")
-    assert "check OPENAI_API_URL" in short(Judge(settings()), "What?", "sofa", "couch").error
 
 
 def test_without_a_key_nothing_is_sent(serve, monkeypatch):
@@ -279,20 +255,6 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
         assert [verdict.value for verdict in verdicts] == [True, False] * 5 + [True] + [False] * 19
         Judge(settings(tmp_path)).many(inquiries)
         assert len(server.asked) == 31
-
-
-@pytest.mark.parametrize("change", ["model", "tokens", "address", "prompt"])
-def test_another_judge_or_prompt_is_asked_anew(serve, tmp_path, change, monkeypatch):
-    server = serve(RIGHT)
-    short(Judge(settings(tmp_path)), "What?", "sofa", "couch")
-    more = {"model": {"model": "judge-72b"}, "tokens": {"tokens": 99}}.get(change, {})
-    if change == "address":
-        monkeypatch.setenv("OPENAI_API_URL", server.url + "/")
-        assert short(Judge(settings(tmp_path)), "What?", "sofa", "couch").cached  # the same place
-        monkeypatch.setenv("OPENAI_API_URL", server.url.replace("127.0.0.1", "localhost"))
-    judge = Judge(JudgeSettings(**{"model": "judge-7b", "cache": tmp_path, "retries": 0, **more}))
-    assert not short(judge, "What?" if change != "prompt" else "Which?", "sofa", "couch").cached
-    assert len(server.asked) == 2
 
 
 def test_what_is_told_of_the_judge_has_no_credentials(monkeypatch):

@@ -9,7 +9,6 @@ from lmms_eval.tasks import TaskManager, get_task_dict
 from lmms_patch.errors import PatchError
 from lmms_patch.harness.magic import docs, tasks
 from lmms_patch.magic.draw import upright
-from lmms_patch.magic.score import logs
 from tests.harness.magic.items import HEIGHT, WIDTH, picture, row
 from tests.harness.toys import ChatModel, Model, metrics, run
 
@@ -103,16 +102,6 @@ def refusal(name):
     return str(caught.value)
 
 
-def test_no_data_is_one_line(monkeypatch):
-    monkeypatch.delenv("MAGIC_DATA", raising=False)
-    assert "set MAGIC_DATA to a folder" in refusal("magic")
-
-
-def test_a_folder_that_is_not_there_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setenv("MAGIC_DATA", str(tmp_path / "nowhere"))
-    assert "no such file or folder" in refusal("magic_relevant")
-
-
 def test_nothing_to_inject_is_one_line(magic_data):
     magic_data([row(0, steps=[])])
     assert "Self-Heal has nothing to inject" in refusal("magic_selfheal")
@@ -133,12 +122,6 @@ def test_items_that_cannot_be_used_are_left_out_and_counted(magic_data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAGIC_DATA", str(monkey))
         assert "none of its 1 items can be used" in refusal("magic")
-
-
-def test_a_wrong_setting_is_one_line(magic_data, monkeypatch):
-    magic_data([row(0)])
-    monkeypatch.setenv("MAGIC_PREFILL", "maybe")
-    assert "MAGIC_PREFILL must be 'auto', 'prompt' or 'assistant', not 'maybe'" in refusal("magic_selfheal")
 
 
 # --- what the harness's response cache goes by ----------------------------------------------------
@@ -174,6 +157,7 @@ def test_other_data_boxes_images_or_seeds_are_another_config_and_a_judge_is_not(
 
 def doc_of(variant="all", **changes):
     doc = {
+        "row": 0,
         "id": "q",
         "data": docs.MOSAIC,
         "item": "q",
@@ -197,13 +181,13 @@ def test_a_response_is_read_as_boxes_and_answer(monkeypatch):
     monkeypatch.delenv("MAGIC_JUDGE", raising=False)
     said = "I look around. R2 shows a cup, and box 9 a plate. Region 1 is empty.\n**Answer**: It is red, as in R4."
     items = tasks.process_results(doc_of(), [said])
-    record = items["magic"]
-    assert (record["relevant"], record["used"], record["invented"]) == (
+    record = items["magic"].record
+    assert (record.relevant, record.used, record.invented) == (
         [2, 4],
         [1, 2],
         [9],
     )  # R4 is named in the answer, not in a step
-    assert (record["answer"], record["answer_found"], record["exact"], record["synonym"]) == (
+    assert (record.answer, record.answer_found, record.exact, record.synonym) == (
         "It is red, as in R4.",
         True,
         False,
@@ -214,55 +198,20 @@ def test_a_response_is_read_as_boxes_and_answer(monkeypatch):
     assert items["magiscore_f1_micro"] == {"tp": 1, "fp": 1, "fn": 1}
     assert items["regions_invented"] == 1.0
     assert "acc_short" not in items
-    assert json.loads(json.dumps(items)) == items
 
 
 def test_boxes_that_are_not_drawn_cannot_be_used():
-    record = tasks.process_results(doc_of("relevant", drawn=[0, 1, 0, 2]), ["R1 and R3. Answer: red"])["magic"]
-    assert (record["boxes"], record["relevant"], record["used"], record["invented"]) == (2, [1, 2], [1], [3])
+    record = tasks.process_results(doc_of("relevant", drawn=[0, 1, 0, 2]), ["R1 and R3. Answer: red"])["magic"].record
+    assert (record.boxes, record.relevant, record.used, record.invented) == (2, [1, 2], [1], [3])
     none = tasks.process_results(doc_of("none", drawn=[0, 0, 0, 0]), ["R1 shows it. Answer: red"])
-    assert (none["magic"]["used"], none["magic"]["invented"], none["regions_invented"]) == ([], [1], 1.0)
+    assert (none["magic"].record.used, none["magic"].record.invented, none["regions_invented"]) == ([], [1], 1.0)
     assert "magiscore_f1_macro" not in none
-
-
-def test_a_prompt_that_comes_back_with_the_response_is_none_of_it():
-    from lmms_patch.harness.magic.docs import prompt
-
-    record = tasks.process_results(doc_of(), [f"{prompt(doc_of())}\nR2 shows it.\n**Answer**: red"])["magic"]
-    assert (record["used"], record["answer"], record["steps"]) == ([2], "red", 1)
-
-
-@pytest.mark.parametrize(
-    "repeated",
-    [
-        "On the image, 4 regions are outlined in red and numbered `R1` to `R4`.",
-        "The image has 4 regions outlined in red and numbered R1 to R4.",
-        "Name no region that is not drawn: the numbers have no gap, so there are `R1` to `R4` and no other.",
-    ],
-)
-def test_a_sentence_of_the_prompt_uses_no_box(repeated):
-    record = tasks.process_results(doc_of(), [f"{repeated} R2 shows a cup. R3 is irrelevant.\n**Answer**: red"])[
-        "magic"
-    ]
-    assert (record["used"], record["dismissed"], record["steps"]) == ([2, 3], [3], 3)
-
-
-@pytest.mark.parametrize("said", ["", " "])
-def test_an_empty_response_is_a_wrong_one(said):
-    items = tasks.process_results(doc_of(), [said])
-    assert (
-        items["acc_exact"],
-        items["acc_synonym"],
-        items["answer_found"],
-        items["magiscore_f1_macro"],
-        items["regions_unused"],
-    ) == (0, 0, 0, 0, 1)
 
 
 @pytest.mark.parametrize("said", [None, "[LMMS_EVAL_BUDGET_EXCEEDED]"])
 def test_a_failed_call_is_no_response(said):
     items = tasks.process_results(doc_of(), [said])
-    assert items["magic"]["failed"]
+    assert items["magic"].record.failed
     assert {name: value for name, value in items.items() if value is not None} == {"magic": items["magic"]}
 
 
@@ -295,25 +244,6 @@ def test_a_run_gives_the_numbers_and_the_log(magic_data, kind, monkeypatch):
     assert [sample["magic"]["id"] for sample in found["samples"]["magic"]] == ["q0", "q1", "q2"]
 
 
-def test_a_log_is_read_back_and_a_changed_one_refused(magic_data, tmp_path):
-    magic_data([row(0)])
-    sample = run(Model(named), "magic")["samples"]["magic"][0]
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(sample, default=str) + "\n")
-    assert [line.record.id for line in logs.lines(path)] == ["q0"]
-    for change, said in [
-        ({"used": [9]}, "names box 9"),
-        ({"boxes": "4"}, "magic.boxes must be a whole number"),
-        ({"schema": 9}, "schema 9"),
-    ]:
-        path.write_text(json.dumps({**sample, "magic": {**sample["magic"], **change}}, default=str) + "\n")
-        with pytest.raises(PatchError, match=said):
-            list(logs.lines(path))
-    path.write_text(json.dumps(sample, default=str)[:200])
-    with pytest.raises(PatchError, match="line 1: cut or not JSON"):
-        list(logs.lines(path))
-
-
 def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(magic_data, monkeypatch):
     magic_data([row(0)])
     for model, setting, turns in [
@@ -330,14 +260,6 @@ def test_a_chat_model_that_continues_its_turn_gets_the_steps_as_one(magic_data, 
         texts = ["".join(part.get("text", "") for part in turn["content"]) for turn in sent]
         assert all((doc["prefix"][-1] in text) == (place == turns - 1) for place, text in enumerate(texts))
         assert task.dump_config()["metadata"]["magic"]["prefill"] == ("assistant" if turns == 2 else "prompt")
-
-
-def test_a_reordered_file_is_another_config(magic_data):
-    rows = [row(0, question="Which?"), row(1, question="Which?")]
-    magic_data(rows)
-    first = config()
-    magic_data(rows[::-1])
-    assert config() != first  # the response cache goes by a doc's place and its prompt
 
 
 def test_examples_are_told_apart_by_image_and_boxes_and_name_no_box_that_is_not_drawn(magic_data, monkeypatch):
@@ -399,74 +321,3 @@ def test_any_wrapped_name_works(magic_data, monkeypatch):
     assert (
         about["docs"] == load("magic_nobox").dump_config()["metadata"]["magic"]["docs"]
     )  # the response cache goes by it
-
-
-def test_wrapping_a_judged_task_is_refused_before_anything_is_paid(magic_data, monkeypatch):
-    magic_data([row(0)])
-    monkeypatch.setenv("MAGIC_JUDGE", "some-model")
-    manager = TaskManager(verbosity="ERROR")
-    with pytest.raises(PatchError, match="calls a judge or the network \\(some-model\\)"):
-        manager.match_tasks(["magic_rci3"])
-
-
-# --- task files of one's own ----------------------------------------------------------------------
-
-
-def written(folder, name, **keys):
-    lines = [f"task: {name}", "class: !function lmms_patch.Magic", *(f"{key}: {value}" for key, value in keys.items())]
-    (folder / f"{name}.yaml").write_text("\n".join(lines) + "\n")
-
-
-def test_two_datasets_in_one_run_under_their_own_names(magic_data, tmp_path, monkeypatch):
-    magic_data([row(0), row(1)], "kitchen")
-    magic_data([row(0, answer="blue")], "street")
-    monkeypatch.delenv("MAGIC_DATA")
-    written(tmp_path, "kitchen", data="./kitchen")
-    written(tmp_path, "street_heal", data="street", variant="selfheal")
-    for model in (Model, ChatModel):
-        found = run(model(named), "kitchen,street_heal,kitchen_rci2", tmp_path)
-        assert metrics(found, "kitchen")["acc_exact"] == 1.0
-        assert metrics(found, "street_heal")["acc_exact"] == 0.0
-        assert metrics(found, "kitchen_rci2")["acc_synonym_mpp2"] == 1.0
-        assert found["configs"]["kitchen"]["metadata"]["magic"]["base"] == "kitchen"
-        assert found["results"]["street_heal"]["magic,none"]["magic"]["dataset"] == "street"
-
-
-@pytest.mark.parametrize(
-    ("keys", "said"),
-    [
-        ({}, "'data' is missing"),
-        ({"data": "x", "variant": "some"}, "variant 'some' is not known; allowed: all, relevant, none, selfheal"),
-        ({"data": "x", "varaint": "all"}, "unknown key 'varaint'; did you mean variant"),
-        ({"data": "./nowhere"}, "no such file or folder"),
-    ],
-)
-def test_a_wrong_task_file_is_one_line(tmp_path, keys, said):
-    written(tmp_path, "mine", **keys)
-    manager = TaskManager(verbosity="ERROR", include_path=str(tmp_path))
-    with pytest.raises(PatchError) as caught:
-        get_task_dict(["mine"], manager)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_what_an_item_is_does_not_depend_on_what_is_shown_of_it(magic_data, monkeypatch):
-    from lmms_patch.harness.magic.docs import asked
-
-    def digests(name, rows=None):
-        magic_data(rows or [row(0)])
-        return asked(load(name).eval_docs[0])
-
-    first = digests("magic")
-    assert {digests(name)["data"] for name in ("magic_relevant", "magic_nobox", "magic_selfheal")} == {first["data"]}
-    monkeypatch.setenv("MAGIC_SEED", "3")
-    other = digests("magic")
-    assert other["data"] == first["data"]
-    assert other["doc"] != first["doc"]
-    monkeypatch.delenv("MAGIC_SEED")
-    moved = [dict(box) for box in row(0)["boxes"]]
-    moved[0]["box"] = [11, 10, 50, 50]
-    marked = [dict(box) for box in row(0)["boxes"]]
-    marked[1]["relevant"] = True
-    for change in ({"question": "Which?"}, {"answer": "blue"}, {"boxes": moved}, {"boxes": marked}):
-        assert digests("magic", [row(0, **change)])["data"] != first["data"]

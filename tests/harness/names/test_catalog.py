@@ -1,15 +1,11 @@
 """What ``lmms-patch tasks`` says, and how judges are found."""
 
-import json
-
 import pytest
 
 from lmms_patch import commands
 from lmms_patch.app.cli import main
-from lmms_patch.errors import OptionError
-from lmms_patch.harness.names import catalog, configs, sizes
+from lmms_patch.harness.names import catalog
 from lmms_patch.harness.names.effects import judge_in
-from tests.harness.toys import rows, write_task
 
 
 @pytest.fixture(scope="module")
@@ -122,64 +118,6 @@ def test_prices(manager, capsys):
     assert "mosaic_sum_blind  [task] wraps, 120 docs, 120 requests" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["tasks", "gqaa"], "did you mean gqa"),
-        (["tasks", "gqa_rcii3"], "did you mean gqa_rci3?"),
-        (["tasks", "gqa", "--as", "rci1"], "2 to 9"),
-        (["tasks", "gqa", "--as", "x"], "allowed: rci3"),
-    ],
-)
-def test_wrong_questions_are_one_line_and_status_2(arguments, says, capsys):
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert says in error
-    assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["class: x\n", "class: x\ntask: [a]\n", "task: 5\n", "task: [a]\ngroup: [b]\n", "task: a\ntag: 5\n", "[1]\n"],
-)
-def test_a_file_that_the_hosts_index_cannot_use_is_named(text, tmp_path):
-    (tmp_path / "mine.yaml").write_text(text)
-    with pytest.raises(OptionError, match=r"mine\.yaml cannot be read as a task file"):
-        catalog.task_manager(tmp_path)
-
-
-def test_sizes_of_local_files_and_prepared_datasets(tmp_path, monkeypatch):
-    write_task(tmp_path, "toy", rows(7))
-    local = {
-        "dataset_path": "parquet",
-        "test_split": "test",
-        "dataset_kwargs": {"data_files": {"test": str(tmp_path / "toy.parquet")}},
-    }
-    assert sizes.docs_of(local) == 7
-    (tmp_path / "lines.jsonl").write_text('{"a": 1}\n{"a": 2}\n\n')
-    assert (
-        sizes.docs_of(
-            {
-                **local,
-                "dataset_path": "json",
-                "dataset_kwargs": {"data_files": {"test": [str(tmp_path / "lines.jsonl")]}},
-            }
-        )
-        == 2
-    )
-    for odd in (5, [{"a": 1}], {"test": 1.5}, ["nothing.parquet"]):
-        assert sizes.docs_of({**local, "dataset_kwargs": {"data_files": odd}}) is None
-    assert sizes.docs_of({**local, "test_split": ["test"]}) is None
-    prepared = tmp_path / "cache" / "lmms-lab___gqa" / "default" / "0.0.0" / "abc"
-    prepared.mkdir(parents=True)
-    (prepared / "dataset_info.json").write_text(json.dumps({"splits": {"testdev": {"num_examples": 12578}}}))
-    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    hub = {"dataset_path": "lmms-lab/GQA", "test_split": "testdev"}
-    assert sizes.docs_of(hub) == 12578
-    assert sizes.docs_of({**hub, "test_split": "test"}) is None
-    assert sizes.docs_of({**hub, "dataset_path": "lmms-lab/POPE"}) is None
-
-
 JUDGED = """
 import json
 import openai as oa
@@ -226,14 +164,3 @@ def test_judges_are_found_in_what_a_scorer_can_reach(tmp_path, name, client):
     )
     found = judge_in(str(tmp_path / "utils.py"), name)
     assert found is None if client is None else client in found
-
-
-def test_explicit_files_are_recognised_in_both_reading_modes(tmp_path):
-    from lmms_eval.utils import load_yaml_config
-
-    path = tmp_path / "mine.yaml"
-    path.write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: gqa\ngrids: [2]\n")
-    for mode in ("simple", "full"):
-        assert configs.explicit_spec(load_yaml_config(str(path), mode=mode)).grids == (2,)
-    path.write_text("task: mine\nclass: !function utils.Special\n")
-    assert configs.explicit_spec(load_yaml_config(str(path), mode="simple")) is None

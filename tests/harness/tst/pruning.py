@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
@@ -107,12 +108,11 @@ def see(prompt, images):
 
 @pytest.fixture(scope="module")
 def runs(tasks, tmp_path_factory):
-    """Finished runs: ``tst`` (text-only), ``both`` (plain and blind), ``rci``, ``other`` (of the other task),
+    """Finished runs: ``tst`` (text-only), ``rci``, ``other`` (of the other task),
     ``mixed`` (blind and rci)."""
     out = tmp_path_factory.mktemp("runs")
     save(out / "tst", toys.run(TstRf(trees=20, groupings="headline", workers=1), "toy_tst3", tasks))
     for name, asked in (
-        ("both", "toy,toy_blind"),
         ("rci", "toy_rci2"),
         ("other", "other_rci2,other_blind"),
         ("mixed", "toy_blind,toy_rci2"),
@@ -121,13 +121,14 @@ def runs(tasks, tmp_path_factory):
     return out
 
 
-def log_of(run, task):
-    (path,) = run.rglob(f"*_samples_{task}.jsonl")
+def table_of(run, task="toy_tst3"):
+    (path,) = run.rglob(f"*_samples_{task}.parquet")
     return path
 
 
-def records(run, task):
-    return [json.loads(line)["patch"] for line in log_of(run, task).read_text().splitlines()]
+def scores_of(run, by="s_minus_chance"):
+    """By doc id, the bias scores of the cross-validation."""
+    return dict(pl.read_parquet(table_of(run)).select("doc_id", pl.col("tst").struct.field(by)).iter_rows())
 
 
 class Asked:

@@ -1,10 +1,10 @@
-"""Copies end to end: a balanced set that is answered in reverse, from the task to the verdict, and a pruning that is refused."""
+"""Copies end to end: a balanced set that is answered in reverse, from the task to the verdict."""
 
 import pytest
 
 from lmms_patch.app.cli import main
 from tests.harness import toys as harness_toys
-from tests.harness.tst.pruning import refused, save
+from tests.harness.tst.pruning import save
 from tests.harness.tst.toys import Rf, details, tst_of, write
 
 CAPTIONS = 60
@@ -65,29 +65,3 @@ def test_the_number_is_there_and_its_verdict_is_withheld(balanced, capsys):
         "100 % of the questions stand more than once (60 different texts), 100 % with different answers; without copies"
         in printed
     )
-
-
-@pytest.mark.parametrize("by_run", [False, True])
-def test_pruning_is_refused(balanced, tmp_path, capsys, by_run):
-    folder, _ = balanced
-    source = ("--from", str(folder / "out")) if by_run else ()
-    assert (
-        main(
-            [
-                "prune",
-                "toy",
-                "--include-path",
-                str(folder),
-                "--output",
-                str(tmp_path / "pruned"),
-                "--fold-seeds",
-                "1",
-                *source,
-            ]
-        )
-        == 2
-    )
-    assert "nothing is pruned: only docs whose copies have another answer rise above the constant answer" in refused(
-        capsys
-    )
-    assert not (tmp_path / "pruned" / "task").exists()

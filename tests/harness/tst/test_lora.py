@@ -7,8 +7,6 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
-from lmms_patch.errors import OptionError
-from lmms_patch.tst.lora import model
 from tests.harness.toys import metrics, run
 from tests.harness.tst.toys import Lora, choices, details, samples_of, tst_of, write
 from tests.tst.lora.test_lora import SIZES, save, tokenizer_of
@@ -46,10 +44,6 @@ def world(tmp_path_factory, language_model):
 
 def asked(folder, language_model, cache, tasks="toy_tst2", **settings):
     return run(Lora(model=language_model, cache=str(cache), **{**SMALL, **settings}), tasks, folder)
-
-
-def no_training(*args, **kwargs):
-    raise AssertionError("a fold is trained")
 
 
 def test_records_have_delta_and_zero_shot(world):
@@ -96,45 +90,6 @@ def test_zero_shot_is_the_untrained_model(world, language_model):
         assert record["zero_shot"]["s"] == pytest.approx(right, abs=1e-4)
 
 
-def test_a_second_run_takes_the_folds_from_the_cache(world, language_model, monkeypatch):
-    folder, cache, results = world
-    monkeypatch.setattr(model, "train", no_training)
-    again = asked(folder, language_model, cache)
-    assert tst_of(again, "toy_tst2") == tst_of(results, "toy_tst2")
-    with pytest.raises(Exception, match="a fold is trained"):
-        asked(folder, language_model, cache, lr=4e-3)
-
-
-def test_a_run_that_died_goes_on_where_it_was(world, language_model, tmp_path, monkeypatch):
-    folder, _, results = world
-    real, trained = model.train, []
-
-    def dies(*args, **kwargs):
-        trained.append(1)
-        if len(trained) == 2:
-            raise KeyboardInterrupt
-        return real(*args, **kwargs)
-
-    monkeypatch.setattr(model, "train", dies)
-    with pytest.raises(KeyboardInterrupt):
-        asked(folder, language_model, tmp_path)
-    again = asked(folder, language_model, tmp_path)
-    assert len(trained) == 3  # of two folds: the first once, the second twice
-    assert tst_of(again, "toy_tst2") == tst_of(results, "toy_tst2")
-
-
-def test_folds_are_kept_in_the_users_cache_unless_that_is_refused(world, language_model, tmp_path, monkeypatch):
-    folder, _, results = world
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = asked(folder, language_model, "none")
-    assert not list(tmp_path.rglob("*.json"))
-    assert tst_of(found, "toy_tst2") == tst_of(results, "toy_tst2")
-    run(Lora(model=language_model, **SMALL), "toy_tst2", folder)
-    assert (
-        len(list((tmp_path / "lmms-patch" / "tst_lora").glob("*.json"))) == 4
-    )  # two folds, and the untrained model on each
-
-
 def test_log_likelihood_tasks_are_answered_by_place(tmp_path, language_model):
     rows = [{**row, "place": "AB".index(row["answer"])} for row in choices(DOCS)]
     of_places = {
@@ -154,10 +109,3 @@ def test_log_likelihood_tasks_are_answered_by_place(tmp_path, language_model):
         record["answers"][0] == str(row["place"]) for record, row in zip(tst_of(results, "toy_tst2"), rows, strict=True)
     ]
     assert [line["acc"] for line in samples_of(results, "toy_tst2")] == right
-
-
-def test_a_model_that_cannot_be_had_is_one_line(tmp_path):
-    write(tmp_path, rows=choices(DOCS))
-    with pytest.raises(OptionError, match="there is no such folder") as caught:
-        asked(tmp_path, str(tmp_path / "none"), "none")
-    assert "\n" not in str(caught.value)

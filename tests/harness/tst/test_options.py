@@ -7,7 +7,6 @@ import pytest
 from lmms_eval.api import task as host
 from lmms_eval.tasks import TaskManager
 
-from lmms_patch.errors import OptionError
 from tests.harness.toys import ChatModel, Model, metrics, run
 from tests.harness.tst.toys import ODD, Rf, choices, details, rf, samples_of, tst_of, write
 from tests.sizes import size
@@ -108,84 +107,6 @@ def test_a_function_adds_features(tmp_path, monkeypatch):
     assert not [row for row in without["tst_details"]["importance"] if "extra" in row["feature"]]
 
 
-@pytest.mark.parametrize("named", ["hints_of_nobody.hint", "hint", "json.no_such_function"])
-def test_a_function_that_cannot_be_imported(tmp_path, named):
-    write(tmp_path, profile={**BY_SCENE, "features": named})
-    with pytest.raises(OptionError, match=r"which cannot be imported .*; write module\.function") as caught:
-        rf(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-# --- folds --------------------------------------------------------------------------------------------
-
-
-def test_fold_seeds_count_from_the_first(tmp_path):
-    """Three seeds are three runs of one seed each, and s(x) is their mean."""
-    rows = choices(48, purity=0.6)
-    found = {}
-    for first, count in ((4, 3), (4, 1), (5, 1), (6, 1)):
-        write(tmp_path, rows=rows, profile={**BY_SCENE, "fold_seed": first, "fold_seeds": count})
-        found[first, count] = rf(tmp_path)
-    three, *single = (tst_of(results) for results in found.values())
-    for record, *ones in zip(three, *single, strict=True):
-        assert record["answers"] == [one["answers"][0] for one in ones]
-        assert record["scores"]["source"] == [one["scores"]["source"][0] for one in ones]
-        assert record["s"] == pytest.approx(np.mean([one["s"] for one in ones]))
-        assert record["fold"] == ones[0]["fold"]
-    assert [record["fold"] for record in single[0]] != [record["fold"] for record in single[1]]
-    assert details(found[4, 1])["tst_sd"] is None
-    assert details(found[4, 3])["tst_sd"] == pytest.approx(
-        np.std([details(found[seed, 1])["tst"] for seed in (4, 5, 6)], ddof=1)
-    )
-
-
-@pytest.mark.parametrize("wanted", ["auto", "source", "none", "text"])
-def test_the_headline_grouping_may_be_chosen(tmp_path, wanted):
-    write(tmp_path, profile={**BY_SCENE, "grouping": wanted})
-    results = rf(tmp_path)
-    headline = {"auto": "source"}.get(wanted, wanted)
-    assert details(results)["tst_details"]["headline"] == headline
-    together = {"source": lambda row: row["scene"], "none": id, "text": lambda row: (row["question"], *row["choices"])}[
-        headline
-    ]
-    folds = {}
-    for row, record in zip(choices(48), tst_of(results), strict=True):
-        assert record["grouping"] == headline
-        folds.setdefault(together(row), set()).add(record["fold"])
-    assert all(len(own) == 1 for own in folds.values())
-    assert details(results)["tst"] == details(results)[f"tst_{headline}"]
-
-
-def test_source_leakage_is_random_folds_less_grouped_ones(tmp_path):
-    """Each scene has its own word and, by a coin, its own answer: random folds give it away, folds grouped by scene cannot."""
-    coins = np.random.default_rng(0).integers(0, 2, 24)
-    rows = [
-        {
-            "question": f"Is the thing of place {'abcdefghijklmnopqrstuvwx'[i // 5] * 3} there?",
-            "choices": [],
-            "answer": ["no", "yes"][coins[i // 5]],
-        }
-        | {"scene": f"scene {i // 5}", "kind": "is"}
-        for i in range(120)
-    ]
-    write(tmp_path, rows=rows, doc_to_text="{{question}}")
-    found = details(run(Rf(groupings="all", trees=30), "toy_tst5", tmp_path))
-    assert found["tst_none"] > 0.9
-    assert found["tst_source"] < 0.75
-    assert found["tst_leakage"] == pytest.approx(found["tst_none"] - found["tst_source"])
-    assert found["tst_details"]["leakage"]["low"] > 0
-
-
-@pytest.mark.parametrize("kinds", [["tst3", "tst10"], ["tst", "tst5"]])
-def test_the_name_says_the_number_of_folds(tmp_path, kinds):
-    write(tmp_path)
-    results = rf(tmp_path, ",".join(f"toy_{kind}" for kind in kinds))
-    counts = [len({record["fold"] for record in tst_of(results, f"toy_{kind}")}) for kind in kinds]
-    assert counts == [int(kind.removeprefix("tst") or 5) for kind in kinds]
-    if 5 in counts:
-        assert tst_of(results, "toy_tst") == tst_of(results, "toy_tst5")
-
-
 # --- other ways to ask --------------------------------------------------------------------------------
 
 
@@ -210,51 +131,12 @@ def test_limit_tests_the_docs_that_are_left(tmp_path):
     assert details(limited)["records"] == 36
 
 
-def test_an_offset_too(tmp_path):
-    rows = choices(60, purity=0.7)
-    write(tmp_path, rows=rows)
-    later = rf(tmp_path, limit=36, offset=12)
-    write(tmp_path / "short", rows=rows[12:48])
-    assert [line["doc_id"] for line in samples_of(later, "toy_tst5")] == list(range(12, 48))
-    assert tst_of(later) == tst_of(rf(tmp_path / "short"))
-
-
-def test_a_base_that_shows_nothing_anyway(tmp_path):
-    write(tmp_path)
-    native = tst_of(rf(tmp_path))
-    write(tmp_path, doc_to_visual=None)
-    assert tst_of(rf(tmp_path)) == native
-
-
 def test_the_response_cache_asks_again(tmp_path):
     """Its answers would come without what is known of them."""
     write(tmp_path)
     first, second = (rf(tmp_path, use_cache=str(tmp_path / "cache")) for _ in range(2))
     assert tst_of(first) == tst_of(second)
     assert details(first)["tst"] == details(second)["tst"] is not None
-
-
-def test_a_check_for_leaks_changes_no_number(tmp_path):
-    write(tmp_path)
-    assert tst_of(run(Rf(check=True), "toy_tst5", tmp_path)) == tst_of(rf(tmp_path))
-
-
-def test_workers_change_no_number(tmp_path):
-    write(tmp_path)
-    one = Rf()
-    one._workers = 1
-    assert tst_of(run(one, "toy_tst5", tmp_path)) == tst_of(rf(tmp_path))
-
-
-def test_two_tasks_in_one_run_are_tested_apart(tmp_path):
-    write(tmp_path)
-    write(tmp_path, "other", choices(40, seed=5, purity=0.5))
-    both = rf(tmp_path, "toy_tst5,other_tst5")
-    for task, docs in (("toy_tst5", 48), ("other_tst5", 40)):
-        alone = rf(tmp_path, task)
-        assert len(tst_of(both, task)) == docs
-        assert tst_of(both, task) == tst_of(alone, task)
-        assert details(both, task)["tst"] == details(alone, task)["tst"]
 
 
 def test_members_of_a_group_are_tested_apart(tmp_path):

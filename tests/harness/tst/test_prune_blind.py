@@ -104,32 +104,3 @@ def test_copies_of_one_model_count_as_one(tasks, tmp_path, capsys):
     assert prune(tasks, tmp_path / "out", *runs) == 0
     assert "the 3 that count are taken for 1.0 independent ones" in capsys.readouterr().out
     assert pruned(tmp_path / "out")["blind"]["as_many_as"] == pytest.approx(1, abs=0.3)
-
-
-def test_the_card_says_so(tasks, models, tmp_path):
-    assert prune(tasks, tmp_path, *models) == 0
-    text = (tmp_path / "README.md").read_text()
-    assert "The docs that are more likely known to models without the right image than guessed went." in text
-    assert "arXiv 2603.21687" in text
-    assert "2511.04655" not in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ((), "--blind and RUN... go together"),
-        (("RUN", "--budget", "5"), "budget is of pruning by a text-only model"),
-        (("RUN", "--shuffles", "0"), "shuffles is of pruning by a text-only model"),
-        (("RUN",), "1 models were asked toy without its image"),
-        (("nowhere",), "nowhere"),
-    ],
-)
-def test_what_does_not_fit_is_one_line(tasks, models, tmp_path, capsys, arguments, says):
-    assert prune(tasks, tmp_path / "out", *(models[0] if word == "RUN" else word for word in arguments)) == 2
-    assert says in refused(capsys)
-    assert not (tmp_path / "out").exists()
-
-
-def test_runs_without_blind_are_refused(tasks, models, tmp_path, capsys):
-    assert main(["prune", "toy", str(models[0]), "--output", str(tmp_path / "out")]) == 2
-    assert "--blind and RUN... go together" in refused(capsys)

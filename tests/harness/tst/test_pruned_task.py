@@ -8,14 +8,11 @@ import sys
 
 import datasets
 import pytest
-import yaml
 from lmms_eval.tasks import TaskManager
 from lmms_eval.tasks.gqa import utils as gqa
-from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
-from lmms_patch.errors import CannotWrapError, OptionError, RecordError, UnknownNameError
-from lmms_patch.harness.tst import flat_config, pruned_task
+from lmms_patch.harness.tst import pruned_task
 from lmms_patch.tst.keys import keys_of
 from tests.harness import standins, toys
 from tests.harness.warm import LIGHTER
@@ -129,30 +126,6 @@ def test_other_splits_stay_whole(toy, tmp_path):
     assert [doc["number"] for doc in task.fewshot_docs()] == [101, 103, 105]
 
 
-def test_the_config_says_the_same(toy, tmp_path):
-    """Read by the host in simple mode, where functions stay as they are written."""
-    path = pruned_task.write("toy", keys_of(rows_of(toy))[:2], tmp_path / "out", include_path=str(toy), name="mine")
-    base, new = (load_yaml_config(str(p), mode="simple") for p in (toy / "toy" / "toy.yaml", path))
-    functions = {key: new.pop(key).value for key in ("doc_to_text", "process_results", "process_docs")}
-    assert functions == {
-        "doc_to_text": "base/utils.ask",
-        "process_results": "base/utils.score",
-        "process_docs": "pruned_filter.process_docs",
-    }
-    assert new["metric_list"][0].pop("aggregation").value == "base2/utils.mean"
-    del base["metric_list"][0]["aggregation"]
-    assert new.pop("metadata") == {"version": 2.5, "pruned": {"base": "toy", "docs": 6, "kept": 2}}
-    assert new.pop("task") == "mine"
-    gone = ("task", "tag", "task_alias", "metadata", *functions)
-    assert new.pop("dataset_kwargs") == {
-        "data_files": {
-            split: str(path.parent / "base" / f) for split, f in (("test", "data.parquet"), ("train", "shots.parquet"))
-        }
-    }
-    assert new == {k: v for k, v in base.items() if k not in (*gone, "dataset_kwargs")}
-    assert "{{'a'}}: yes" in new["description"]
-
-
 def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path):
     keys = keys_of(rows_of(toy))
     folder = tmp_path / "out"
@@ -173,27 +146,9 @@ def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path)
     assert (about["docs"], about["kept"], about["split"], about["other_splits"]) == (6, 2, "test", ["train"])
 
 
-def test_large_data_stays_where_it_is(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(flat_config, "MAX_BYTES", (toy / "toy" / "shots.parquet").stat().st_size)
-    path = pruned_task.write("toy", keys_of(rows_of(toy))[:1], tmp_path / "out", include_path=str(toy))
-    assert yaml.safe_load(path.read_text().replace("!function", ""))["dataset_kwargs"]["data_files"] == {
-        "test": "../mine/toy/data.parquet",
-        "train": "base/shots.parquet",
-    }
-    assert "# Not copied, being large: ../mine/toy/data.parquet" in path.read_text()
-    assert len(loaded(tmp_path / "out", "toy_pruned").eval_docs) == 1
-
-
 def test_a_field_as_key(toy, tmp_path):
     pruned_task.write("toy", ["11", "3"], tmp_path / "out", include_path=str(toy), key="number")
     assert [doc["number"] for doc in loaded(tmp_path / "out", "toy_pruned").eval_docs] == [3, 11]
-
-
-def test_it_can_be_written_again(toy, tmp_path):
-    keys = keys_of(rows_of(toy))
-    for kept in (keys[:2], keys[3:]):
-        pruned_task.write("toy", kept, tmp_path / "out", include_path=str(toy))
-    assert [doc["number"] for doc in loaded(tmp_path / "out", "toy_pruned").eval_docs] == [7, 9, 11]
 
 
 # --- the dataset or the folder has changed --------------------------------------------------------
@@ -237,37 +192,6 @@ def test_another_order_of_the_dataset_keeps_the_same_docs(toy, tmp_path):
     pruned_task.write("toy", keys_of(rows_of(toy))[:3], tmp_path / "out", include_path=str(toy))
     rewrite(tmp_path / "out", lambda rows: rows[::-1])
     assert [doc["number"] for doc in loaded(tmp_path / "out", "toy_pruned").eval_docs] == [5, 3, 1]
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "line"),
-    [
-        (
-            "kept_ids.txt",
-            lambda text: text + "more\n",
-            "kept_ids.txt is not the list that was written (3 ids, then 2; or others)",
-        ),
-        (
-            "kept_ids.txt",
-            lambda text: text.replace(text[0], "#"),
-            "kept_ids.txt is not the list that was written (2 ids, then 2; or others)",
-        ),
-        ("kept_ids.txt", None, "kept_ids.txt cannot be read"),
-        ("pruned_task.json", None, "pruned_task.json cannot be read"),
-        ("pruned_task.json", lambda text: text.replace('"schema": 1', '"schema": 9'), "pruned_task.json has schema 9"),
-    ],
-)
-def test_a_changed_folder_is_one_line(toy, tmp_path, file, change, line):
-    pruned_task.write("toy", keys_of(rows_of(toy))[:2], tmp_path / "out", include_path=str(toy))
-    path = tmp_path / "out" / file
-    if change is None:
-        path.unlink()
-    else:
-        path.write_text(change(path.read_text()))
-    with pytest.raises(SystemExit) as error:
-        loaded(tmp_path / "out", "toy_pruned")
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
 
 
 # --- tasks of the host and of the plugin ----------------------------------------------------------
@@ -378,95 +302,3 @@ def test_a_task_of_the_plugin_runs_where_the_plugin_is_not_installed(tmp_path):
     last = done.stderr.rstrip("\n").splitlines()[-1]
     assert last.endswith("(2 ids, then 3; or others); take the whole folder from where it came")
     assert "Traceback" not in done.stderr
-
-
-def test_code_that_imports_the_plugin_is_named(tmp_path):
-    source = resources.folder("tasks") / "amber" / "amber_relation.yaml"
-    copies = flat_config.Copies(tmp_path, source.parent)
-    config = flat_config.flat(source, copies)
-    assert copies.needs_plugin
-    assert config["process_docs"].text == "base/utils.relation"
-    assert sorted(copies.files) == ["base/placeholder.json", "base/utils.py"]
-
-
-# --- refusals -------------------------------------------------------------------------------------
-
-
-def write_python_task(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "classy.yaml").write_text("task: classy\nclass: !function code.Classy\n")
-    (folder / "code.py").write_text("class Classy: pass\n")
-    (folder / "family.yaml").write_text("group: family\ntask:\n  - toy\n")
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("base", "error", "line"),
-    [
-        ("classy", CannotWrapError, "classy is a Python class and no YAML task"),
-        ("family", CannotWrapError, "family is a group of tasks; prune its members one by one (toy)"),
-        ("toys", CannotWrapError, "toys is a tag of tasks; prune its members one by one (toy)"),
-        ("toyy", UnknownNameError, "toyy: lmms-eval knows no such task; did you mean toy"),
-    ],
-)
-def test_what_is_no_yaml_task_is_refused(toy, tmp_path, base, error, line):
-    write_python_task(toy / "more")
-    with pytest.raises(error) as found:
-        pruned_task.write(base, ["x"], tmp_path / "out", include_path=str(toy))
-    assert line in str(found.value)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("kept", "name", "line"),
-    [
-        ([], None, "toy: no doc is kept"),
-        (["nonsense", 0], None, "toy: 1 of the 2 kept ids are not those of its docs (the first: 'nonsense')"),
-        ([0, 0], None, "is twice among the kept ids"),
-        ([0], "mmstar", "mmstar: lmms-eval knows a task of this name already"),
-        ([0], "a/b", "'a/b' is no name of a task"),
-    ],
-)
-def test_wrong_ids_and_names_are_refused(toy, tmp_path, kept, name, line):
-    keys = keys_of(rows_of(toy))
-    with pytest.raises(OptionError) as error:
-        pruned_task.write(
-            "toy",
-            [keys[k] if isinstance(k, int) else k for k in kept],
-            tmp_path / "out",
-            include_path=str(toy),
-            name=name,
-        )
-    assert line in str(error.value)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_holds_one_task_and_is_not_pruned_again(toy, tmp_path):
-    keys = keys_of(rows_of(toy))
-    pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy))
-    with pytest.raises(OptionError, match="holds the pruned task toy_pruned already; choose another folder"):
-        pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy), name="other")
-    about = tmp_path / "out" / "pruned_task.json"
-    whole = about.read_text()
-    for odd in ("", "[]", "{}", "[" * 2000):
-        about.write_text(odd)
-        with pytest.raises(RecordError, match="is not whole"):
-            pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy))
-    about.write_text(whole)
-    with pytest.raises(CannotWrapError, match="toy_pruned is pruned itself; prune toy"):
-        pruned_task.write("toy_pruned", keys[:1], tmp_path / "again", include_path=str(tmp_path / "out"))
-
-
-def test_splits_without_names_are_refused(toy, tmp_path, monkeypatch):
-    """Data from memory: the filter could not tell the evaluated split."""
-    rows = datasets.Dataset.from_list(
-        [{k: v for k, v in row.items() if k != "image"} for row in toys.rows(4, number=lambda i: 2 * i + 1)]
-    )
-    monkeypatch.setattr(
-        datasets, "load_dataset", lambda *a, **k: datasets.DatasetDict(test=rows, train=rows.select([0]))
-    )
-    with pytest.raises(
-        CannotWrapError,
-        match="its rows do not carry the name of their split, so the filter cannot tell test from train",
-    ):
-        pruned_task.write("toy", keys_of(rows)[:1], tmp_path / "out", include_path=str(toy))

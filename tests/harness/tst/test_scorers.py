@@ -1,7 +1,5 @@
 """``_tst<k>`` tasks and what native scorers do: other scales, weights of docs, metrics without scores of docs."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -99,35 +97,3 @@ def test_where_items_have_no_score_it_is_the_aggregation_of_a_single_item(tmp_pa
 def test_scorers_that_would_give_wrong_numbers_are_refused(tmp_path, scorer, more, says):
     scored_by(tmp_path, scorer, [{**row, "points": 1.0} for row in choices(20)], **more)
     assert says in line_of(lambda: rf(tmp_path), CannotWrapError)
-
-
-@pytest.mark.parametrize(
-    "spell", [json.dumps, repr, lambda texts: {"x": texts[0], "y": texts[1]}], ids=["JSON", "Python", "mapping"]
-)
-def test_options_in_other_forms_are_read(tmp_path, spell):
-    rows = choices(48)
-    plain = [{**row, "choices": row["choices"], "listed": spell(row["choices"])} for row in rows]
-    profile = {"group": "scene", "category": "kind", "fold_seeds": 1}
-    write(tmp_path / "a", rows=plain, profile={**profile, "choices": "choices"})
-    write(tmp_path / "b", rows=plain, profile={**profile, "choices": "listed"})
-    assert [r["s"] for r in tst_of(rf(tmp_path / "a"))] == [r["s"] for r in tst_of(rf(tmp_path / "b"))]
-
-
-def test_options_that_are_no_list_are_refused(tmp_path):
-    write(tmp_path, profile={"choices": "question"})
-    assert "names the field 'question', which holds str, not a list of option texts" in line_of(lambda: rf(tmp_path))
-
-
-def test_a_category_that_is_zero_has_a_name(tmp_path):
-    write(tmp_path, rows=[{**row, "kind": i % 2} for i, row in enumerate(choices(48))])
-    assert set(details(rf(tmp_path))["tst_details"]["categories"]) == {"0", "1"}
-
-
-def test_an_empty_text_means_no_options(tmp_path):
-    """As mixed benchmarks have it for open questions: the options that the prompt lists are read."""
-    write(
-        tmp_path,
-        rows=[{**row, "listed": ""} for row in choices(48)],
-        profile={"group": "scene", "category": "kind", "choices": "listed", "fold_seeds": 1},
-    )
-    assert all(sample["patch"]["answer"]["options"] == 2 for sample in rf(tmp_path)["samples"]["toy_tst5"])

@@ -1,84 +1,16 @@
 """Which frames of a video an adapter takes, as its attributes and its code say."""
 
-import importlib
-import sys
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.harness.video.adapter import limit_of_rate, reads_as_qwen, sampling_of
+from lmms_patch.harness.video.adapter import limit_of_rate, reads_as_qwen
 from lmms_patch.harness.video.clip import Sampling
 from tests.harness import hosted
 
 WORDS = ("nframes", "process_vision_info", "fetch_video")
 """One of these stands in each file that can matter; scanning all files takes seconds."""
-CODE = """
-class Alone:
-    max_num_frames, fps = 16, 2.0
-
-    def ask(self):
-        kwargs = {"max_pixels": 5}
-        if self.fps is not None:
-            kwargs["fps"] = self.fps
-        else:
-            kwargs["nframes"] = self.max_num_frames
-
-class Capped(Alone):
-    def ask(self):
-        kwargs = {"max_frames": self.max_num_frames}
-        if self.fps is not None:
-            kwargs["fps"] = self.fps
-        else:
-            kwargs["nframes"] = self.max_num_frames
-
-class Heir(Alone):
-    pass
-
-class Literal:
-    nframes, max_frames, video_fps = 64, 300, 2.0
-
-    def ask(self):
-        if self.video_fps:
-            kwargs = {"fps": self.video_fps, "max_frames": self.max_frames}
-        else:
-            kwargs = {"nframes": self.nframes}
-
-class Mute(Alone):
-    fps = None
-
-class Apart:
-    max_num_frames, fps = 16, 2.0
-
-    def ask(self):
-        kwargs = {"fps": self.fps, "max_frames": self.max_num_frames}
-"""
-
-
-@pytest.fixture
-def made(tmp_path, monkeypatch):
-    (tmp_path / "made_rates.py").write_text(CODE)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("made_rates")
-    del sys.modules["made_rates"]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Alone", Sampling(768, 2.0)),
-        ("Heir", Sampling(768, 2.0)),
-        ("Capped", Sampling(16, 2.0)),
-        ("Literal", Sampling(300, 2.0)),
-        ("Mute", Sampling(16)),
-        ("Apart", Sampling(16, 2.0)),
-    ],
-)
-def test_a_number_beside_a_rate(made, name, expected):
-    """A number of frames limits a rate only where the code gives the reader both."""
-    assert sampling_of(getattr(made, name)())[0] == expected
-    assert sampling_of(getattr(made, name)(), frames=5)[0] == Sampling(5)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lmms_patch import files
 from lmms_patch.errors import OptionError
-from lmms_patch.harness.video.cache import Cache, limit
+from lmms_patch.harness.video.cache import Cache
 
 
 def on_disk(cache):
@@ -69,19 +69,6 @@ def test_what_was_not_read_stays(cache):
     assert cache.path_of("doc", "e", lambda: bytes(90)).exists(), "the failure is not kept"
 
 
-def test_the_last_ones_stay_also_where_they_were_read(tmp_path):
-    """An adapter may open the files of its batch twice."""
-    cache = Cache(100, tmp_path, held=2)
-    a, b, c = (cache.path_of("doc", name, lambda: bytes(30)) for name in "abc")
-    assert all(path.read_bytes() for path in (a, b, c))
-    d = cache.path_of("doc", "d", lambda: bytes(30))
-    assert [path.exists() for path in (a, b, c, d)] == [False, True, True, True]
-    with pytest.raises(OptionError, match="LMMS_PATCH_VIDEO_CACHE"):
-        cache.path_of("doc", "e", lambda: bytes(70))
-    assert c.exists()
-    assert d.exists()
-
-
 def test_a_doc_is_dropped(cache):
     kept = cache.path_of(1, "a", lambda: bytes(10))
     gone = [cache.path_of(2, name, lambda: bytes(10)) for name in "ab"]
@@ -90,14 +77,6 @@ def test_a_doc_is_dropped(cache):
     assert kept.exists()
     assert not any(path.exists() for path in gone)
     assert cache.used == on_disk(cache) == 10
-
-
-def test_a_clip_larger_than_the_limit(cache):
-    cache.path_of(1, "a", lambda: bytes(10))
-    with pytest.raises(OptionError, match="set the environment variable LMMS_PATCH_VIDEO_CACHE to more gigabytes"):
-        cache.path_of(1, "b", lambda: bytes(101))
-    assert on_disk(cache) == 10
-    assert cache.path_of(1, "b", lambda: bytes(5)).exists(), "the failure is not kept"
 
 
 @given(
@@ -150,43 +129,6 @@ def test_threads_make_a_clip_once_and_stay_below_the_limit(tmp_path):
     assert max(most) <= 600
 
 
-def test_threads_that_want_more_than_there_is_room_for(tmp_path):
-    cache, most = Cache(200, tmp_path, held=0), []
-
-    def work(number):
-        for i in range(60):
-            with contextlib.suppress(
-                OptionError, FileNotFoundError
-            ):  # no room: others have not read theirs; or another thread took it
-                cache.path_of((number * 7 + i) % 12, "full", lambda: bytes(50)).read_bytes()
-            most.append(on_disk(cache))
-
-    with ThreadPoolExecutor(8) as pool:
-        for done in [pool.submit(work, number) for number in range(8)]:
-            done.result()
-    assert max(most) <= 200
-    assert cache.used == on_disk(cache) <= 200
-
-
-def test_a_failure_reaches_every_thread_that_waits(cache):
-    started, go = threading.Event(), threading.Event()
-
-    def fail():
-        started.set()
-        go.wait(10)
-        raise ValueError("no such frame")
-
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(cache.path_of, 1, "a", fail)
-        started.wait(10)
-        second = pool.submit(cache.path_of, 1, "a", lambda: b"late")
-        go.set()
-        with pytest.raises(ValueError, match="no such frame"):
-            first.result()
-        assert isinstance(second.exception(), ValueError) or second.result().read_bytes() == b"late"
-    assert cache.path_of(1, "b", lambda: b"x").exists()
-
-
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -224,35 +166,3 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     alive.mkdir()
     cache = Cache(100, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"mine", alive.name, cache.folder.name}
-
-
-def test_the_folder_goes_with_the_cache(tmp_path):
-    cache = Cache(100, tmp_path)
-    folder = cache.folder
-    assert folder.stat().st_mode & 0o777 == 0o700
-    del cache
-    assert not folder.exists()
-
-
-@pytest.mark.parametrize(
-    ("env", "expected"),
-    [
-        ({}, 5_000_000_000),
-        ({"LMMS_PATCH_VIDEO_CACHE": "0.5"}, 500_000_000),
-        ({"LMMS_PATCH_VIDEO_CACHE": " 12 "}, 12_000_000_000),
-        ({"LMMS_PATCH_VIDEO_CACHE": "", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "16"}, 2_500_000_000),
-        ({"WORLD_SIZE": "4"}, 1_250_000_000),
-        ({"WORLD_SIZE": "many", "LOCAL_WORLD_SIZE": "0"}, 5_000_000_000),
-    ],
-)
-def test_the_share_of_a_process(env, expected):
-    assert limit(env) == expected
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "5 GB", "five"])
-def test_a_limit_that_is_no_number(text):
-    with pytest.raises(
-        OptionError,
-        match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number of gigabytes above 0, not .*; type, for example,",
-    ):
-        limit({"LMMS_PATCH_VIDEO_CACHE": text})

@@ -11,26 +11,13 @@ import pytest
 from lmms_eval.models.model_utils import load_video as host
 
 from lmms_patch.ask.views import View
-from lmms_patch.harness.video.clip import Clip, Sampling, segment, shown
+from lmms_patch.harness.video.clip import Clip, segment, shown
 from lmms_patch.harness.video.reading import read
 from lmms_patch.harness.video.writing import encode
-from tests.making.decoders import decord_reader, torchcodec_decoder
+from tests.making.decoders import DECODERS, decord_reader
 from tests.making.videos import make, numbers_of
 
 # --- readers: each takes a path and how many frames to ask for -----------------------------------------
-
-
-def by_pyav(path, count):
-    with av.open(path) as container:
-        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
-
-
-def by_opencv(path, count):
-    capture, frames = cv2.VideoCapture(path), []
-    assert capture.get(cv2.CAP_PROP_FRAME_COUNT) == count
-    while (frame := capture.read())[0]:
-        frames.append(frame[1][..., ::-1])
-    return frames
 
 
 def by_opencv_jumping(path, count):
@@ -40,18 +27,6 @@ def by_opencv_jumping(path, count):
         capture.set(cv2.CAP_PROP_POS_FRAMES, i)
         frames[i] = capture.read()[1][..., ::-1]
     return [frames[i] for i in range(count)]
-
-
-def by_decord(path, count):
-    reader = decord_reader()(path)
-    assert len(reader) == count
-    return reader.get_batch(list(range(count))).asnumpy()
-
-
-def by_torchcodec(path, count):
-    reader = torchcodec_decoder()(path, dimension_order="NHWC")
-    assert len(reader) == count
-    return np.array([frame.numpy() for frame in reader])
 
 
 def by_torchvision(path, count):
@@ -80,9 +55,14 @@ def by_host_decord(path, count):
     return host.load_video_decord(path, count)
 
 
-READERS = [
-    by_pyav, by_opencv, by_opencv_jumping, by_decord, by_torchcodec, by_torchvision, by_host, by_host_stream, by_host_packet, by_host_decord,
-]  # fmt: skip
+def frames_by(decoder):
+    return lambda path, count: decoder(path)[0]
+
+
+READERS = {decoder.__name__: frames_by(decoder) for decoder in DECODERS} | {
+    reader.__name__: reader
+    for reader in (by_opencv_jumping, by_torchvision, by_host, by_host_stream, by_host_packet, by_host_decord)
+}
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +91,12 @@ def written(tmp_path_factory):
 def test_every_segment_holds_its_frames_in_order(written, reader):
     view, numbers = written
     path, full = view(View("full"))
-    np.testing.assert_array_equal(reader(path, 32), full.frames)
+    np.testing.assert_array_equal(READERS[reader](path, 32), full.frames)
     for k in range(2, 10):
         seen = []
         for i in range(k):
             path, clip = view(View("segment", k, 0, i))
-            frames = reader(path, len(clip))
+            frames = READERS[reader](path, len(clip))
             np.testing.assert_array_equal(frames, clip.frames)
             assert numbers_of(frames) == numbers[segment(32, k, i)]
             seen += numbers_of(frames)
@@ -128,9 +108,9 @@ def test_other_views_in_time(written, reader):
     view, numbers = written
     for which in (View("frame"), View("frames", 8), View("tshuffle", 4), View("treverse")):
         path, clip = view(which)
-        np.testing.assert_array_equal(reader(path, len(clip)), clip.frames)
-    assert numbers_of(reader(view(View("treverse"))[0], 32)) == numbers[::-1]
-    assert numbers_of(reader(view(View("frame"))[0], 1)) == [numbers[16]]
+        np.testing.assert_array_equal(READERS[reader](path, len(clip)), clip.frames)
+    assert numbers_of(view(View("treverse"))[1].frames) == numbers[::-1]
+    assert set(numbers_of(view(View("frame"))[1].frames)) == {numbers[16]}
 
 
 def test_rate_and_duration_of_full_and_segments(written):
@@ -155,21 +135,6 @@ def test_rate_and_duration_of_full_and_segments(written):
             assert importlib.import_module("decord").VideoReader(path).get_avg_fps() == pytest.approx(32 / 6, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("count", "milliseconds"),
-    [(32, 3_600_033), (1, 2), (8, 333), (768, 10_800_000), (32, 1001), (7, 123_457), (31, 10_799_999)],
-    ids=lambda value: str(value),
-)
-def test_rates_from_an_hour_to_a_blink(tmp_path, count, milliseconds):
-    rate = Fraction(count * 1000, milliseconds)
-    (tmp_path / "v.mp4").write_bytes(encode(Clip(np.zeros((count, 16, 16, 3), np.uint8), rate)))
-    assert len(by_opencv(str(tmp_path / "v.mp4"), count)) == count
-    assert cv2.VideoCapture(str(tmp_path / "v.mp4")).get(cv2.CAP_PROP_FPS) == pytest.approx(float(rate), rel=1e-4)
-    with av.open(str(tmp_path / "v.mp4")) as container:
-        assert container.duration == pytest.approx(milliseconds * 1000, rel=1e-4, abs=100)
-        assert float(container.streams.video[0].average_rate) == pytest.approx(float(rate), rel=1e-4)
-
-
 SIZES = [(161, 121), (320, 240), (33, 1), (2, 97), (1, 1)]
 
 
@@ -177,23 +142,15 @@ SIZES = [(161, 121), (320, 240), (33, 1), (2, 97), (1, 1)]
     ("reader", "size"),
     [
         (reader, size)
-        for reader in (by_pyav, by_opencv, by_host, by_decord)
+        for reader in ("by_pyav", "by_opencv", "by_host", "by_decord")
         for size in SIZES
-        if reader is not by_decord or size[0] > 100
+        if reader != "by_decord" or size[0] > 100
     ],
 )  # decord reads no frame that is narrower than about 32 pixels, in any file
 def test_every_colour_comes_back(tmp_path, size, reader):
     frames = np.random.default_rng(7).integers(0, 256, (5, size[1], size[0], 3), dtype=np.uint8)
     (tmp_path / "v.mp4").write_bytes(encode(Clip(frames, Fraction(5))))
-    np.testing.assert_array_equal(reader(str(tmp_path / "v.mp4"), 5), frames)
-
-
-def test_reading_a_written_clip_again_changes_nothing(written):
-    view, _ = written
-    path, clip = view(View("segment", 3, 0, 1))
-    again = read(path, Sampling(None))
-    np.testing.assert_array_equal(again.frames, clip.frames)
-    assert (again.rate, again.duration) == (clip.rate, clip.duration)
+    np.testing.assert_array_equal(READERS[reader](str(tmp_path / "v.mp4"), 5), frames)
 
 
 # --- qwen_vl_utils ---------------------------------------------------------------------------------------
@@ -222,15 +179,3 @@ def test_qwen_sees_the_frames_of_a_segment(written, fetch):
             path, clip = view(View("segment", k, 0, i))
             shown_to_model = fetch({"video": path, "nframes": len(clip)}).permute(0, 2, 3, 1).numpy()
             assert numbers_of(shown_to_model) == numbers[segment(32, k, i)]
-
-
-def test_qwen_sees_the_same_rate_in_full_and_segments(written, fetch):
-    view, _ = written
-    for fps in (2, 4):
-        rates = set()
-        for which in (View("full"), *(View("segment", 4, 0, i) for i in range(4))):
-            video, rate = fetch({"video": view(which)[0], "fps": fps, "min_frames": 2}, return_video_sample_fps=True)
-            assert len(video) == {2: 12, 4: 24}[fps] // (1 if which.kind == "full" else 4) // 2 * 2
-            rates.add(round(rate, 1))
-        assert max(rates) <= fps
-        assert min(rates) >= fps * 2 / 3 - 0.05  # 3 frames become 2

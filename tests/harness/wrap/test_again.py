@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import random
-import select
 import subprocess
 import sys
 import textwrap
@@ -183,23 +182,6 @@ def test_random_numbers_are_drawn_from_the_callers_state() -> None:
     assert random.random() + 10 * np.random.random() == expected
 
 
-def test_items_stay_as_they_are() -> None:
-    def emptying(items: list[dict[str, Any]]) -> float:
-        total = sum(item.pop("score") for item in items)
-        items.clear()
-        return float(total)
-
-    again, items = make(emptying), [{"score": 1}, {"score": 2}]
-    assert [again("m", items), again("m", items)] == [3, 3]
-    assert items == [{"score": 1}, {"score": 2}]
-
-
-def test_what_is_no_number_is_none() -> None:
-    again = make(lambda items: items[0])
-    values = [2.5, True, None, "text", {"score": 3}, float("nan"), np.float32(0.5)]
-    assert [again("m", [value]) for value in values] == [2.5, 1, None, None, 3, None, 0.5]
-
-
 # --- calls that fail --------------------------------------------------------------------------------
 
 
@@ -296,33 +278,6 @@ def test_no_child_outlives_its_parent(how: str) -> None:
     assert not any(map(alive, children))
 
 
-def test_who_waits_for_the_end_of_a_pipe_does_not_wait_for_the_children() -> None:
-    """A browser's driver, an engine's process: each ends when the pipe of its parent is closed."""
-    far, near = os.pipe()
-    again = make(lambda items: sum(items))
-    assert again("m", [1.0, 2.0]) == 3.0
-    os.close(near)
-    ready, _, _ = select.select([far], [], [], 20)
-    assert ready
-    assert os.read(far, 1) == b""
-    assert again("m", [1.0, 4.0]) == 5.0
-    os.close(far)
-
-
-def test_a_matrix_product_after_a_fork_does_not_hang() -> None:
-    """Thread pools of BLAS and torch, which the parent has used, are not in the child."""
-    torch = pytest.importorskip("torch")
-    ours, theirs = np.ones((600, 600)), torch.ones((600, 600))
-    expected = float((ours @ ours)[0, 0] + (theirs @ theirs)[0, 0])
-    again = make(lambda items: float((ours @ ours)[0, 0] + (theirs @ theirs)[0, 0]), seconds=20)
-    assert again("m", [1.0]) == expected == 1200
-
-
-def test_without_fork_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "fork")
-    assert outcome(make(sum), [1.0]) == "this system cannot fork a process in which to call it"
-
-
 # --- in a run ---------------------------------------------------------------------------------
 
 DOCS = 40
@@ -357,27 +312,6 @@ def test_the_numbers_of_a_run_are_those_of_first_calls(tmp_path: Path) -> None:
     assert (found["points"], found["points_mpp2"]) == (fip, mpp)
     assert found["gate"] == 1
     assert found["rci2"] == pytest.approx(1 - mpp / fip)
-
-
-def test_a_memory_in_a_file_of_a_fixed_path_leaves_no_index(tmp_path: Path) -> None:
-    """No fork holds it back."""
-    source = f"""
-        import json
-        import os
-        KEPT = {str(tmp_path / "kept.json")!r}
-        def total(items):
-            seen = json.load(open(KEPT)) if os.path.exists(KEPT) else []
-            seen += [item["score"] for item in items]
-            json.dump(seen, open(KEPT, "w"))
-            return sum(seen) / {DOCS}
-    """
-    found = numbers(tmp_path, source)
-    assert found["points"] == 20 / DOCS, "the harness's own number stands"
-    assert found["points_mpp2"] is found["rci2"] is found["gap2"] is None
-    reason = found["patch"]["analysis"]["grids"]["2"]["index"]["reason"]
-    assert reason.startswith(
-        "the aggregation of points remembers what it was asked before: of the same docs it gave 0.5, then"
-    )
 
 
 def test_an_aggregation_that_draws_at_random_has_no_memory(tmp_path: Path) -> None:

@@ -1,31 +1,18 @@
 """``<base>_regions``: each doc's own boxes as views, through the real evaluator, in-process."""
 
 import itertools
-import json
-from argparse import Namespace
 
 import datasets
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 from lmms_eval.tasks import TaskManager
 from PIL import Image
 
-from lmms_patch import commands
-from lmms_patch.app import schemas
-from lmms_patch.app.commands.tasks import Catalogue, lines
-from lmms_patch.ask.spec import parse
-from lmms_patch.ask.views import asked_per_doc
-from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError
-from lmms_patch.harness.names import catalog, lookup
-from lmms_patch.present.terminal import rci
-from lmms_patch.rci import recompute
-from lmms_patch.rci.recompute import Changes
+from lmms_patch.errors import OptionError
 from tests.harness import toys
-from tests.harness.adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, by_deepcopy, by_pickle, first_of_all, picture
+from tests.harness.adapters import ADAPTERS, PATTERNS, SIZES, Likelihood, first_of_all, picture
 from tests.harness.adapters import _say as say
-from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
-from tests.making.files import DATE, write_files
+from tests.harness.toys import Model, metrics, rows, run, write_task
 from tests.sizes import each
 
 UTILS = '''
@@ -62,12 +49,6 @@ class Paired:
 def folder(tmp_path):
     (tmp_path / "utils.py").write_text(UTILS)
     return tmp_path
-
-
-def load(folder, name):
-    return TaskManager(verbosity="ERROR", include_path=str(folder), model_name="toy_model").load_task_or_group(
-        [name], "simple"
-    )[name]
 
 
 # --- each request gets its own box ----------------------------------------------------------------
@@ -137,19 +118,6 @@ def test_every_request_gets_its_own_box(protocol, fetch, manager):
     assert len(samples["a_rci2"][0]["resps"]) == 5
 
 
-@pytest.mark.parametrize("change", [by_pickle, by_deepcopy], ids=lambda f: f.__name__)
-def test_ids_that_became_plain_numbers_serve_with_one_task(change, manager):
-    model = ADAPTERS["simple"](
-        lambda docs, show, doc_id, task, split: first_of_all(docs, show, change(doc_id), task, split), False
-    )
-    samples = toys.simple_evaluate(
-        model=model, tasks=["a_regions"], task_manager=manager, log_samples=True, bootstrap_iters=0
-    )["samples"]
-    assert {s["doc_id"]: [r[0] for r in s["resps"]] for s in samples["a_regions"]} == {
-        doc: wanted(0, doc) for doc in range(4)
-    }
-
-
 def test_an_id_between_the_views_of_two_docs_is_of_none(manager):
     table = manager.load_task_or_group(["a_regions"], "simple")["a_regions"].dataset["test"]
     assert len(table) == 4 * 4
@@ -167,17 +135,6 @@ def test_an_id_between_the_views_of_two_docs_is_of_none(manager):
     ]
     with pytest.raises(IndexError, match="doc 0 has 3 views; there is no view 3"):
         table[3]
-
-
-def test_ranks_ask_the_same_views(folder):
-    data = rows(5, boxes=lambda i: [[0, 0, 9, 9]] * (i % 3), relevant=lambda i: [True] * (i % 3))
-    write_task(folder, "toy", data)
-    seen = []
-    for rank in range(2):
-        task = load(folder, "toy_regions")
-        task.build_all_requests(rank=rank, world_size=2)
-        seen += [(inst.doc_id, inst.idx, int(inst.arguments[3])) for inst in task.instances]
-    assert sorted(seen) == [(doc, view, 3 * doc + view) for doc in range(5) for view in range(1 + doc % 3)]
 
 
 def test_choices_are_asked_for_each_box(tmp_path):
@@ -308,85 +265,6 @@ def test_planted_scores_come_out_as_planted(folder, seen, warnings):
     )
 
 
-def test_near_chance_no_index_but_the_differences(folder):
-    write_task(folder, "toy", rows(48, boxes=boxes_of, relevant=relevant_of))
-    found = metrics(
-        run(looks(lambda doc: False, SCRIPTS["right only on relevant boxes"]), "toy_regions", folder), "toy_regions"
-    )
-    assert (found["gate"], found["rci_relevant"], found["gap_relevant"]) == (0, None, None)
-    assert (found["exact_match_mpp_relevant"], found["regions_best"]) == (1.0, 1.0)
-
-
-def test_what_a_run_leaves_is_valid_and_gives_its_numbers_again(folder, tmp_path_factory, capsys):
-    """show and analyze on the files; other settings; each category; what has no meaning for boxes is said."""
-    data = rows(48, boxes=boxes_of, relevant=relevant_of, kind=lambda i: "ab"[i % 2])
-    write_task(folder, "toy", data, metadata={"lmms_patch": {"category": "kind", "null": 0}})
-    result = run(looks(known, SCRIPTS["right here and there"]), "toy_regions", folder)
-    out = tmp_path_factory.mktemp("out")
-    write(out, result)
-    patch = metrics(result, "toy_regions")["patch"]
-    Draft202012Validator(schemas.load("details")).validate(plain(dict(patch.items())))
-    Draft202012Validator(schemas.load("task-config")).validate(result["configs"]["toy_regions"]["lmms_patch"])
-    for sample in result["samples"]["toy_regions"]:
-        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(sample["patch"])))
-    (loaded,) = recompute.load(out)
-    again = recompute.recompute(loaded)
-    assert {name: patch[name] for name in again.metrics} == pytest.approx(again.metrics)
-    assert {"rci_relevant", "mean_adversarial_low", "regions_even_high", "n_both"} <= set(again.metrics)
-    narrow = recompute.recompute(loaded, Changes(level=0.5), by_category=True)
-    assert narrow.metrics["regions_best_low"] > again.metrics["regions_best_low"]
-    assert set(narrow.categories) == {"a", "b"}
-    assert narrow.categories["a"].regions.both + narrow.categories["b"].regions.both == again.metrics["n_both"]
-    shown = rci.load(recompute.one_run(out).path)
-    text = rci.table(shown)
-    assert f"{patch['rci_relevant']:+.3f}" in text
-    assert f"{patch['regions_even']:+.3f}" in text
-    assert "one box, on average" in text
-    assert "toy_regions: no shares of cells" in rci.cell_tables(shown)
-    assert "docs left out of the numbers of relevant boxes: " in "\n".join(rci.warnings(shown))
-    assert rci.table(rci.recomputed([again])) == text
-    assert "b " in rci.category_table(narrow)
-    second = tmp_path_factory.mktemp("second")
-    write(second, result, "2026-01-02T00-00-00.000000")
-    found = commands.analyze([out, second])
-    assert found.averaged[0].metrics["regions_mean"] == pytest.approx(patch["regions_mean"])
-    Draft202012Validator(schemas.load("analysis")).validate(json.loads(json.dumps(found.to_json())))
-
-
-def plain(value):
-    if isinstance(value, dict):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    value = value.item() if hasattr(value, "item") else value
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-def write(out, result, date=DATE):
-    """The results file and the sample logs, as far as they are read again."""
-    logs = {
-        task: [{"doc_id": one["doc_id"], "target": str(one["target"]), "patch": plain(one["patch"])} for one in samples]
-        for task, samples in result["samples"].items()
-    }
-    tasks = {
-        task: (values, plain(result["configs"].get(task)), logs.get(task))
-        for task, values in plain(result["results"]).items()
-    }
-    write_files(out, tasks, date=date)
-
-
-def test_in_words_where_boxes_differ(folder, tmp_path_factory):
-    write_task(folder, "toy", rows(48, boxes=boxes_of, relevant=relevant_of))
-    for name, says in (
-        ("right only on relevant boxes", "A relevant box answers more than an adversarial one in toy (+"),
-        ("right only on adversarial boxes", "An adversarial box answers more than a relevant one in toy (-"),
-    ):
-        out = tmp_path_factory.mktemp("out")
-        write(out, run(looks(known, SCRIPTS[name]), "toy_regions", folder))
-        (said,) = commands.show(out).findings
-        assert said.text.startswith(says)
-
-
 # --- docs that cannot be used, and options --------------------------------------------------------
 
 
@@ -511,84 +389,7 @@ def test_options_say_where_the_boxes_are_and_what_they_are(folder):
         run(Model(), "mine", folder)
 
 
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        ({}, "the docs of toy have no boxes in their field 'boxes'; each needs a list of .left, top, right, bottom."),
-        (
-            {"boxes": lambda i: [[0, 0, 9, 9]]},
-            "12 of 12 have boxes of which it is not known whether they are relevant: .* option 'relevant', or set relevant: all .doc 0",
-        ),
-        (
-            {"boxes": lambda i: [[9, 0, 9, 9]], "relevant": lambda i: [True]},
-            "12 of 12 have a box without area: box 1 is .9, 0, 9, 9. .doc 0",
-        ),
-        (
-            {"boxes": lambda i: [[0.5, 0.5, 0.9, 1.0]], "relevant": lambda i: [True]},
-            "12 of 12 have boxes that are not in pixels",
-        ),
-    ],
-)
-def test_docs_that_carry_no_boxes_are_refused_with_what_to_type(folder, columns, says):
-    write_task(folder, "toy", rows(12, **columns))
-    model = Model()
-    with pytest.raises(CannotWrapError, match=says) as caught:
-        run(model, "toy_regions", folder)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith("toy_regions: ")
-    assert model.seen == []
-
-
-def test_a_limit_that_leaves_no_doc_with_boxes(folder):
-    write_task(folder, "toy", rows(12, boxes=lambda i: [[0, 0, 9, 9]] * (i > 5), relevant=lambda i: [True] * (i > 5)))
-    with pytest.raises(
-        CannotWrapError, match="none of the 6 docs asked has boxes that can be used, others of toy have; raise --limit"
-    ):
-        run(Model(), "toy_regions", folder, limit=6)
-    task = load(folder, "toy_regions")
-    task.build_all_requests(rank=0, world_size=2, limit=7)  # this rank's share decides nothing: doc 6 is another rank's
-    task.build_all_requests(rank=1, world_size=2, limit=7)
-    assert [inst.idx for inst in task.instances] == [0, 0, 0]
-
-
-def test_names_that_are_no_regions(folder):
-    write_task(folder, "toy", small())
-    with pytest.raises(UnknownNameError, match="'regions' takes no grid size"):
-        run(Model(), "toy_regions3", folder)
-    write_task(folder, "text", small(), doc_to_visual=None)
-    with pytest.raises(CannotWrapError, match="text-only"):
-        run(Model(), "text_regions", folder)
-
-
 # --- everything else that goes with a wrapped task ------------------------------------------------
-
-
-def test_wildcards_groups_and_the_catalogue(folder):
-    write_task(folder, "toy", small())
-    write_task(folder, "toil", small())
-    (folder / "family.yaml").write_text(
-        "group: family\ntask: [toy, toil]\naggregate_metric_list:\n  - {metric: exact_match, aggregation: mean, weight_by_size: true}\n"
-    )
-    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
-    assert [spec.name for spec in lookup.expand(manager, ["to?*_regions"]) if spec.base in ("toy", "toil")] == [
-        "toil_regions",
-        "toy_regions",
-    ]
-    result = run(Model(lambda *_: "1"), "family_regions", folder)
-    assert set(result["results"]) == {"family_regions", "toy_regions", "toil_regions"}
-    assert metrics(result, "family_regions") == {"exact_match": pytest.approx(1 / 12)}
-    spec = parse("toy_regions")
-    assert asked_per_doc(spec) is None
-    assert (catalog.entry(manager, "toy", spec).verdict, catalog.entry(manager, "toy", spec).reason) == ("data", "its docs must carry boxes (docs/regions.md)")  # fmt: skip
-    said = lines(Catalogue([catalog.entry(manager, "toy", spec)], "regions", None))
-    assert said[0].startswith("toy_regions  [task] the data decides")
-    assert said[-1].endswith(
-        "As regions, each doc is asked once, and once more per box of its own (times its choices, for multiple_choice)."
-    )
-    spec = parse("toy_hidden")
-    assert catalog.entry(manager, "toy", spec).verdict == "data"
-    said = lines(Catalogue([catalog.entry(manager, "toy", spec)], "hidden", asked_per_doc(spec)))
-    assert said[-1].endswith("As hidden, each doc is asked at most 3x (times its choices, for multiple_choice).")
 
 
 def test_filters_that_pair_by_position_see_the_docs_of_exactly_those_answers(folder):
@@ -599,23 +400,6 @@ def test_filters_that_pair_by_position_see_the_docs_of_exactly_those_answers(fol
     samples = result["samples"]["toy_regions"]
     assert [s["doc_id"] for s in samples] == list(range(4, 11))
     assert [s["filtered_resps"] for s in samples] == [[str(doc)] * (1 + doc % 6) for doc in range(4, 11)]
-
-
-def test_other_boxes_are_asked_again_and_the_same_ones_are_not(folder, tmp_path_factory):
-    """The response cache keys on what the task's config says; the boxes lie in the data."""
-    cache = str(tmp_path_factory.mktemp("cache"))
-    settings = {"generation_kwargs": {"max_new_tokens": 4, "temperature": 0, "do_sample": False}}
-    model = Model(lambda prompt, images: str(images[0].size))  # one model: the key holds its name in memory
-
-    def ask(boxes):
-        write_task(folder, "toy", small(boxes=lambda i: boxes), **settings)
-        model.seen = []
-        samples = run(model, "toy_regions", folder, use_cache=cache)["samples"]["toy_regions"]
-        return len(model.seen), samples[5]["filtered_resps"]
-
-    assert ask([[0, 0, 20, 20], [30, 30, 60, 60]]) == (36, ["(60, 60)", "(20, 20)", "(30, 30)"])
-    assert ask([[0, 0, 20, 20], [30, 30, 60, 60]]) == (0, ["(60, 60)", "(20, 20)", "(30, 30)"])
-    assert ask([[0, 0, 20, 20], [30, 30, 50, 60]]) == (36, ["(60, 60)", "(20, 20)", "(20, 30)"])
 
 
 def test_a_box_that_cannot_be_scored_leaves_no_number_of_boxes(folder, capfd):
@@ -637,13 +421,3 @@ def test_a_box_that_cannot_be_scored_leaves_no_number_of_boxes(folder, capfd):
     ):
         assert found[name] is None, name
     assert "ValueError: no answer" in capfd.readouterr().err
-
-
-def test_predict_only_and_the_host_s_arguments(folder):
-    write_task(folder, "toy", small())
-    result = run(ChatModel(lambda *_: "1"), "toy_regions", folder, predict_only=True)
-    assert [view["items"] for view in result["samples"]["toy_regions"][0]["patch"]["views"]] == [{}] * 3
-    with_media = Namespace(process_with_media=True, reasoning_tags=None, output_path=None)
-    assert metrics(run(Model(lambda *_: "1"), "toy_regions", folder, cli_args=with_media), "toy_regions")[
-        "exact_match"
-    ] == pytest.approx(1 / 12)

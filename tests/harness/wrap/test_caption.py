@@ -1,17 +1,13 @@
 """A description in place of the image through the real evaluator: what is asked, what survives in words, and what a kill keeps."""
 
 import re
-import threading
-from argparse import Namespace
 
 import pytest
 from PIL import Image
 
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking import ranks
-from lmms_patch.harness.names.catalog import task_manager
-from tests.harness.askers import Gathering, Killed, asker_of
+from tests.harness.askers import Killed
 from tests.harness.asking.test_seam import asked_in
 from tests.harness.toys import ChatModel, Model, metrics, run, write_task
 
@@ -121,33 +117,3 @@ def test_a_killed_run_describes_no_image_twice(folder, tmp_path, monkeypatch):
     assert asked_in(tmp_path / "killed", survivor := Dying(), folder, "sheets_caption") == whole
     assert not [prompt for *_, prompt in survivor.seen if prompt == "Describe this image."]
     assert len(survivor.seen) == 2 * COUNT
-
-
-def test_two_ranks_ask_what_one_process_asks(folder, monkeypatch):
-    """As threads, with docs that do not divide: every doc is described once, and each rank calls its model equally often."""
-    monkeypatch.setattr(ranks, "_distributed", lambda: gathering)
-    monkeypatch.setattr(ranks.Ranks, "here", classmethod(lambda cls: cls(gathering.local.number, 2)))
-    gathering, seen, answered = Gathering(2), {}, {}
-
-    def work(number):
-        gathering.local.number = number
-        task = task_manager(folder).load_task_or_group(["sheets_caption"])["sheets_caption"]
-        model = Model(answers)
-        model.task_dict["sheets_caption"] = task.dataset
-        task.build_all_requests(limit=COUNT - 1, rank=number, world_size=2)
-        cli = Namespace(batch_size=1, model="m", model_args="", reasoning_tags=None, process_with_media=False)
-        asker = asker_of({"sheets_caption": task}, cli)
-        requests = list(task.instances)
-        found = asker.execute(model, "generate_until", requests)
-        seen[number] = [prompt for *_, prompt in model.seen]
-        answered.update(
-            {(one.doc_id, one.metadata["view"]): answer for one, answer in zip(requests, found, strict=True)}
-        )
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert len(seen[0]) == len(seen[1]) == 3 * (COUNT // 2)
-    gold = {i: COLOURS[i % 4] if i % 2 else str(10 + i % 3) for i in range(COUNT - 1)}
-    want = {(i, 0): gold[i] for i in gold} | {(i, 1): gold[i] if i % 2 else "?" for i in gold}
-    assert answered == want

@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from lmms_patch.errors import CannotWrapError, OptionError
 from tests.harness.toys import ChatModel, Model, metrics, run
 from tests.harness.wrap.test_rotate import COUNT, gold, options, task
 
@@ -66,12 +65,7 @@ def test_each_view_is_asked_once_in_each_order(tmp_path, adapter):
         found["rotate_every"],
         found["exact_match_mpp2"],
         found["patch"]["analysis"]["grids"]["2"]["index"]["value"],
-    ) == (
-        1,
-        1,
-        0.5,
-        0.5,
-    )
+    ) == (1, 1, 0.5, 0.5)
 
 
 def test_one_order_does_not_make_a_cell_right(tmp_path):
@@ -177,23 +171,3 @@ def test_a_constant_text_is_right_in_every_order(tmp_path):
 
     found = metrics(run(Model(answer), "toy_crci2", task(tmp_path, columns=columns)), "toy_crci2")["patch"]
     assert found["analysis"]["chance"]["floors"]["constant"]["value"] == pytest.approx(max(said.values()) / COUNT)
-
-
-@pytest.mark.parametrize("way", ["quick", "exit"])
-def test_no_cell_is_left_out(tmp_path, way):
-    here = task(tmp_path)
-    (here / "mine.yaml").write_text(
-        f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: crci, grids: 2, {way}: true}}"
-    )
-    with pytest.raises(
-        OptionError,
-        match=f"'crci' asks each cell several times, so it cannot be asked with '{way}'; allowed: rci, pcri, rcicurve, trci",
-    ):
-        run(Model(), "mine", here)
-
-
-def test_open_answers_are_refused_before_the_model_is_asked(tmp_path):
-    model = Model()
-    with pytest.raises(CannotWrapError, match="no doc of toy has options that can be shown in another order"):
-        run(model, "toy_crci2", task(tmp_path, columns={"answer": lambda i: "red"}, doc_to_text="{{question}}"))
-    assert not model.seen

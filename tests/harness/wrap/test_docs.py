@@ -15,8 +15,8 @@ from PIL import Image
 
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import View, views_of
-from lmms_patch.harness.wrap import media, shelf
-from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs, ViewId
+from lmms_patch.harness.wrap import media
+from lmms_patch.harness.wrap.docs import TaggedDoc, VariantDocs
 from lmms_patch.harness.wrap.shelf import CACHED_DOCS, Cutting
 
 
@@ -93,21 +93,11 @@ def test_an_id_is_doc_times_views_plus_view():
     assert [rci3.id(doc_id, view) for doc_id, view in [(0, 0), (0, 9), (1, 0), (3, 4)]] == [0, 9, 10, 34]
 
 
-def test_the_table_is_as_long_as_docs_times_views():
-    assert len(table("gqa_rci3", count=4)) == 40
-
-
 def test_every_id_fetches_its_own_doc_and_view():
     rci2 = table("gqa_rci2", count=3)
     fetched = [(rci2[rci2.id(doc_id, view)], doc_id, view) for doc_id in range(3) for view in range(5)]
     for doc, doc_id, view in fetched:
         assert (doc["number"], doc.doc_id, doc.view, doc.table) == (doc_id, doc_id, view, rci2)
-
-
-def test_iteration_gives_every_view_of_every_doc_once():
-    assert [(doc.doc_id, doc.view) for doc in table("gqa_rci2", count=2)] == [
-        (d, v) for d in range(2) for v in range(5)
-    ]
 
 
 def test_an_id_is_answered_by_its_own_table_whichever_is_asked():
@@ -131,39 +121,6 @@ def test_a_copied_id_is_a_plain_int(copied):
     plain = copied(rci3.id(3, 4))
     assert type(plain) is int
     assert plain == 34
-
-
-def test_a_shallow_copy_of_an_id_still_knows_its_table():
-    rci3 = table()
-    assert copy.copy(rci3.id(3, 4)).table is rci3
-
-
-def test_a_pickled_id_is_small():
-    assert len(pickle.dumps(table(count=1000).id(999, 9))) < 100
-
-
-def test_an_id_is_a_number_to_everyone():
-    number = table().id(3, 4)
-    assert isinstance(number, ViewId)
-    assert (number, f"{number}", hash(number), number + 0) == (34, "34", hash(34), 34)
-    assert {34: "found"}[number] == "found"
-
-
-@pytest.mark.parametrize("index", [40, 41, 1000, -41])
-def test_numbers_beyond_the_table_are_refused(index):
-    with pytest.raises(IndexError):
-        table("gqa_rci3", count=4)[index]
-
-
-def test_negative_numbers_count_from_the_end():
-    doc = table("gqa_rci3", count=4)[-1]
-    assert (doc["number"], doc.doc_id, doc.view) == (3, 3, 9)
-
-
-@pytest.mark.parametrize("key", [slice(0, 2), "images", None, [0, 1], 1.0])
-def test_other_keys_are_refused(key):
-    with pytest.raises(TypeError, match="one by one, by number"):
-        table()[key]
 
 
 # --- tagged docs --------------------------------------------------------------------------------
@@ -198,12 +155,6 @@ def test_a_copied_doc_keeps_its_tag_and_does_not_copy_the_table(copied):
     assert doc["number"] == 3
 
 
-def test_a_deep_copied_doc_has_its_own_values():
-    doc = TaggedDoc({"choices": ["a", "b"]}, 0)
-    copy.deepcopy(doc)["choices"].clear()
-    assert doc["choices"] == ["a", "b"]
-
-
 def test_changes_to_a_fetched_doc_do_not_reach_the_next():
     rci3 = table()
     rci3[0].clear()
@@ -212,32 +163,6 @@ def test_changes_to_a_fetched_doc_do_not_reach_the_next():
 
 def dataset(count=3):
     return datasets.Dataset.from_list([{"number": i} for i in range(count)])
-
-
-def test_tagged_docs_are_the_rows_that_know_their_number():
-    every = TaggedDocs(dataset())
-    assert len(every) == 3
-    assert [(doc["number"], doc.doc_id, doc.view) for doc in every] == [(0, 0, None), (1, 1, None), (2, 2, None)]
-    assert (every[2]["number"], every[2].doc_id) == (2, 2)
-    assert (every[-1]["number"], every[-1].doc_id) == (2, 2)
-    with pytest.raises(IndexError):
-        every[3]
-
-
-def test_tagged_docs_pass_on_what_else_a_dataset_can():
-    every = TaggedDocs(dataset())
-    assert list(every["number"]) == [0, 1, 2]
-    assert every[:2]["number"] == [0, 1]
-    assert every.column_names == ["number"]
-    assert every.features == dataset().features
-
-
-def test_tagged_docs_are_lazy():
-    rows = Rows(1000, row)
-    every = TaggedDocs(rows)
-    assert (len(every), rows.fetched) == (1000, [])
-    assert every[7].doc_id == 7
-    assert rows.fetched == [7]
 
 
 # --- fetched once, and not kept for long --------------------------------------------------------
@@ -295,32 +220,6 @@ def test_no_more_docs_are_kept_than_the_limit():
     assert alive == list(range(4 * CACHED_DOCS, 5 * CACHED_DOCS)), "the last ones, and no others"
 
 
-def test_the_doc_that_was_asked_last_is_kept_longest():
-    every = table("gqa_rci2", count=2 * CACHED_DOCS)
-    shown(every, 0, 0)
-    for doc_id in range(1, 2 * CACHED_DOCS):
-        shown(every, doc_id, 0)
-        shown(every, 0, 1)
-    assert every.rows.fetched.count(0) == 1
-
-
-def test_sizes_stay_known_when_a_doc_is_no_longer_kept():
-    every = table("gqa_rci2", count=2 * CACHED_DOCS, make=lambda doc_id: row(doc_id, (30 + doc_id, 40)))
-    for doc_id in range(2 * CACHED_DOCS):
-        shown(every, doc_id, 0)
-    fetched = len(every.rows.fetched)
-    assert [every.sizes(doc_id) for doc_id in range(2 * CACHED_DOCS)] == [
-        ((30 + i, 40),) for i in range(2 * CACHED_DOCS)
-    ]
-    assert len(every.rows.fetched) == fetched
-
-
-def test_sizes_of_a_doc_that_no_request_showed_are_found_out():
-    """Its answers came from a response cache."""
-    assert table(make=lambda doc_id: row(doc_id, (30, 40), (50, 60))).sizes(2) == ((30, 40), (50, 60))
-    assert table(base=ChatBase()).sizes(2) == ((30, 30),)
-
-
 def test_a_fetch_that_failed_is_tried_again():
     tries = []
 
@@ -359,17 +258,6 @@ def test_16_threads_fetch_each_doc_once_and_get_their_own_views():
     assert sorted(every.rows.fetched) == sorted(base.shown) == list(range(CACHED_DOCS))
 
 
-def test_16_threads_over_more_docs_than_are_kept():
-    """In request order, as a thread pool takes them, only the last few docs are in flight."""
-    every = table("gqa_rci3", count=6 * CACHED_DOCS, make=slow)
-    asked = [(doc_id, view) for doc_id in range(6 * CACHED_DOCS) for view in range(10)]
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(lambda pair: shown(every, *pair), asked))
-    assert [int(np.asarray(images[0])[0, 0, 0]) for images in found] == [doc_id for doc_id, _ in asked]
-    assert set(every.rows.fetched) == set(range(6 * CACHED_DOCS))
-    assert len(every.rows.fetched) < 2 * 6 * CACHED_DOCS, "a thread that the system holds up may find its doc gone"
-
-
 def test_one_slow_doc_does_not_hold_up_the_others():
     waiting, go_on = threading.Event(), threading.Event()
 
@@ -397,24 +285,6 @@ def test_the_full_view_is_a_copy_of_the_whole():
     assert image.tobytes() == flat(3).tobytes()
     image.paste((0, 0, 0), (0, 0, 30, 30))
     assert shown(every, 3, 0)[0].tobytes() == flat(3).tobytes()
-
-
-@pytest.mark.parametrize("name", ["gqa_rci3", "gqa_occlude3", "gqa_shuffle3", "gqa_blank", "gqa_blind"])
-@pytest.mark.parametrize("images", [[], None, [None]])
-def test_a_doc_without_images_gets_its_views_all_the_same(name, images):
-    every = table(name, count=1, make=lambda doc_id: {"number": doc_id, "images": images})
-    assert [shown(every, 0, view) for view in range(len(every.views))] == [[]] * len(every.views)
-    assert every.cutter.why_unusable(0, 3) == "no image"
-    assert every.sizes(0) == ()
-
-
-def test_a_doc_without_images_keeps_its_messages():
-    every = table("gqa_rci2", count=1, make=lambda doc_id: {"number": doc_id, "images": []}, base=ChatBase())
-    for view in range(5):
-        assert every.messages(every[every.id(0, view)]) == [
-            {"role": "user", "content": [{"type": "text", "text": "hi"}]}
-        ]
-    assert every.cutter.why_unusable(0, 2) == "no image"
 
 
 def test_a_blind_doc_has_no_images_and_all_its_text():
@@ -450,23 +320,6 @@ def test_a_too_small_image_is_excluded_for_that_grid_only_and_shown_in_full():
     assert found[5:] == [whole] * 9
 
 
-def test_one_too_small_image_excludes_its_doc_and_no_other():
-    every = table("gqa_rci3", count=2, make=lambda doc_id: row(doc_id, (30, 30), (30, 2 if doc_id else 30)))
-    assert every.cutter.why_unusable(0, 3) is None
-    assert every.cutter.why_unusable(1, 3) == "image of 30x2 pixels is too small"
-    assert boxes(shown(every, 1, 1)) == [(0, 0, 30, 30), (0, 0, 30, 2)]
-
-
-def test_min_side_says_what_is_too_small():
-    assert table("gqa_rci3", min_side=10).cutter.why_unusable(0, 3) is None
-    assert table("gqa_rci3", min_side=11).cutter.why_unusable(0, 3) == "image of 30x30 pixels is too small"
-
-
-def test_min_cell_upsamples_cells_only():
-    every = table("gqa_rci3", min_cell=28)
-    assert [shown(every, 0, view)[0].size for view in range(3)] == [(30, 30), (28, 28), (28, 28)]
-
-
 def test_the_same_cell_of_every_image():
     every = table("gqa_rci3", make=lambda doc_id: row(doc_id, (30, 30), (60, 90)))
     assert boxes(shown(every, 0, 6)) == [(20, 10, 30, 20), (40, 30, 60, 60)]
@@ -485,34 +338,12 @@ def test_images_first_cuts_only_the_first(base):
     assert every.cutter.why_unusable(0, 3) is None, "the small one is not cut"
 
 
-def test_docs_are_shuffled_each_in_its_own_way_and_the_same_each_time():
-    every, again = (table("gqa_shuffle3", count=6, make=lambda doc_id: row(0), seed=1) for _ in range(2))
-    orders = [shown(every, doc_id, 0)[0].tobytes() for doc_id in range(6)]
-    assert len(set(orders)) == 6
-    assert orders[::-1] == [shown(again, doc_id, 0)[0].tobytes() for doc_id in reversed(range(6))]
-    other = table("gqa_shuffle3", count=6, make=lambda doc_id: row(0), seed=2)
-    assert shown(other, 0, 0)[0].tobytes() != orders[0]
-
-
-def test_every_image_of_a_doc_is_blank():
-    every = table("gqa_blank", make=lambda doc_id: row(doc_id, (30, 30), (60, 90)))
-    assert [(image.size, image.getcolors()) for image in shown(every, 0, 0)] == [
-        ((30, 30), [(900, (128, 128, 128))]),
-        ((60, 90), [(5400, (128, 128, 128))]),
-    ]
-
-
 def test_a_doc_that_cannot_be_cut_is_shown_as_the_base_shows_it_and_left_out():
     """A sound among images, found during a run: the run goes on, and the reason is known."""
     every = table("gqa_rci3", make=lambda doc_id: {"number": doc_id, "images": ["sound.wav"]})
     assert [shown(every, 0, view) for view in (0, 5)] == [["sound.wav"]] * 2
     assert "sound.wav" in every.shelf.of(0).problem
     assert "sound.wav" in every.cutter.why_unusable(0, 3)
-
-
-def test_a_blind_view_shows_no_video_either():
-    every = table("gqa_blind", make=lambda doc_id: {"number": doc_id, "images": ["clip.mp4"]})
-    assert shown(every, 0, 0) == []
 
 
 def test_the_base_is_shown_a_plain_row():
@@ -529,14 +360,6 @@ def test_the_base_is_shown_a_plain_row():
     shown(every, 0, 0)
     assert kinds == [dict]
     assert every[1]["number"] == 0, "and may change it"
-
-
-def test_the_module_keeps_as_many_docs_as_it_says(monkeypatch):
-    monkeypatch.setattr(shelf, "CACHED_DOCS", 1)
-    every = table("gqa_rci2", count=2)
-    for doc_id in (0, 1, 0):
-        shown(every, doc_id, 0)
-    assert every.rows.fetched == [0, 1, 0]
 
 
 def test_what_is_known_of_a_doc_holds_while_it_is_decoded_again(monkeypatch):
@@ -584,30 +407,6 @@ def test_docs_that_show_the_same_are_known_by_it_and_no_others():
     assert len({table(make=lambda doc_id, own=own: row(0, *own)).shelf.sight(0) for own in sizes}) == len(sizes)
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I", "F", "I;16"])
-def test_images_of_every_mode_have_a_digest(mode):
-    image = Image.new(mode, (70, 5))
-    assert len(shelf.sight([image])) == 16
-    assert shelf.sight([image]) != shelf.sight([image, image])
-
-
 def test_a_doc_that_shows_nothing_or_cannot_be_cut_has_no_digest():
     assert table(make=lambda doc_id: {"number": doc_id, "images": []}).shelf.sight(0) == ""
     assert table(make=lambda doc_id: {"number": doc_id, "images": ["video.mp4"]}).shelf.sight(0) == ""
-
-
-def test_looking_decodes_no_doc_anew_and_costs_little():
-    """Next to what decoding and cutting cost anyway: a photo of 12 megapixels in less than 5 ms."""
-    rci2 = table("gqa_rci2", count=2)
-    shown(rci2, 0, 0)
-    before = list(rci2.rows.fetched)
-    rci2.shelf.sight(0)
-    assert rci2.rows.fetched == before
-    photo = Image.new("RGB", (4000, 3000))
-    shelf.sight([photo])
-    taken = []
-    for _ in range(5):
-        start = time.perf_counter()
-        shelf.sight([photo])
-        taken.append(time.perf_counter() - start)
-    assert min(taken) < 0.005

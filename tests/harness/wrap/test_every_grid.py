@@ -5,8 +5,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.errors import CannotWrapError, UnknownNameError
-from lmms_patch.harness.names import configs
+from lmms_patch.errors import UnknownNameError
 from tests.harness.toys import Model, metrics, run, write_task
 
 SIDE = 90
@@ -103,42 +102,3 @@ def test_a_name_alone_leaves_out_cells_and_no_number_changes(folder):
     assert {name: part[name] for name in names} == {name: whole[name] for name in names}
     asked = part["patch"]["analysis"]["asked"]
     assert (asked["calls"], asked["of"], asked["whole"], asked["estimated"]) == (len(some.seen), 30 * 285, 10, False)
-
-
-LOWER = [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": False}]
-TWO_WAYS = [{"name": name, "filter": [{"function": "take_first"}]} for name in "ab"]
-
-
-def test_who_decides_whether_cells_are_left_out(tmp_path, monkeypatch):
-    """A name, a task's own file, a profile: what is written down wins."""
-
-    def exits(name, inline=None):
-        return configs.options_over({"lmms_patch": inline} if inline else None, parse(name), "square").exit
-
-    assert [exits(name) for name in ("square_rcicurve", "square_rci", "square_rcicurve_quick")] == [True, False, False]
-    assert (exits("square_rcicurve", {"exit": False}), exits("square_rci", {"exit": True})) == (False, True)
-    (tmp_path / "own.yaml").write_text("tasks: [square]\nexit: false\n")
-    monkeypatch.setenv("LMMS_PATCH_PROFILES", str(tmp_path))
-    assert exits("square_rcicurve") is False
-    assert exits("square_rcicurve", {"exit": True}) is True
-
-
-@pytest.mark.parametrize(
-    ("config", "options", "why"),
-    [
-        ({"filter_list": TWO_WAYS}, {}, "scores each answer in 2 ways"),
-        ({"metric_list": LOWER}, {}, "lower exact_match is better"),
-        ({}, {"predict_only": True}, "--predict_only scores nothing"),
-    ],
-    ids=["two ways", "lower is better", "not scored"],
-)
-def test_where_cells_cannot_be_left_out_all_are_asked_unless_it_was_written_down(folder, config, options, why):
-    data = rows([(SIDE, (3 * i, 3, 5)) for i in range(12)])
-    write_task(folder, "square", data, metadata={"lmms_patch": EXIT}, **config)
-    model = Model(says)
-    records = run(model, "square_rcicurve", folder, **options)["samples"]["square_rcicurve"]
-    assert len(model.seen) == 12 * 285
-    assert all("asked" not in one["patch"] for one in records)
-    (folder / "whole.yaml").write_text(WHOLE.replace("false", "true"))
-    with pytest.raises(CannotWrapError, match=why):
-        run(Model(says), "whole", folder, **options)

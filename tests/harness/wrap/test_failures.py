@@ -6,23 +6,15 @@ Through the real evaluator, in-process; numbers by hand from answers that are kn
 from __future__ import annotations
 
 import gc
-import json
-import sqlite3
 import zlib
 
-import datasets
 import numpy as np
 import pytest
 from lmms_eval.api.instance import GenerationResult
-from lmms_eval.evaluator import simple_evaluate
-from lmms_eval.tasks import TaskManager
 from loguru import logger
 
-from lmms_patch.harness import compat
-from lmms_patch.harness.magic import tasks
 from lmms_patch.runs import failures
 from tests.harness.failing import OPTIONS, answer_of, by_hand, cells, gold, right, view_of
-from tests.harness.magic.items import row
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 
 FAILED = "[LMMS_EVAL_REQUEST_FAILED after 3 retries] Error code: 500 - {'error': 'overloaded'}"
@@ -153,13 +145,6 @@ def test_the_native_metric_is_what_the_host_prints(folder, told):
     ]
 
 
-def test_few_failures_are_named_without_a_warning(folder, told):
-    found = run(Server(lambda doc, view: FAILED if (doc, view) == (5, cells(2)[1]) else ""), "toy_rci2", folder)
-    assert details(found, "toy_rci2")["n_failed"] == 1
-    assert [level for level, line in told if "1 of 120 docs have a failed call" in line] == ["INFO"]
-    assert not [line for _, line in told if "the harness's own" in line]
-
-
 # --- what is a failure --------------------------------------------------------------------------
 
 TEXTS = (FAILED, f"\n  {FAILED}\nagain", "[LMMS_EVAL_BUDGET_EXCEEDED]", "[SAFETY_BLOCKED:finish_reason=SAFETY]", None)
@@ -238,17 +223,6 @@ def test_answers_that_never_came(folder):
     assert {view["failed"] for view in patches(found, "toy_rci2")[59]["views"]} == {
         "the adapter gave another number of answers than requests"
     }
-
-
-def test_an_empty_text_is_a_failure_where_the_adapter_writes_it_for_one(folder):
-    """As ``--model claude`` would; of another model it is an answer (above)."""
-    model = Server(lambda doc, view: " " if doc == 3 and view == "full" else "")
-    manager = TaskManager(verbosity="ERROR", include_path=str(folder), model_name="claude")
-    found = simple_evaluate(
-        model=model, tasks=["toy_rci2"], task_manager=manager, log_samples=True, bootstrap_iters=0, limit=60
-    )
-    assert patches(found, "toy_rci2")[3]["views"][0]["failed"] == "an empty text, as claude writes where a call fails"
-    assert details(found, "toy_rci2")["n_failed"] == 1
 
 
 # --- hard cases ---------------------------------------------------------------------------------
@@ -397,78 +371,6 @@ def test_a_doc_with_one_view_leaves_with_it(folder, kind):
     }
 
 
-def test_a_hidden_cell_whose_call_fails_leaves_the_drop(folder):
-    """Of nine docs all full images are right; hiding cell 2 makes every answer wrong.
-
-    Doc 4's call for cell 1 fails, doc 5's for the full image.
-    """
-    model = Numbered(
-        5,
-        lambda doc, view: (doc, view) in {(4, 1), (5, 0)},
-        lambda doc, view: gold(doc) if view != 2 or doc == 0 else "x",
-    )
-    found = run(model, "toy_occlude2", folder, limit=9)
-    assert metrics(found, "toy_occlude2")["exact_match_drop2"] == pytest.approx(
-        1 - 1 / 7
-    )  # of the seven docs without a failure, doc 0 stays right
-    assert metrics(found, "toy_occlude2")["exact_match"] == pytest.approx(8 / 9)
-    assert details(found, "toy_occlude2")["n_failed"] == 2
-
-
-def test_a_failed_box_leaves_its_set_alone(tmp_path):
-    """Each of 20 docs has a relevant and an adversarial box.
-
-    Of doc 4 the call for the first fails, of doc 5 for the other, of doc 6 the full image.
-    """
-    box = datasets.List(datasets.List(datasets.Value("int32")))
-    text, flags = datasets.Value("string"), datasets.List(datasets.Value("bool"))
-    data = rows(20, answer=gold, boxes=lambda i: [[0, 0, 30, 30], [30, 30, 60, 60]], relevant=lambda i: [True, False])
-    columns = {"image": datasets.Image(), "question": text, "answer": text, "boxes": box, "relevant": flags}
-    write_task(tmp_path, "toy", data, columns)
-    model = Numbered(
-        3, lambda doc, view: (doc, view) in {(4, 1), (5, 2), (6, 0)}, lambda doc, view: gold(doc) if view < 2 else "x"
-    )
-    found = details(run(model, "toy_regions", tmp_path), "toy_regions")
-    assert (found["n_failed"], found["n_docs"]) == (3, 19)
-    assert (found["n_excluded_relevant"], found["n_excluded_adversarial"], found["n_both"]) == (1, 1, 17)
-    regions = found["analysis"]["regions"]
-    assert (regions["sets"]["relevant"]["mpp"]["value"], regions["sets"]["adversarial"]["mpp"]["value"]) == (1.0, 0.0)
-    assert regions["left_out"] == {name: {failures.REASON: 1} for name in ("relevant", "adversarial")}
-
-
-def test_a_failed_magic_response_is_in_no_number(magic_data, told, monkeypatch):
-    """Four docs, all answered rightly but one, which failed: 1.0 of three; and no judge would have been asked of it."""
-    magic_data([row(i) for i in range(4)])
-    monkeypatch.setattr("lmms_patch.harness.magic.tasks.read_response", read_response := Noting(tasks.read_response))
-    model = Numbered(1, lambda doc, view: doc == 2, lambda doc, view: f"R1 shows it.\n**Answer**: {row(doc)['answer']}")
-    found = run(model, "magic")
-    numbers, records = (
-        metrics(found, "magic"),
-        {sample["doc_id"]: sample["magic"] for sample in found["samples"]["magic"]},
-    )
-    assert numbers["acc_exact"] == numbers["magic"]["acc_exact"] == 1.0
-    assert (
-        numbers["magic"]["records"],
-        numbers["magic"]["n_failed"],
-        numbers["magic"]["magic"]["counts"]["failed"],
-    ) == (4, 1, 1)
-    assert numbers["magic"]["magic"]["numbers"]["answer_found"]["n"] == 3
-    assert [doc for doc, record in records.items() if record.get("failed")] == [2]
-    assert len(read_response.calls) == 3
-    assert [line for _, line in told if "1 of 4 calls failed: these docs count in no number" in line]
-
-
-class Noting:
-    """A function that notes its calls."""
-
-    def __init__(self, function):
-        self.function, self.calls = function, []
-
-    def __call__(self, *arguments):
-        self.calls.append(arguments)
-        return self.function(*arguments)
-
-
 def test_pairs_leave_together(tmp_path):
     """MME's kind of metric: right where both docs of a cluster are. A doc that failed takes its partner along."""
     (tmp_path / "utils.py").write_text(PAIRS)
@@ -538,28 +440,3 @@ def test_the_next_run_asks_exactly_the_failed_calls(folder, tmp_path_factory):
         == patches(mended, "toy_rci2")
         == patches(run(Server(), "toy_rci2", folder, limit=40), "toy_rci2")
     )
-
-
-def test_failures_that_an_earlier_version_kept_are_asked_again(folder, tmp_path_factory, monkeypatch):
-    """And their answers replace them: the host itself never replaces an entry of the shared cache.
-
-    Native tasks of the run gain too.
-    """
-    cache = tmp_path_factory.mktemp("cache")
-    model = Server(one_in_20)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(compat, "failure", lambda response, adapter="": "")
-        poisoned = run(model, "toy,toy_rci2", folder, use_cache=str(cache), limit=40)
-    failed = [call for call in model.asked if one_in_20(*call)]
-    assert details(poisoned, "toy_rci2")["n_failed"] == 0
-    assert stored(cache, FAILED) == len(failed) > 0
-    mended = model.again("toy,toy_rci2", folder, use_cache=str(cache), limit=40)
-    assert sorted(model.asked) == sorted(failed)
-    assert details(mended, "toy_rci2")["n_failed"] == stored(cache, FAILED) == 0
-    model.again("toy,toy_rci2", folder, use_cache=str(cache), limit=40)
-    assert model.asked == []
-
-
-def stored(cache, text):
-    with sqlite3.connect(cache / "cache.db") as db:
-        return sum(json.loads(response) == text for (response,) in db.execute("SELECT response FROM responses"))

@@ -1,20 +1,15 @@
 """``<base>_hidden``: all relevant, or all adversarial, boxes of a doc hidden, through the real evaluator, in-process."""
 
-import json
 from pathlib import Path
 
 import datasets
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
-from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
 from PIL import Image
 
-from lmms_patch.app import schemas
-from lmms_patch.errors import CannotWrapError, UnknownNameError
 from lmms_patch.resources import folder as resource
-from tests.harness.toys import Model, metrics, rows, run, write_task
+from tests.harness.toys import Model, metrics, rows, run, simple_evaluate, write_task
 from tests.sizes import DEEP
 
 GREY = 128
@@ -92,8 +87,6 @@ def test_docs_without_a_set_are_counted_and_not_mixed(asked):
         assert [view["hidden"] for view in records[doc]["views"][1:]] == pytest.approx(shares)
         for view in records[doc]["views"][1:]:
             np.testing.assert_array_equal(painted(view["boxes"]), painted(HIDDEN[doc][0 if view["relevant"] else 1]))
-    for sample in result["samples"]["toy_hidden"]:
-        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(sample["patch"])))
 
 
 def test_numbers_by_hand(asked):
@@ -114,35 +107,6 @@ def test_numbers_by_hand(asked):
     assert hidden["share_of_both"] == pytest.approx(
         {"relevant": (1 / 3 + 1 / 3 + 2 / 3) / 3, "adversarial": (1 / 3 + 1 / 4 + 1 / 3) / 3}
     )
-    Draft202012Validator(schemas.load("details")).validate(json.loads(json.dumps(dict(patch.items()), default=float)))
-
-
-def test_of_several_images_one_is_painted(tmp_path):
-    """The boxes lie on the last image; the first stays whole. Its size is not the size that shares are of."""
-    (tmp_path / "utils.py").write_text("def both(doc):\n    return [doc['other'], doc['image']]\n")
-    data = rows(
-        3,
-        image=dark,
-        other=lambda i: dark(i).resize((200, 10)),
-        boxes=lambda i: [LEFT, RIGHT],
-        relevant=lambda i: [True, False],
-    )
-    more = {"lmms_patch": {"box_image": "last"}}
-    write_task(tmp_path, "toy", data, doc_to_visual="!function utils.both", metadata=more)
-    model = Model(lambda *_: "0")
-    result = run(model, "toy_hidden", tmp_path)
-    assert {tuple(greyed(image).sum() for image in images) for _, _, images, _ in model.seen} == {(0, 0), (0, 1200)}
-    assert [view["hidden"] for view in result["samples"]["toy_hidden"][0]["patch"]["views"][1:]] == pytest.approx(
-        [1 / 3, 1 / 3]
-    )
-
-
-def test_what_cannot_be_asked_so(tmp_path):
-    write_task(tmp_path, "toy", rows(12))
-    with pytest.raises(CannotWrapError, match="toy_hidden: the docs of toy have no boxes in their field 'boxes'"):
-        run(Model(), "toy_hidden", tmp_path)
-    with pytest.raises(UnknownNameError, match="'hidden' takes no grid size"):
-        run(Model(), "toy_hidden3", tmp_path)
 
 
 # --- the embedded benchmark -----------------------------------------------------------------------

@@ -16,7 +16,6 @@ from lmms_eval.evaluator import _collect_input_media
 from lmms_eval.utils import is_multimodal_content
 from PIL import ExifTags, Image, ImageChops, UnidentifiedImageError
 
-from lmms_patch.harness.wrap.docs import TaggedDocs
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.scorer import _fresh
 from tests.harness.toys import Model, coded_image, run, write_task
@@ -103,13 +102,6 @@ def test_what_is_asked_of_a_row_decodes_no_image(what, decoded):
     assert decoded == []
 
 
-def test_walking_over_all_docs_decodes_nothing(decoded):
-    every = TaggedDocs(rows(*PICTURES.values(), BROKEN), lambda: None)
-    assert [(doc.doc_id, doc["question"]) for doc in every] == [(i, f"which {i}?") for i in range(5)]
-    assert every[2].doc_id == 2
-    assert decoded == []
-
-
 # --- a touched image is the one that the dataset gives -------------------------------------------------
 
 
@@ -155,14 +147,6 @@ def test_an_image_that_is_touched_is_the_datasets_own(touch, picture, decoded):
     assert alike(image, own[0]["image"])
 
 
-@pytest.mark.parametrize(
-    "copied", [lambda image: pickle.loads(pickle.dumps(image)), copy.copy, copy.deepcopy, Image.Image.copy]
-)
-def test_a_copy_of_an_untouched_image_is_that_of_the_image(copied):
-    own = rows(PICTURES["png"])
-    assert alike(copied(late(own)[0]["image"]), copied(own[0]["image"]))
-
-
 def test_what_images_say_of_themselves_is_the_same():
     own = rows(PICTURES["gif"])
     image, other = late(own)[0]["image"], own[0]["image"]
@@ -175,20 +159,6 @@ def test_what_images_say_of_themselves_is_the_same():
     image.seek(1)
     other.seek(1)
     assert image.tobytes() == other.tobytes()
-
-
-def test_seeking_comes_first_too():
-    own = rows(PICTURES["gif"])
-    image, other = late(own)[0]["image"], own[0]["image"]
-    image.seek(1)
-    other.seek(1)
-    assert image.tobytes() == other.tobytes() != own[0]["image"].tobytes()
-
-
-def test_an_image_is_decoded_once(decoded):
-    doc = late(rows(PICTURES["jpeg"]))[0]
-    assert doc["image"].size == doc["image"].convert("L").size == (31, 17)
-    assert decoded == [1]
 
 
 def test_threads_that_look_at_the_same_time_see_the_same():
@@ -251,11 +221,6 @@ def test_images_in_lists_and_in_fields_of_fields(decoded):
     assert first.keys() == own[0].keys()
 
 
-def test_a_mode_of_its_own_is_kept():
-    own = rows(PICTURES["png"], features={"image": datasets.Image(mode="L")})
-    assert late(own)[0]["image"].mode == own[0]["image"].mode == "L"
-
-
 def test_a_damaged_image_fails_when_it_is_looked_at():
     own = rows(BROKEN)
     with pytest.raises(UnidentifiedImageError):
@@ -266,35 +231,10 @@ def test_a_damaged_image_fails_when_it_is_looked_at():
             _ = image.size
 
 
-@pytest.mark.parametrize("form", ["numpy", "pandas", None])
-def test_other_formats_of_a_dataset_are_kept(form):
-    own = rows(PICTURES["png"]).with_format(form)
-    assert type(late(own)[0]) is type(own[0])
-    assert (
-        np.array_equal(np.asarray(late(own)[0]["image"]), np.asarray(own[0]["image"]), equal_nan=False)
-        or form == "pandas"
-    )
-
-
 def test_chosen_rows_stay_chosen():
     own = rows(PICTURES["png"], PICTURES["jpeg"], PICTURES["gif"]).select([2, 0])
     assert [doc["question"] for doc in late(own)] == ["which 2?", "which 0?"]
     assert alike(late(own)[0]["image"], own[0]["image"])
-
-
-def test_the_dataset_itself_is_left_alone(decoded):
-    own = rows(PICTURES["png"])
-    late(own)[0]
-    assert decoded == []
-    assert own.features["image"] == datasets.Image()
-    _ = own[0]
-    assert decoded == [1]
-    assert late(own) is late(own)
-
-
-@pytest.mark.parametrize("plain", [[{"image": coded_image(0)}], ({"n": 1},)])
-def test_rows_of_other_kinds_are_as_they_were(plain):
-    assert late(plain) is plain
 
 
 # --- in a run ---------------------------------------------------------------------------------------------

@@ -4,18 +4,13 @@ Through the real evaluator, in-process.
 """
 
 import io
-from types import SimpleNamespace
 
 import datasets
 import numpy as np
 import pytest
 from PIL import Image
 
-from lmms_patch.ask.spec import parse
-from lmms_patch.ask.views import views_of
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.wrap.docs import VariantDocs
-from lmms_patch.harness.wrap.shelf import Cutting
 from tests.harness.toys import ChatModel, Model, coded_image, metrics, run, write_task
 
 DOCS, BROKEN = 9, 5
@@ -137,16 +132,6 @@ def test_in_every_kind_that_shows_an_image(tmp_path, name):
     assert all("failed" in view for view in result["samples"][name][BROKEN]["patch"]["views"])
 
 
-def test_boxes_of_a_doc_without_an_image_are_not_asked(tmp_path):
-    write(tmp_path, "opens", "missing")
-    model = Model(answer)
-    result = run(model, "toy_regions", tmp_path)
-    assert len(model.seen) == 8 * 3 + 1
-    numbers = result["results"]["toy_regions"]["patch,none"]
-    assert (numbers["n_docs"], numbers["n_failed"]) == (8, 1)
-    assert metrics(result, "toy_regions")["exact_match_mpp_adversarial"] == 1.0
-
-
 def test_a_missing_image_is_nobodys_wrong_image(tmp_path):
     """Nine docs, one without its file: eight are asked on one another's images, none on that one's."""
     write(tmp_path, "opens", "missing", metadata={"version": 0.0})
@@ -163,50 +148,6 @@ def test_a_missing_image_is_nobodys_wrong_image(tmp_path):
         assert failed == [BROKEN]
         assert "No such file" in records[BROKEN]["views"][0]["failed"]
         assert metrics(result, name)["exact_match"] is not None
-
-
-def test_a_wrong_image_that_goes_after_it_was_chosen():
-    """Doc 0 is asked on the image of doc 1, whose file goes: doc 0 loses its wrong image alone."""
-
-    class Base:
-        gone = False
-
-        def doc_to_visual(self, doc):
-            if self.gone and doc["number"] == 1:
-                raise FileNotFoundError("1.png")
-            return [coded_image(doc["number"])]
-
-    base = Base()
-    table = VariantDocs([{"number": 0}, {"number": 1}], base, views_of(parse("gqa_rci2")), Cutting())
-    table.wrong = SimpleNamespace(sampled={0}, donor=lambda doc_id: 1)
-    base.gone = True
-    shown = [table.visuals(table[table.id(0, view)]) for view in range(10)]
-    assert [tuple(decoded(images[0])[0, 0]) == GREY for images in shown] == [False] * 5 + [True] * 5
-    why = [table.cutter.not_shown(0, view) for view in table.views_of(0)]
-    assert why[:5] == [""] * 5
-    assert set(why[5:]) == {"the wrong image: its image cannot be loaded: FileNotFoundError: 1.png"}
-
-
-@pytest.mark.parametrize(("how", "own"), [("missing", "own question 2?"), ("no image", "own question 2?")])
-def test_messages_of_the_benchmarks_own_that_need_the_image(tmp_path, how, own):
-    """The base cannot build them: its prompt is asked, with the grey image.
-
-    A blind view needs none, but is not what the base would show.
-    """
-    write(tmp_path, "opens", how, doc_to_messages="!function utils.own_messages")
-    model = ChatModel(answer)
-    result = run(model, ["toy_rci2", "toy_blind"], tmp_path)
-    prompts = {prompt for task, doc_id, _, prompt in model.seen if task == "toy_rci2" and doc_id // 5 == BROKEN}
-    assert prompts == {own.removeprefix("own ")}
-    assert result["results"]["toy_rci2"]["patch,none"]["n_failed"] == 1
-    assert result["results"]["toy_blind"]["patch,none"]["n_failed"] == 1
-
-
-@pytest.mark.parametrize("shows", ["opens", "column"])
-def test_a_blind_view_needs_no_image(tmp_path, shows):
-    write(tmp_path, shows, "no image")
-    numbers = run(Model(answer), "toy_blind", tmp_path)["results"]["toy_blind"]["patch,none"]
-    assert (numbers["n_docs"], numbers["n_failed"]) == (DOCS, 0)
 
 
 def test_a_first_doc_without_its_file_does_not_end_the_run(tmp_path):

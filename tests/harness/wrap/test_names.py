@@ -106,14 +106,3 @@ def test_open_answers_are_scored_under_the_golds_of_docs_asked_alike(tmp_path):
         assert found["full"] == found["wrong_full"] == [float(golds[to] == "blue") for to in found["to"]]
         assert found["best"] == found["wrong_best"] == {"2": [float(golds[to] in told[1:]) for to in found["to"]]}
         assert not any("names" in view for view in record["views"])
-
-
-def test_a_failed_call_names_nothing(tmp_path):
-    """Not even no option: it is no answer."""
-    data = rows(6, question=lambda i: f"What is it ({i})?{OPTIONS}", answer=lambda i: "ABC"[i % 3])
-    write_task(tmp_path, "toy", data)
-    failed = "[LMMS_EVAL_REQUEST_FAILED after 3 retries] timeout"
-    own, _, _ = names_of(
-        run(Model(lambda prompt, images: failed if place(images) == 2 else "B"), "toy_rci2", tmp_path), "toy_rci2"
-    )
-    assert own == [[2, 2, None, 2, 2]] * 6

@@ -16,6 +16,7 @@ from lmms_eval import evaluator
 from lmms_eval.tasks import TaskManager, get_task_dict
 from PIL import Image
 
+from tests.harness import toys
 from tests.harness.standins import SCORED, SUBMITTED, WIDE, Overlap, StandIn, Verdict, Words, as_is
 from tests.harness.toys import ChatModel, Model, metrics
 from tests.sizes import size, some
@@ -82,7 +83,7 @@ class Bench:
                 "bootstrap_iters": 0,
                 "process_docs_parallel": 1,
             }
-            return evaluator.simple_evaluate(tasks=[task], **{**arguments, **kwargs})
+            return toys.simple_evaluate(tasks=[task], **{**arguments, **kwargs})
 
     def load(self, standin: StandIn) -> Any:
         """The base task itself, as the host loads it."""

@@ -1,4 +1,4 @@
-"""The corners of the profiles: groups of docs, donors in real numbers, guessing scorers, captions with and without Java, effects."""
+"""The corners of the profiles: groups of docs, what a kind of question tells, captions with and without Java."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from pycocoevalcap.meteor.meteor import Meteor
 
-from lmms_patch.harness.names.effects import client_of
 from tests.harness import standins
 from tests.harness.handmade_words import cider, coco, mme, write_amber
 from tests.harness.standins import Overlap, Rows, StandIn, Words, noise
-from tests.harness.told import Outcome, load, rows_of, run_told, with_rows
+from tests.harness.told import Outcome, rows_of, run_told, with_rows
 from tests.sizes import DEEP
 
 
@@ -67,35 +66,6 @@ def test_the_pairs_of_mme_are_resampled_together(tmp_path: Path) -> None:
     assert run.details["gate"] == 0
 
 
-def test_the_questions_on_one_image_of_pope_are_resampled_together(tmp_path: Path) -> None:
-    """Check that questions on one image are resampled together: of each of twelve images, four of six are answered rightly.
-
-    So every draw of whole images gives 4/6, and only the image that nobody has seen widens the interval.
-
-    72 independent docs would have a standard error of (4/6 · 2/6 / 72) ** 0.5 = 0.056.
-    """
-    standin = many(
-        standins.pope(),
-        72,
-        lambda i: {
-            "image_source": f"COCO_{i // 6}",
-            "question": f"Is there a thing {i} in the image?",
-            "answer": ("yes", "no")[i % 2],
-            "image": noise(2100 + i // 6, (60, 40)),
-        },
-    )
-    golds = [row["answer"] for row in rows_of(standin)]
-    run = answered(standin, "pope_rci2", lambda doc, view: golds[doc] if doc % 6 < 4 else "?", tmp_path)
-    fip = run.analysis["fip"]
-    assert (fip["value"], fip["clusters"]) == (pytest.approx(4 / 6), 12)
-    assert 0 < fip["se"] < 0.02
-    gate = run.analysis["gate"]  # chance 1/2 is sure too: three "yes" in each image
-    assert gate["se"] < 0.02
-    assert gate["threshold"] == pytest.approx(0.5 + 2 * gate["se"])
-    assert run.details["gate"] == 1
-    assert run.details["rci2"] == pytest.approx(0)
-
-
 @pytest.mark.parametrize("small", [(0,), (1,), (0, 1)])
 def test_a_pair_of_mme_with_an_unusable_image_leaves_as_a_whole(small: tuple[int, ...], tmp_path: Path) -> None:
     """Without the pair of docs 0 and 1: FIP 200 + 200 (existence, color), MPP 200 + 50 (doc 5 has no right cell).
@@ -111,9 +81,6 @@ def test_a_pair_of_mme_with_an_unusable_image_leaves_as_a_whole(small: tuple[int
     assert run.metrics["mme_perception_score"] == 325
     assert (run.grid["fip"], run.metrics["mme_perception_score_mpp2"], run.details["n_excluded2"]) == (400, 250, 2)
     assert run.details["rci2"] == pytest.approx(1 - 250 / 400)
-
-
-# --- donors, in numbers that make strata ------------------------------------------------------
 
 
 # --- strata and guesses -----------------------------------------------------------------------
@@ -208,49 +175,6 @@ def test_captions_have_intervals_and_a_gate(tmp_path: Path, monkeypatch: pytest.
     assert run.details["settings"]["scale"] == 1
 
 
-def test_captions_keep_their_interval_when_one_image_is_too_small(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    standin = twelve_captions(monkeypatch)
-    rows = [dict(row) for row in rows_of(standin)]
-    rows[3]["image"] = noise(1, (1, 9))
-    standin = with_rows(standin, rows)
-    run = answered(standin, "coco2017_cap_val_lite_rci2", says_first(standin), tmp_path)
-    assert run.details["n_excluded2"] == 1
-    assert run.analysis["fip"]["se"] is not None
-    assert run.details["gate"] == 1
-
-
-def test_captions_keep_their_interval_when_a_word_is_cut_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The official tokenizer cuts "gonna" in two, ours does not (``captions.tokenize`` says so)."""
-
-    class Cuts(Words):
-        def tokenize(self, captions: Any) -> dict[Any, list[str]]:
-            return {
-                key: [text.replace("gonna", "gon na") for text in texts]
-                for key, texts in super().tokenize(captions).items()
-            }
-
-    standin = twelve_captions(monkeypatch)
-    monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Cuts)
-    rows = [dict(row) for row in rows_of(standin)]
-    rows[3]["answer"] = ["A man is gonna ride a horse on the beach.", "A man on a horse."]
-    standin = with_rows(standin, rows)
-    run = answered(standin, "coco2017_cap_val_lite_rci2", says_first(standin), tmp_path)
-    assert run.analysis["fip"]["se"] is not None
-    assert run.details["gate"] == 1
-
-
-def test_references_are_not_said_to_lack_full_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = coco()
-    monkeypatch.setattr("pycocoevalcap.tokenizer.ptbtokenizer.PTBTokenizer", Words)
-    monkeypatch.setattr("pycocoevalcap.eval.Meteor", Overlap)
-    run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
-    assert run.analysis["gold_below"] == 0
-
-
 @pytest.mark.skipif(shutil.which("java") is None, reason="no Java")
 @pytest.mark.skipif(not DEEP, reason="METEOR takes ten seconds to start; make test-deep has this test")
 def test_captions_with_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,15 +211,3 @@ def test_captions_without_java(
     assert [record["views"][0]["scores"]["coco_CIDEr"] for record in run.records][1:] == pytest.approx(known[1:])
     assert [record["best"]["2"] for record in run.records][3:] == [4, 1, 2, 3, 4]
     assert "coco_CIDEr failed" in capfd.readouterr().err
-
-
-# --- what may be called again -----------------------------------------------------------------
-
-TASKS = {**standins.SCORED, **standins.SUBMITTED, "hallusion_bench_yesno": standins.hallusion_bench_image}
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_aggregations_that_call_the_network(task: str) -> None:
-    """No aggregation but that of the judged task: all else may be called for each bootstrap draw."""
-    for function in load(TASKS[task](), task).aggregation().values():
-        assert (client_of(function) is not None) == (task == "hallusion_bench_image"), task

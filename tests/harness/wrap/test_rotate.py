@@ -7,15 +7,9 @@ import re
 
 import pyarrow.parquet as pq
 import pytest
-from lmms_eval.tasks import TaskManager
 from PIL import Image
 
-from lmms_patch.app.commands.tasks import Catalogue, lines
-from lmms_patch.ask.spec import parse
-from lmms_patch.ask.views import asked_per_doc
-from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.asking.keys import Digests, of_request
-from lmms_patch.harness.names import catalog
 from lmms_patch.resources import folder
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 
@@ -165,106 +159,6 @@ def test_a_failed_call_in_one_order_costs_the_doc(tmp_path):
     assert (found["n_rotated"], found["rotate_every"]) == (COUNT - 1, 1)
 
 
-# --- what is refused --------------------------------------------------------------------------------
-
-
-def test_open_answers_are_one_line(tmp_path):
-    made = write_task(tmp_path, "open", rows(4))
-    with pytest.raises(CannotWrapError) as told:
-        run(Model(), "open_rotate", made)
-    said = str(told.value)
-    assert said.startswith(
-        "open_rotate: no doc of open has options that can be shown in another order; most often (4 of 4): its answer is no option"
-    )
-    assert "looked for in its fields (question, answer)" in said
-    assert "write 'choices: FIELD' in a task file or a profile (docs/rotate.md)" in said
-    assert "\n" not in said
-
-
-def test_options_that_the_prompt_does_not_list(tmp_path):
-    config = {
-        "output_type": "multiple_choice",
-        "doc_to_choice": "{{choices}}",
-        "doc_to_text": "{{question}}",
-        "generation_kwargs": None,
-    }
-    made = task(tmp_path, columns={"answer": gold}, metric_list=[{"metric": "acc"}], **config)
-    with pytest.raises(CannotWrapError, match="no field holds its"):
-        run(Model(lambda prompt, images: "1"), "toy_rotate", made)
-
-
-def test_a_scorer_that_looks_words_up_where_they_stay_behind(tmp_path):
-    (tmp_path / "utils.py").write_text(
-        "def scored(doc, results):\n"
-        "    said = results[0].strip('() ')\n"
-        "    letter = said if len(said) == 1 else next((k for k, v in zip('ABCD', doc['names']) if v in said), '?')\n"
-        "    return {'acc': float(letter == doc['answer'].strip('()'))}\n"
-    )
-    metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    columns = {"names": lambda doc: [text.split()[1] for text in options(doc)]}
-    made = task(tmp_path, columns=columns, process_results="!function utils.scored", metric_list=metric)
-    with pytest.raises(
-        CannotWrapError, match=r"most often \(8 of 8\): its scorer reads answers in words by a field in which"
-    ):
-        run(Model(knows), "toy_rotate", made)
-
-
-def test_a_scorer_that_guesses_where_it_finds_no_letter(tmp_path):
-    """As MMMU's: what it draws for an answer in words is no reading of these words."""
-    (tmp_path / "utils.py").write_text(
-        "import random\n"
-        "def scored(doc, results):\n"
-        "    said = results[0].strip('() ')\n"
-        "    letter = said if len(said) == 1 else random.choice('ABCD'[:len(doc['choices'])])\n"
-        "    return {'acc': float(letter == doc['answer'].strip('()'))}\n"
-    )
-    metric = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    made = task(tmp_path, process_results="!function utils.scored", metric_list=metric)
-    found = metrics(run(Model(knows), "toy_rotate", made), "toy_rotate")
-    assert (found["rotate_every"], found["patch"]["n_rotated"]) == (1, COUNT)
-
-
-def test_answers_alone_are_not_asked_in_every_order(tmp_path):
-    with pytest.raises(
-        CannotWrapError, match="--predict_only scores nothing, and only the scorer shows whether options can be moved"
-    ):
-        run(Model(knows), "toy_rotate", task(tmp_path), predict_only=True)
-
-
-@pytest.mark.parametrize(
-    ("field", "said"),
-    [("nothing", "option choices names the field 'nothing'"), ("tags", "that can be shown in another order")],
-)
-def test_a_field_that_holds_no_options(tmp_path, field, said):
-    made = task(tmp_path, columns={"tags": lambda i: [f"x{i}", "y"]})
-    (made / "mine.yaml").write_text(
-        f"{{task: mine, class: !function lmms_patch.Wrap, base: toy, kind: rotate, choices: {field}}}"
-    )
-    with pytest.raises(CannotWrapError, match=said):
-        run(Model(knows), "mine", made)
-
-
-def test_the_catalogue_says_that_the_options_decide_what_it_costs(tmp_path):
-    manager = TaskManager(verbosity="ERROR", include_path=str(task(tmp_path)))
-    listed = Catalogue(
-        [catalog.entry(manager, "toy", parse("toy_rotate"))], "rotate", asked_per_doc(parse("toy_rotate"))
-    )
-    said = lines(listed)
-    assert said[0].startswith("toy_rotate  [task] the data decides")
-    assert said[0].endswith(": its docs must have options (docs/rotate.md)")
-    assert said[-1].endswith(
-        "As rotate, each doc is asked once in each order of its options (times its choices, for multiple_choice)."
-    )
-
-
-def test_cells_in_every_order_are_refused_before_anything_is_loaded(tmp_path):
-    with pytest.raises(
-        Exception,
-        match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask its cells so too, .*_crci[13]'",
-    ):
-        run(Model(knows), "toy_rotate3", task(tmp_path))
-
-
 # --- planted models on the embedded benchmark ---------------------------------------------------------
 
 
@@ -320,27 +214,3 @@ def test_planted_models_score_what_was_planted(sheets, choose, once, every, plac
     assert (found["rotate_once"], found["rotate_every"]) == (once, every)
     assert [found["patch"][f"rotate_at{place}"] for place in range(1, 5)] == places
     assert found["acc"] == pytest.approx((60 + 60 * once) / 120)
-
-
-def test_cells_that_are_answered_by_place_earn_nothing_in_every_order(sheets):
-    """Planted on the embedded benchmark: the model counts on a whole sheet, whosesoever it is, and says A on every cell. In the docs' own order A is
-    right on the cells of 15 of 60 docs; in every order on none, so the whole image is needed. On a wrong sheet it seldom counts the right number."""
-
-    def answer(prompt, images):
-        shown = sheets.get((images[0].tobytes(), "A. " in prompt)) or sheets.get(
-            (images[0].tobytes(), "A. " not in prompt)
-        )
-        if shown is None or "A. " not in prompt:
-            return "A"
-        row = shown[1]
-        said = text_at(row["question"], row["answer"]) if row["answer"] in "ABCD" else row["answer"]
-        listed = re.search(rf"^([A-D])\. {re.escape(said)}$", prompt, re.MULTILINE)
-        return listed[1] if listed else "A"
-
-    found = metrics(run(Model(answer), "mosaic_count_crci2"), "mosaic_count_crci2")
-    numbers, grid = found["patch"], found["patch"]["analysis"]["grids"]["2"]
-    assert (numbers["n_docs"], grid["fip"], found["acc_mpp2"], numbers["crci2"]) == (60, 1, 0, 1)
-    assert numbers["fip0"] < 0.5
-    assert numbers["gate"] == 1
-    once = metrics(run(Model(answer), "mosaic_count_rci2"), "mosaic_count_rci2")
-    assert once["acc_mpp2"] == 15 / 120

@@ -9,10 +9,10 @@ from typing import Any
 import datasets
 import pytest
 from datasets import List, Value
-from lmms_eval import evaluator
 from lmms_eval.tasks import TaskManager
 
 from lmms_patch.errors import CannotWrapError
+from tests.harness import toys
 from tests.harness.standins import TEXT, WHOLE, StandIn, images, noise, one
 from tests.harness.toys import ChatModel, Model, metrics
 from tests.sizes import some
@@ -249,7 +249,7 @@ def bench(manager: TaskManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) 
             "task_manager": manager,
             "log_samples": True,
         }
-        return evaluator.simple_evaluate(model=model, tasks=[task], **more), model
+        return toys.simple_evaluate(model=model, tasks=[task], **more), model
 
     return run
 

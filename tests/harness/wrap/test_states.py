@@ -1,102 +1,12 @@
 """What an answer can be (docs/metrics.md): a scorer without a value, and answers that the token limit cut, beside whole and failed ones."""
 
-import json
-
 import pytest
 from lmms_eval.api.instance import GenerationResult, TokenCounts
 
 from lmms_patch.app.cli import main
-from lmms_patch.runs import failures
-from lmms_patch.runs.rows import batches
 from lmms_patch.runs.run import find
 from tests.harness.askers import written
 from tests.harness.toys import Model, metrics, rows, run, write_task
-
-DOCS = 120
-SCORER = """
-def mean(items):
-    return sum(items) / len(items) if items else 0.0
-
-def score(doc, results):
-    if results[0] == "refuse":
-        return NONE
-    return {"acc": float(results[0] == doc["answer"])}
-"""
-
-
-def unread(doc):
-    return doc % 3 == 0
-
-
-def answer(prompt, images, refused=lambda doc: True):
-    """On the full image right but for every fifth doc, and not read for every third.
-
-    On cells right for every seventh, and for all that are not read.
-    """
-    doc = images[0].getpixel((0, 0))[2]
-    if images[0].width == 60:
-        return "refuse" if unread(doc) else "no" if doc % 5 == 0 else str(doc)
-    return str(doc) if unread(doc) or doc % 7 == 0 else "no"
-
-
-def scored(folder, none, docs, name="toy"):
-    (folder / "utils.py").write_text(SCORER.replace("NONE", none))
-    task = {
-        "process_results": "!function utils.score",
-        "metric_list": [{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}],
-    }
-    data = rows(DOCS)
-    write_task(folder, name, [data[doc] for doc in docs], **task)
-    return metrics(run(Model(answer), f"{name}_rci2", folder), f"{name}_rci2")
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """The same without the docs that the scorer has no value for."""
-    return scored(tmp_path_factory.mktemp("alone"), "{}", [doc for doc in range(DOCS) if not unread(doc)])
-
-
-@pytest.mark.parametrize("none", ["{}", "{'acc': None}", "{'acc': float('nan')}"])
-def test_docs_that_have_no_score_of_the_full_image_leave_every_number(tmp_path, alone, none):
-    found = scored(tmp_path, none, range(DOCS))
-    for name in ("fip",):
-        one, other = (numbers["patch"]["analysis"][name] for numbers in (found, alone))
-        assert [one[end] for end in ("value", "low", "high", "n")] == [
-            other[end] for end in ("value", "low", "high", "n")
-        ]
-    one, other = (numbers["patch"]["analysis"]["grids"]["2"] for numbers in (found, alone))
-    assert [one["mpp"][end] for end in ("value", "low", "high", "n")] == [
-        other["mpp"][end] for end in ("value", "low", "high", "n")
-    ]
-    assert one["index"]["value"] == other["index"]["value"]
-    assert [one["index"][end] for end in ("low", "high")] == pytest.approx(
-        [other["index"][end] for end in ("low", "high")], abs=0.02
-    )
-    lost = sum(map(unread, range(DOCS)))
-    assert (
-        f"{lost} of {DOCS} docs have no acc on the full image: the scorer gave none; they are left out"
-        in found["patch"]["analysis"]["warnings"]
-    )
-    assert found["patch"]["n_docs"] == DOCS - lost
-    assert found["patch"]["n_failed"] == 0
-
-
-def test_a_cell_without_a_score_costs_the_doc_its_grid(tmp_path):
-    """The scorer cannot read what is said of the second cell of every fourth doc."""
-    (tmp_path / "utils.py").write_text(SCORER.replace("NONE", "{}"))
-    write_task(tmp_path, "toy", rows(DOCS), process_results="!function utils.score",
-               metric_list=[{"metric": "acc", "aggregation": "!function utils.mean", "higher_is_better": True}])  # fmt: skip
-
-    def says(prompt, images):
-        _, green, doc = images[0].getpixel((0, 0))
-        return "refuse" if images[0].width == 30 and green and not doc % 4 else str(doc)
-
-    found = run(Model(says), "toy_rci2", tmp_path)
-    assert metrics(found, "toy_rci2")["patch"]["n_excluded2"] == DOCS // 4
-    assert {json.dumps(one["patch"]["excluded"]) for one in found["samples"]["toy_rci2"]} == {
-        "{}",
-        json.dumps({"2": failures.UNSCORED}),
-    }
 
 
 class Thinking(Model):
@@ -139,13 +49,8 @@ def test_answers_that_were_cut_are_counted_for_full_image_and_cells_apart(tmp_pa
     folder = written(found, tmp_path / "written", "toy_rci2")
     assert main(["show", str(folder)]) == 0
     assert sentence in " ".join(capsys.readouterr().out.split())
-    [batch] = batches(find([folder])[0].results[0])
-    columns = batch.to_pydict()
-    assert {
-        (doc, view)
-        for doc, view, ends in zip(columns["doc_id"], columns["view"], columns["unfinished"], strict=True)
-        if ends
-    } == cut
+    frame = find([folder])[0].results[0].frame(["doc_id", "view", "unfinished"])
+    assert set(frame.filter("unfinished").select("doc_id", "view").rows()) == cut
 
 
 def test_an_answer_of_a_letter_at_its_limit_is_whole(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import random
 from argparse import Namespace
@@ -11,13 +10,10 @@ from argparse import Namespace
 import datasets
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
-from lmms_eval.evaluator import simple_evaluate
 from lmms_eval.tasks import TaskManager
 from PIL import Image
 
-from lmms_patch.app import schemas
-from lmms_patch.errors import CannotWrapError, OptionError, PatchError, UnknownNameError
+from lmms_patch.errors import CannotWrapError, PatchError, UnknownNameError
 from lmms_patch.harness import compat, plugin
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import ViewId
@@ -357,14 +353,6 @@ def test_aggregations_that_give_no_number(folder, aggregation, value, capfd):
     assert ("RuntimeError: cannot" in capfd.readouterr().err) == (value is None)
 
 
-def test_results_are_strict_json(folder):
-    write_task(folder, "toy", rows(5))
-    result = run(Model(lambda *_: "none is right"), "toy_rci", folder)
-    assert metrics(result, "toy_rci")["rci3"] is None
-    json.dumps(result["results"], allow_nan=False)
-    json.dumps([s["patch"] for s in result["samples"]["toy_rci"]], allow_nan=False)
-
-
 def test_the_native_function_itself_is_given_where_the_host_has_a_standard_error(folder):
     write_task(folder, "toy", rows(3))
     task = load(folder, "toy_rci2")
@@ -427,43 +415,6 @@ def f1(items):
     assert any("cannot tell which cell is best" in line for line in warnings)
 
 
-ROUNDED = """
-def pair(doc, results):
-    return {"m": (doc["answer"], results[0])}
-
-def rounded(items):
-    return round(sum(a == b for a, b in items) / len(items), 2)
-"""
-
-
-def test_an_aggregation_that_rounds_is_still_made_up_of_its_docs(folder):
-    """3 docs of 7 right: 0.43 is the mean, rounded."""
-    (folder / "utils.py").write_text(UTILS + ROUNDED)
-    rounded = [{"metric": "m", "aggregation": "!function utils.rounded", "higher_is_better": True}]
-    write_task(folder, "toy", rows(7), process_results="!function utils.pair", metric_list=rounded)
-
-    def first_three(prompt, images):
-        doc = int(np.asarray(images[0])[0, 0, 2])
-        return str(doc) if doc < 3 else "no"
-
-    found = metrics(run(Model(first_three), "toy_rci2", folder), "toy_rci2")
-    assert (found["m"], found["m_mpp2"], found["rci2"]) == (0.43, 0.43, 0.0)
-
-
-def test_single_docs_that_all_look_alike_choose_no_cell(folder):
-    """An aggregation of one doc is always 0 here: any cell would win, and the lowest is no better than the last."""
-    (folder / "utils.py").write_text(
-        UTILS + ROUNDED + "\ndef corpus(items):\n    return rounded(items) if len(items) > 1 else 0.0\n"
-    )
-    write_task(folder, "toy", rows(4), process_results="!function utils.pair", metric_list=[{"metric": "m", "aggregation": "!function utils.corpus", "higher_is_better": True}])  # fmt: skip
-    model = Model(
-        lambda prompt, images: str(np.asarray(images[0])[0, 0, 2]) if np.asarray(images[0])[0, 0, 1] else "no"
-    )  # right-hand cells are right
-    found = metrics(run(model, "toy_rci2", folder), "toy_rci2")
-    assert found["m"] == 0.0
-    assert found["m_mpp2"] is found["gap2"] is None
-
-
 def test_a_scorer_that_fails_on_cells_alone_leaves_no_number_over_cells(folder, capfd):
     (folder / "utils.py").write_text(
         UTILS + "\ndef picky(doc, results):\n    return {'acc': float(int(results[0]) >= 0)}\n"
@@ -474,16 +425,6 @@ def test_a_scorer_that_fails_on_cells_alone_leaves_no_number_over_cells(folder, 
     )
     assert (found["acc"], found["acc_mpp2"], found["rci2"]) == (1.0, None, None)
     assert "ValueError: invalid literal" in capfd.readouterr().err
-
-
-def test_an_image_that_is_gone_when_scores_are_made_does_not_lose_them(folder):
-    """As when every answer came from the response cache."""
-    write_task(folder, "toy", rows(2))
-    task = load(folder, "toy_rci2")
-    task.table.shelf.rows = None
-    returned = task.process_results(task.eval_docs[1], ["1"] * 5)
-    assert returned["exact_match"] == 1.0
-    assert "cannot be loaded" in returned["patch"]["excluded"]["2"]
 
 
 def test_filters_that_drop_answers_or_fail_are_told_apart(folder, capfd):
@@ -521,12 +462,6 @@ def test_a_metric_that_should_be_low(folder, warnings):
     assert any("better when lower" in line for line in warnings)
 
 
-def test_shuffled_docs_that_cannot_be_shuffled_are_counted_and_said(folder, warnings):
-    write_task(folder, "toy", rows(2, image=lambda i: Image.new("RGB", (2, 9)) if i else Image.new("RGB", (30, 30))))
-    run(Model(), "toy_shuffle3", folder)
-    assert any("1 of 2 docs are shown whole, and counted all the same at grid 3" in line for line in warnings)
-
-
 # --- groups and repeats (fact 13) ---------------------------------------------------------------
 
 
@@ -550,14 +485,6 @@ def test_a_group_pools_only_what_its_list_names(folder):
     assert metrics(result, "toy_rci2")["exact_match_mpp2"] == metrics(result, "toy_rci2")["exact_match"]
 
 
-def test_a_group_and_its_wrapped_form_in_one_run(folder):
-    write_task(folder, "toy", rows(4))
-    write_task(folder, "other", rows(2))
-    (folder / "family.yaml").write_text(GROUP)
-    result = run(Model(lambda *_: "1"), "family,family_rci2", folder)
-    assert metrics(result, "family") == metrics(result, "family_rci2")
-
-
 def test_a_group_with_a_member_without_a_number_keeps_the_run(folder):
     """``rci2`` of a member is null (FIP 0), and the group pools it: null, not an exception after inference."""
     write_task(folder, "toy", rows(4))
@@ -569,59 +496,6 @@ def test_a_group_with_a_member_without_a_number_keeps_the_run(folder):
     result = run(Model(lambda prompt, images: "3"), "mine", folder)
     assert metrics(result, "other_rci2")["rci2"] is None
     assert metrics(result, "mine") == {"rci2": None, "exact_match": pytest.approx(1 / 6)}
-
-
-def test_a_group_is_null_where_a_member_could_not_be_scored(folder, capfd):
-    write_task(folder, "toy", rows(4), metric_list=mean_of("acc"), process_results="!function utils.flaky")
-    write_task(
-        folder,
-        "other",
-        rows(4, question=lambda i: "q"),
-        metric_list=mean_of("acc"),
-        process_results="!function utils.flaky",
-    )
-    (folder / "family.yaml").write_text(GROUP.replace("exact_match", "acc"))
-    result = run(Model(lambda *_: "1"), "family_rci2", folder)
-    assert metrics(result, "other_rci2")["acc"] == 0.25
-    assert metrics(result, "family_rci2") == {"acc": None}
-    assert metrics(run(Model(lambda *_: "1"), "toy_blind", folder), "toy_blind")["acc"] is None
-
-
-def test_a_group_keeps_its_own_aggregation(folder):
-    (folder / "utils.py").write_text(UTILS + "\ndef highest(values, sizes, weight_by_size):\n    return max(values)\n")
-    write_task(folder, "toy", rows(4))
-    write_task(folder, "other", rows(2))
-    (folder / "family.yaml").write_text(GROUP.replace("aggregation: mean", "aggregation: !function utils.highest"))
-    assert metrics(run(Model(lambda *_: "1"), "family_rci2", folder), "family_rci2") == {"exact_match": 0.5}
-
-
-def test_a_group_that_wraps_one_base_twice_keeps_the_names(folder):
-    write_task(folder, "toy", rows(2))
-    (folder / "mine.yaml").write_text("task: mine\nclass: !function lmms_patch.Wrap\nbase: toy\ngrids: [2]\n")
-    (folder / "suite.yaml").write_text(
-        "group: suite\ntask:\n  - {task: toy_rci2, num_fewshot: 0}\n  - {task: toy_blind, num_fewshot: 0}\n  - {task: mine, num_fewshot: 0}\n"
-    )
-    assert set(run(Model(), "suite", folder)["results"]) == {"suite", "toy_rci2", "toy_blind", "mine"}
-
-
-def test_a_group_pools_under_the_filters_that_its_members_have(folder):
-    for name in ("toy", "other"):
-        write_task(folder, name, rows(2), filter_list=[{"name": "flexible", "filter": [{"function": "take_first"}]}])
-    (folder / "family.yaml").write_text(GROUP)
-    assert run(Model(lambda *_: "1"), "family_rci2", folder)["results"]["family_rci2"]["exact_match,flexible"] == 0.5
-
-
-def test_members_of_a_task_file_do_not_collide_with_the_plain_name(folder):
-    write_task(folder, "toy", rows(2), tag=["some_tag"])
-    (folder / "mine.yaml").write_text(
-        "task: mine\nclass: !function lmms_patch.Wrap\nbase: some_tag\ngrids: [2]\nmin_cell: 40\n"
-    )
-    model = Model()
-    assert set(run(model, "mine,toy_rci2", folder)["results"]) == {"toy_mine", "toy_rci2"}
-    assert {(name, images[0].size) for name, doc, images, _ in model.seen if doc % 5} == {
-        ("toy_mine", (40, 40)),
-        ("toy_rci2", (30, 30)),
-    }
 
 
 def test_a_group_of_wrapped_tasks_is_not_wrapped_again(folder):
@@ -674,37 +548,6 @@ def test_blind_prompts_lose_the_marks_of_images(folder):
         ]
 
 
-def test_a_blind_prompt_that_asks_for_a_guess_has_one_line_more(folder):
-    """Beside ``_blind`` in one run: the prompts of that stay as the base's are."""
-    write_task(folder, "toy", rows(2, question=lambda i: f"<image>\nWhat is it? {i}"))
-    line = "There is no image. If you do not know the answer, guess."
-    for model in (Model(), ChatModel()):
-        run(model, "toy_blindguess,toy_blind", folder)
-        want = {("toy_blindguess", f"What is it? {i}\n{line}") for i in range(2)} | {
-            ("toy_blind", f"What is it? {i}") for i in range(2)
-        }
-        assert {(name, prompt) for name, _, _, prompt in model.seen} == want
-        assert not any(images for _, _, images, _ in model.seen)
-
-
-def test_blind_and_other_views_keep_apart_in_one_batch(folder):
-    """An adapter that shows every doc by the first request's function: the doc decides what is shown, and in which words."""
-
-    class First(ChatModel):
-        def generate_until(self, requests):
-            first = requests[0].args[1]
-            for request in requests:
-                request.arguments = (request.args[0], first, *request.args[2:])
-            return super().generate_until(requests)
-
-    write_task(folder, "toy", rows(2, question=lambda i: f"<image>what? {i}"))
-    for order in ("toy_blind,toy_rci2", "toy_rci2,toy_blind"):
-        model = First()
-        run(model, order, folder)
-        seen = {(name, len(images), prompt.startswith("<image>")) for name, _, images, prompt in model.seen}
-        assert seen == {("toy_blind", 0, False), ("toy_rci2", 1, True)}
-
-
 def test_multiple_choice_scores_each_view_by_its_own_log_likelihoods(folder):
     write_task(
         folder,
@@ -749,47 +592,12 @@ def test_few_shot_process_docs_and_include(folder):
     assert {images[0].size for _, doc_id, images, _ in model.seen if doc_id % 5} == {(32, 32)}
 
 
-def test_few_shot_prompts_are_those_of_the_base(folder):
-    shots = {
-        "num_fewshot": 2,
-        "fewshot_split": "test",
-        "fewshot_config": {"sampler": "first_n"},
-        "fewshot_delimiter": "\n",
-    }
-    write_task(folder, "toy", rows(4), **shots)
-    plain, wrapped = Model(), Model()
-    run(plain, "toy", folder)
-    run(wrapped, "toy_rci2", folder)
-    assert "question 0?" in plain.seen[3][3]
-    assert plain.seen[3][3] != "question 0?"
-    assert [prompt for *_, prompt in wrapped.seen] == [prompt for *_, prompt in plain.seen for _ in range(5)]
-
-
 @pytest.mark.parametrize("config", [{"reasoning_tags": [["<think>", "</think>"]]}, {"auto_strip_thinking": True}])
 def test_reasoning_is_stripped_from_every_view(folder, config):
     write_task(folder, "toy", rows(2), **config)
     result = run(Model(lambda prompt, images: "<think>7</think>1"), "toy_rci2", folder)
     assert result["samples"]["toy_rci2"][1]["filtered_resps"] == ["1"] * 5
     assert metrics(result, "toy_rci2")["exact_match_mpp2"] == 0.5
-
-
-@pytest.mark.parametrize("way", ["config", "command line"])
-def test_scorers_that_look_at_the_image(folder, way):
-    (folder / "utils.py").write_text(
-        UTILS + "\ndef looks(doc, results):\n    return {'acc': float(doc['image'].width == 60)}\n"
-    )
-    use = way == "config"
-    write_task(
-        folder,
-        "toy",
-        rows(2),
-        process_results="!function utils.looks",
-        metric_list=mean_of("acc"),
-        process_results_use_image=use,
-    )
-    args = None if use else Namespace(process_with_media=True, reasoning_tags=None, output_path=None)
-    found = metrics(run(Model(), "toy_rci2", folder, cli_args=args), "toy_rci2")
-    assert (found["acc"], found["acc_mpp2"]) == (1.0, 1.0)
 
 
 def test_explicit_task_file(folder):
@@ -830,13 +638,6 @@ class Special(ConfigurableTask):
     )
 
 
-def test_two_ways_of_wrapping_one_task_in_one_run(folder):
-    write_task(folder, "toy", rows(3))
-    result = run(Model(by_brightness), "toy,toy_rci2,toy_rci3,toy_blind,toy_blank,toy_shuffle2,toy_occlude2", folder)
-    assert len(result["results"]) == 7
-    assert len({metrics(result, name)["exact_match"] for name in ("toy", "toy_rci2", "toy_rci3", "toy_occlude2")}) == 1
-
-
 def test_native_tasks_of_the_same_run_are_asked_apart(folder):
     """Adapters that take the first request's task for a whole batch would show native docs of the wrong task."""
     write_task(folder, "toy", rows(2))
@@ -850,16 +651,6 @@ def test_native_tasks_of_the_same_run_are_asked_apart(folder):
 
     run(Noting(), "toy,toy_rci2,other,toy_blind", folder)
     assert calls == [{"toy_blind"}, {"toy", "other"}, {"toy_rci2"}]
-
-
-def test_a_manager_that_serves_several_runs(folder):
-    """A native run and wrapped ones, one after the other: each is asked for what it names."""
-    write_task(folder, "toy", rows(2))
-    manager = TaskManager(verbosity="ERROR", include_path=str(folder))
-    for names in (["toy"], ["toy_rci2"], ["toy"], ["toy", "toy_rci2"], ["toy"]):
-        assert set(
-            simple_evaluate(model=Model(), tasks=names, task_manager=manager, bootstrap_iters=0)["results"]
-        ) == set(names)
 
 
 def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
@@ -882,15 +673,6 @@ def test_predict_only_speaks_of_no_index(folder, warnings, capsys):
     run(Model(), "toy_rci2", folder)
     assert sum("index" in line for line in warnings) >= 2
     assert any("2 metrics; the index is built on the first, 'acc'" in line for line in warnings)
-
-
-def test_predict_only_keeps_the_answers_and_scores_nothing(folder):
-    write_task(folder, "toy", rows(3))
-    result = run(Model(lambda *_: "1"), "toy_rci2", folder, predict_only=True)
-    sample = result["samples"]["toy_rci2"][0]
-    assert sample["filtered_resps"] == ["1"] * 5
-    assert [view["items"] for view in sample["patch"]["views"]] == [{}] * 5
-    assert metrics(result, "toy_rci2").keys() == {"patch", "bypass"}
 
 
 def test_occlude_reports_the_drop_under_the_worst_cell(folder):
@@ -960,18 +742,6 @@ def test_what_the_config_shows_is_refused_before_anything_is_loaded(folder, conf
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("WISE_rci3", "it shows no image: its doc_to_visual always returns nothing; possible for it: tst"),
-        ("gqa_trci4", "it shows still images"),
-    ],
-)
-def test_a_task_of_the_host_that_shows_nothing_fitting_is_refused_before_anything_is_loaded(name, says):
-    with pytest.raises(CannotWrapError, match=says):
-        TaskManager(verbosity="ERROR").match_tasks([name])
-
-
 def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warnings):
     write_task(
         folder,
@@ -1016,21 +786,6 @@ def test_a_task_that_shows_nothing_is_refused_and_one_that_shows_something_late_
     with pytest.raises(CannotWrapError) as caught:
         run(model, f"toy_{kind}", folder, limit=limit)
     assert str(caught.value).endswith(says)
-    assert not model.seen
-
-
-def test_a_text_only_view_needs_nothing_to_look_at(folder):
-    write_task(
-        folder, "toy", [{"question": "q?", "answer": str(i)} for i in range(4)], doc_to_visual="!function utils.maybe"
-    )
-    assert metrics(run(Model(lambda *_: "1"), "toy_blind", folder), "toy_blind")["exact_match"] == 1 / 4
-
-
-def test_what_only_the_data_shows_is_refused_before_the_first_request(folder):
-    write_task(folder, "toy", rows(2), doc_to_visual="!function utils.video")
-    model = Model()
-    with pytest.raises(CannotWrapError, match="mp4"):
-        run(model, "toy_rci3", folder)
     assert not model.seen
 
 
@@ -1081,56 +836,6 @@ def test_a_misspelled_suffix_from_python_and_on_the_command_line(folder, name, m
         manager.match_tasks(["toy", name])
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"lmms-patch: {caught.value}\n"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "textvqaa_test",
-        "mmmu_vall",
-        "gqa_lit",
-        "scienceqa_imgs",
-        "ai2d_list",
-        "no_such_thing",
-        "./toy_rcii3",
-        "toy_rcii3.yaml",
-        "rci3",
-    ],
-)
-def test_misspelled_names_of_the_harness_and_files_are_left_to_it(folder, name):
-    write_task(folder, "toy", rows(2))
-    assert TaskManager(verbosity="ERROR", include_path=str(folder)).match_tasks([name]) == []
-
-
-def test_unknown_metric_names_the_allowed_ones(folder):
-    write_task(folder, "toy", rows(2), metadata={"lmms_patch": {"metric": "accuracy"}})
-    with pytest.raises(OptionError, match="allowed: exact_match"):
-        run(Model(), "toy_rci2", folder)
-
-
-@pytest.mark.parametrize(("base", "says"), [("tou", "did you mean"), ("inner", "is a wrapped task itself")])
-def test_explicit_files_with_a_wrong_base(folder, base, says):
-    write_task(folder, "toy", rows(2))
-    (folder / "inner.yaml").write_text("task: inner\nclass: !function lmms_patch.Wrap\nbase: toy\n")
-    (folder / "mine.yaml").write_text(f"task: mine\nclass: !function lmms_patch.Wrap\nbase: {base}\n")
-    with pytest.raises(UnknownNameError, match=says):
-        TaskManager(verbosity="ERROR", include_path=str(folder)).match_tasks(["mine"])
-
-
-def test_an_option_that_names_no_field_stops_before_the_first_request(folder):
-    write_task(folder, "toy", rows(2), metadata={"lmms_patch": {"cluster": "scene"}})
-    model = Model()
-    with pytest.raises(PatchError, match=r"allowed: .*question"):
-        run(model, "toy_rci2", folder)
-    assert not model.seen
-
-
-def test_no_usable_doc_means_no_index(folder):
-    write_task(folder, "toy", rows(2, image=lambda i: Image.new("RGB", (2, 9))))
-    result = run(Model(lambda *_: "1"), "toy_rci", folder)
-    assert metrics(result, "toy_rci")["exact_match_mpp2"] == metrics(result, "toy_rci")["exact_match"]
-    assert metrics(result, "toy_rci")["exact_match_mpp3"] is metrics(result, "toy_rci")["rci3"] is None
-    assert result["samples"]["toy_rci"][0]["patch"]["excluded"] == {"3": "image of 2x9 pixels is too small"}
 
 
 def test_names_wildcards_and_precedence(folder):
@@ -1194,13 +899,6 @@ def test_installing_twice_changes_nothing():
     assert all(hasattr(function, "__wrapped__") for function in before.values())
 
 
-@pytest.mark.parametrize("version", ["0.7.3", "0.7.3.post1", "0.7.4rc1", "0.7.10"])
-def test_known_hosts(monkeypatch, warnings, version):
-    monkeypatch.setattr(compat, "host_version", lambda: version)
-    compat.check_host("TaskManager")
-    assert warnings == []
-
-
 @pytest.mark.parametrize("version", ["0.7.2", "0.7rc3", "0.8.0", "1.0", "unknown"])
 def test_another_version_is_used_where_it_has_the_functions(monkeypatch, warnings, version):
     monkeypatch.setattr(compat, "host_version", lambda: version)
@@ -1213,24 +911,6 @@ def test_another_version_is_used_where_it_has_the_functions(monkeypatch, warning
         in line
     )
     assert '"lmms-eval>=0.7.3,<0.8"' in (ROOT / "pyproject.toml").read_text()
-
-
-def test_a_host_without_a_function_stops_only_wrapped_names(monkeypatch):
-    monkeypatch.setattr(compat, "host_version", lambda: "0.9.1")
-    monkeypatch.setitem(compat.PATCHED, "TaskManager", {"match_all": ("self",)})
-    with pytest.raises(PatchError) as caught:
-        compat.check_host("TaskManager")
-    assert str(caught.value).endswith(
-        "works with lmms-eval from 0.7.3 on, before 0.8, not with the installed 0.9.1: its version is not known; "
-        "TaskManager.match_all is missing; type: pip install 'lmms-eval>=0.7.3,<0.8'"
-    )
-    from lmms_patch.harness.plugin import _refusing_match
-
-    manager = TaskManager(verbosity="ERROR")
-    original = TaskManager.match_tasks.__wrapped__
-    assert _refusing_match(caught.value, original, manager, ["gqa"]) == ["gqa"]
-    with pytest.raises(PatchError, match=r"0\.9\.1"):
-        _refusing_match(caught.value, original, manager, ["gqa_rci3"])
 
 
 def test_a_cache_whose_keys_leave_options_out_is_refused(monkeypatch):
@@ -1268,12 +948,10 @@ def _shown(data, folder, tasks="toy_rci2,toy_blind", model=None, **more):
 def test_a_run_says_which_images_it_showed(tmp_path):
     plain = rows(6)
     first, results = _shown(plain, tmp_path / "a")
-    for sample in results["samples"]["toy_rci2"]:
-        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(sample["patch"])))
     assert len({sample["patch"]["images"] for sample in results["samples"]["toy_rci2"]}) == 6
     blind = metrics(results, "toy_blind")["patch"]["made"]
-    assert not {"images", "image_sizes"} & set(blind)
-    assert all("images" not in sample["patch"] for sample in results["samples"]["toy_blind"])
+    assert (blind["images"], blind["image_sizes"]) == (None, None)
+    assert all(sample["patch"].get("images") is None for sample in results["samples"]["toy_blind"])
     chat, _ = _shown(plain, tmp_path / "b", tasks="toy_rci3", model=ChatModel())
     assert [chat[key] for key in ("image_sizes", "images")] == [
         first[key] for key in ("image_sizes", "images")

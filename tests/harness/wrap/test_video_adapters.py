@@ -111,42 +111,6 @@ def test_the_number_of_frames_is_the_adapters(folder, manager):
         assert [found[doc] for doc in range(2)] == [expected(video, count, 2) for video in videos_of(folder, "one")[:2]]
 
 
-def test_views_in_space_are_cut_from_every_frame(folder, manager):
-    model = Watching(per_request)
-    found = answers(run(model, manager, ["one_rci2"], limit=2), "one_rci2")
-    for doc, video in enumerate(videos_of(folder, "one")[:2]):
-        frames = frames_of(video, 8)
-        height, width = frames[0].shape[:2]
-        rows, cols = [0, height // 2, height], [0, width // 2, width]
-        cells = [
-            said([frame[rows[r] : rows[r + 1], cols[c] : cols[c + 1]] for frame in frames])
-            for r in (0, 1)
-            for c in (0, 1)
-        ]
-        assert found[doc] == [said(frames), *cells]
-
-
-def test_other_views_in_time(folder, manager):
-    """The longest video in clips of 8: the middle frame, 2 uniform frames, all backwards, and segments none of which is in its place."""
-    model = Watching(per_request)
-    names = ["one_frame", "one_frames2", "one_treverse", "one_tshuffle4", "one_blind", "one_swap"]
-    results = run(model, manager, names, limit=3)
-    found = {name: answers(results, name)[0][0] for name in names}
-    frames = frames_of(videos_of(folder, "one")[0], 8)
-    assert found["one_frame"] == said([frames[4]] * 2)
-    assert found["one_frames2"] == said([frames[0], frames[7]])
-    assert found["one_treverse"] == said(frames[::-1])
-    assert found["one_blind"] == "nothing"
-    whole, mixed = said(frames).split()[1:], found["one_tshuffle4"].split()[1:]
-    quarters = [whole[i : i + 2] for i in range(0, 8, 2)]
-    permuted = [mixed[i : i + 2] for i in range(0, 8, 2)]
-    assert sorted(quarters) == sorted(permuted)
-    assert all(quarter != other for quarter, other in zip(quarters, permuted, strict=True))
-    source = {sample["doc_id"]: sample["patch"]["wrong_image"]["from"] for sample in results["samples"]["one_swap"]}
-    assert source[0] != 0
-    assert found["one_swap"] == said(frames_of(videos_of(folder, "one")[source[0]], 8))
-
-
 def test_a_full_clip_that_another_doc_shows_is_never_its_own(folder, manager):
     """The null of an index in time: each doc is asked once more, on one other doc's clip and its segments."""
     write(folder / "null", "nulled", videos_of(folder, "one"), metadata={"version": 0.0})
@@ -169,33 +133,6 @@ def test_a_folder_that_is_too_small_is_one_line(folder, manager, monkeypatch, te
     with pytest.raises(OptionError, match="LMMS_PATCH_VIDEO_CACHE") as caught:
         run(Watching(per_request), manager, ["one_trci4"])
     assert "\n" not in str(caught.value)
-
-
-def test_a_room_that_is_no_number_is_told_before_the_model_is_loaded(manager, monkeypatch):
-    monkeypatch.setenv("LMMS_PATCH_VIDEO_CACHE", "much")
-    with pytest.raises(
-        OptionError, match=r"^environment variable LMMS_PATCH_VIDEO_CACHE must be a number .* type, for example, "
-    ):
-        manager.match_tasks(["one_trci4"])
-    assert manager.match_tasks(["one"]) == ["one"]
-
-
-def test_a_folder_that_is_too_small_ends_the_command(folder, manager, monkeypatch, capfd):
-    """On the command line: status 2, and one line at the beginning of a line, though a progress bar stands there."""
-    monkeypatch.setenv("LMMS_PATCH_VIDEO_CACHE", "0.0000001")
-    monkeypatch.setattr("sys.argv", ["lmms-eval"])
-    with pytest.raises(SystemExit) as caught:
-        run(Watching(per_request), manager, ["one_trci4"])
-    assert caught.value.code == 2
-    printed = capfd.readouterr().err
-    assert "Traceback" not in printed
-    lines = [line for line in printed.splitlines() if "LMMS_PATCH_VIDEO_CACHE" in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("lmms-patch: one clip takes ")
-    assert (
-        "kB, and all clips of this process may take 100 bytes: set the environment variable LMMS_PATCH_VIDEO_CACHE to more"
-        in lines[0]
-    )
 
 
 def test_native_numbers_are_those_of_the_base_task(folder, manager):

@@ -138,17 +138,6 @@ def test_messages_of_the_benchmarks_own(tmp_path, videos, show):
         assert answers(results, "toy_trci4", doc) == [said(frames), *(said(frames[i : i + 2]) for i in range(0, 8, 2))]
 
 
-def test_a_mapping_that_holds_the_path(tmp_path, videos):
-    class Reading(Watching):
-        def media(self, shown):
-            return [one["path"] if isinstance(one, dict) else one for one in shown]
-
-    write(tmp_path, "toy", videos[:2], doc_to_visual="!function utils.mapping")
-    results = run(Reading(per_request), tmp_path, ["toy_trci2"])
-    frames = frames_of(videos[0], 8)
-    assert answers(results, "toy_trci2", 0) == [said(frames), said(frames[:4]), said(frames[4:])]
-
-
 def test_of_an_image_and_a_video_only_the_video_is_cut_in_time(tmp_path, videos):
     write(tmp_path, "toy", videos[:2], doc_to_visual="!function utils.both")
     results = run(Watching(per_request), tmp_path, ["toy_trci2", "toy_rci2"])

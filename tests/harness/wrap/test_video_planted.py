@@ -13,12 +13,7 @@ from tests.sizes import size
 DOCS, FEW = 10, size(3, 4)
 """Docs of each family: as many as an interval and a gate need, and as many as tell where every doc is answered alike."""
 TASKS = {
-    DOCS: {
-        "moment": ["trci4"],
-        "count": ["trci4"],
-        "order": ["trci4", "tshuffle4", "treverse", ""],
-        "text": ["trci4"],
-    },
+    DOCS: {"moment": ["trci4"], "count": ["trci4"], "order": ["trci4", "tshuffle4", "treverse", ""], "text": ["trci4"]},
     FEW: {
         "count": ["tshuffle4", "treverse", "frames", "frames3", "frame", "swap", "blind"],
         "still": ["trci4", "frames", "frame", "rci2"],

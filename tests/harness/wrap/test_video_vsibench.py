@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import statistics
 from collections import defaultdict
@@ -15,10 +14,8 @@ from datasets import Dataset, DatasetDict
 from lmms_eval.api.task import ConfigurableTask
 from lmms_eval.tasks import TaskManager
 
-from lmms_patch.app.cli import main
 from tests.harness import toys
 from tests.harness.adapters import per_request
-from tests.harness.askers import written
 from tests.harness.cinema import Watching, WatchingChat
 from tests.harness.toys import metrics
 from tests.making.videos import make
@@ -67,13 +64,6 @@ class Simple(Guessing, Watching):
 
 class Chat(Guessing, WatchingChat):
     pass
-
-
-class Other(Simple):
-    """Gives the first answer of the menu to what the others answer with the last four."""
-
-    def answers(self, batch):
-        return [MENU[0] if said in MENU[4:] else said for said in super().answers(batch)]
 
 
 @pytest.fixture(scope="module")
@@ -175,56 +165,6 @@ def test_the_interval_is_that_of_resampled_scenes(run, told):
     assert fip["se"] == pytest.approx(statistics.stdev(drawn), rel=0.2)
     assert fip["draws"] > 900
     assert (fip["high"] - fip["low"]) / fip["se"] == pytest.approx(2 * 1.96, rel=0.2)
-
-
-def test_a_finished_run_is_read_as_it_was_computed(run, tmp_path, capsys):
-    """``analyze`` makes the same intervals from the log alone, each kind by itself too.
-
-    ``compare`` resamples both runs on the same docs.
-    """
-    kinds = [*CHOICES, *NUMBERS] * size(2, 4)
-    results = run(kinds, ["vsibench_trci2"])
-    written(results, tmp_path / "run", "vsibench_trci2")
-    samples = results["samples"]["vsibench_trci2"]
-    assert main(["analyze", str(tmp_path / "run"), "--by-category", "--json", str(tmp_path / "out.json")]) == 0
-    (task,) = json.loads((tmp_path / "out.json").read_text())["runs"][0]["tasks"]
-    own = metrics(results, "vsibench_trci2")["patch"]["analysis"]
-    for name in ("value", "se", "low", "high", "draws"):
-        assert task["analysis"]["fip"][name] == own["fip"][name]
-        assert task["analysis"]["grids"]["2"]["mpp"][name] == own["grids"]["2"]["mpp"][name]
-    for kind in (DIRECTIONS[0], "object_counting"):
-        scores = [
-            score(sample["doc"], sample["resps"][0][0]) for sample in samples if sample["doc"]["question_type"] == kind
-        ]
-        assert task["categories"][kind]["fip"]["value"] == pytest.approx(statistics.mean(scores))
-    capsys.readouterr()
-    others = run(kinds, ["vsibench_trci2"], Other)
-    written(others, tmp_path / "other", "vsibench_trci2", model="other")
-    assert main(["compare", str(tmp_path / "run"), str(tmp_path / "other"), "--json", str(tmp_path / "both.json")]) == 0
-    assert "can only be computed in the run" not in "".join(capsys.readouterr())
-    (task,) = json.loads((tmp_path / "both.json").read_text())["tasks"]
-    fip = next(number for number in task["numbers"] if number["name"] == "fip")
-    ends = [
-        overall(
-            [(s["doc"]["question_type"], score(s["doc"], s["resps"][0][0])) for s in one["samples"]["vsibench_trci2"]]
-        )
-        for one in (results, others)
-    ]
-    assert fip["difference"]["value"] == pytest.approx(ends[1] - ends[0], abs=1e-6)
-    assert abs(ends[1] - ends[0]) > 0.01
-    assert fip["difference"]["low"] < fip["difference"]["value"] < fip["difference"]["high"]
-
-
-def test_a_kind_of_question_that_few_docs_have(run, told):
-    """Two docs of one kind lie in two of 24 scenes: one draw of scenes in eight has none, but each draw of weights has both."""
-    kinds = [kind for kind in [*CHOICES, *NUMBERS] * 5 if kind != DIRECTIONS[0]] + [DIRECTIONS[0]] * 2
-    found = metrics(run(kinds, ["vsibench_trci2"]), "vsibench_trci2")
-    assert 0 < found["vsibench_overall"] < found["vsibench_overall_mpp2"] < 1
-    assert not any("cannot be aggregated" in line for line in told)
-    fip = found["patch"]["analysis"]["fip"]
-    assert fip["value"] == found["vsibench_overall"]
-    assert fip["low"] < fip["value"] < fip["high"]
-    assert fip["draws"] == 1000
 
 
 def test_a_kind_of_question_that_is_missing(run, told, capsys):

@@ -1,19 +1,14 @@
 """Docs on another doc's image, through the real evaluator, in-process: what is shown, what is asked, what is recorded, what it shows."""
 
 import hashlib
-import json
-import pickle
 
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator
 from lmms_eval.tasks import TaskManager
 from loguru import logger
 from PIL import Image
 
-from lmms_patch.app import schemas
 from lmms_patch.ask.views import cell_box
-from lmms_patch.errors import CannotWrapError, PatchError
 from tests.harness.toys import ChatModel, Model, metrics, run, write_task
 from tests.sizes import size
 
@@ -163,8 +158,6 @@ def test_swap_asks_once_or_cell_by_cell(tmp_path):
         "the same wrong image as in any other way of asking"
     )
     assert all(view["swapped"] for p in (*one, *two) for view in p["views"])
-    for p in one:
-        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(p)))
 
 
 def test_a_doc_without_a_wrong_image_is_counted_and_in_no_number_of_swap(tmp_path):
@@ -182,15 +175,6 @@ def test_a_doc_without_a_wrong_image_is_counted_and_in_no_number_of_swap(tmp_pat
     assert (details["n_failed"], details["analysis"]["fip"]["value"]) == (1, 0.0), (
         "the model says x, which is right of doc 3 alone"
     )
-
-
-def test_swap_of_one_picture_is_refused(tmp_path):
-    data = pictures(4)
-    for row in data:
-        row["image"] = noise(5)
-    write_task(tmp_path, "toy", data, metadata=ASKED)
-    with pytest.raises((CannotWrapError, SystemExit), match="no wrong images"):
-        run(Model(), "toy_swap", tmp_path)
 
 
 # --- the option ----------------------------------------------------------------------------------------------------
@@ -216,35 +200,6 @@ def test_null_0_asks_nothing_more_and_a_larger_null_keeps_the_key_of_the_cache(t
     )
 
 
-def test_yaml_reads_the_bare_key_null_as_no_key(tmp_path):
-    """In a task file of one's own, the line ``null: 3`` means the option all the same."""
-    write_task(tmp_path, "toy", pictures(9), metadata=ASKED)
-    (tmp_path / "my.yaml").write_text(
-        "task: my_rci2\nclass: !function lmms_patch.Wrap\nbase: toy\nkind: rci\ngrids: [2]\nnull: 3\n"
-    )
-    model = Model()
-    run(model, "my_rci2", tmp_path)
-    assert len(model.seen) == 9 * 5 + 3 * 5
-
-
-def test_the_bare_key_in_a_base_task_does_not_stop_the_hosts_cache(tmp_path):
-    """The host sorts the keys of a task's config, and cannot sort None among texts."""
-    write_task(tmp_path, "toy", pictures(9), metadata={**ASKED, "lmms_patch": {"seed": 1, "null": 3}})
-    file = tmp_path / "toy.yaml"
-    file.write_text(file.read_text().replace("'null': 3", "null: 3"))
-    assert "\n    null: 3" in file.read_text()
-    model = Model()
-    run(model, "toy_rci2", tmp_path, use_cache=str(tmp_path / "cache"))
-    assert len(model.seen) == 9 * 5 + 3 * 5
-
-
-@pytest.mark.parametrize("null", [-1, 2.5, True, "all"])
-def test_a_null_that_is_no_number_of_docs(tmp_path, null):
-    write_task(tmp_path, "toy", pictures(3), metadata={**ASKED, "lmms_patch": {"null": null}})
-    with pytest.raises((PatchError, SystemExit), match="null must be a whole number of at least 0"):
-        run(Model(), "toy_rci2", tmp_path)
-
-
 # --- what it shows --------------------------------------------------------------------------------------------------
 
 
@@ -267,7 +222,6 @@ def test_a_model_that_never_looks_is_refused(tmp_path, told):
     judged = details["analysis"]["gate"]
     assert judged["reason"] == "the answers do not depend on the image (full image 0.6, a wrong image 0.6, 200 docs)"
     assert judged["looks"][0]["value"] is False
-    Draft202012Validator(schemas.load("details")).validate(json.loads(json.dumps(dict(details.items()))))
     assert any("rci2 is null: the answers do not depend on the image" in line for line in told)
 
 
@@ -311,16 +265,6 @@ def test_the_corrected_index_finds_what_was_planted(tmp_path):
     assert details["rci2_adj_low"] < 0.5 < details["rci2_adj_high"]
     assert details["rci2_adj_high"] - details["rci2_adj_low"] < 0.5
     assert details["gate"] == 1
-    records = [sample["patch"] for sample in result["samples"]["toy_rci2"]]
-    for record in records[:3]:
-        Draft202012Validator(schemas.load("patch")).validate(json.loads(json.dumps(record)))
-
-
-def test_answers_are_matched_to_docs_over_pickles(tmp_path):
-    """Ranks exchange records by pickle; a wrong image's views survive it."""
-    write_task(tmp_path, "toy", pictures(4), metadata=ASKED)
-    record = run(Model(), "toy_rci2", tmp_path)["samples"]["toy_rci2"][0]["patch"]
-    assert pickle.loads(pickle.dumps(record))["wrong_image"] == record["wrong_image"]
 
 
 def test_scorers_that_guess_get_another_stream_on_a_wrong_image(tmp_path):

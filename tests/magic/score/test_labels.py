@@ -31,7 +31,7 @@ def test_what_a_file_says(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"correct": 2}], "line 1: correct must be"),
+        ([{"correct": 2}], "line 1: correct must not be 2; allowed: 0, 1"),
         ([{}, {"step": 0}], "line 2: step must be"),
         ([{"step": 1.5}], "line 1: step must be"),
         ([{"step": True}], "line 1: step must be"),
@@ -43,7 +43,7 @@ def test_what_a_file_says(tmp_path):
             "none of the 2 steps is labelled yet; write 1 (correct) or 0",
         ),
         ([], "no labels"),
-        ([{"source": "robot"}], "line 1: source must be"),
+        ([{"source": "robot"}], "line 1: source must not be 'robot'; allowed"),
         ([{"group": "g"}, {"step": 2, "group": "h"}], "line 2: item 'q' has another group in"),
         ([{"text": "A dog."}, {"annotator": "b", "text": "A cat."}], "line 2: item 'q' has another text in"),
         ([{}, '{"item"'], "line 2: cut or not JSON"),

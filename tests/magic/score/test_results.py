@@ -139,8 +139,8 @@ def test_nothing_to_average_is_none_with_a_reason():
 def test_by_type_gives_each_type_its_own_docs():
     found = results.by_type(DOCS, "all", judged=False, draws=50)
     assert list(found) == ["verify", "query"]
-    assert found["verify"]["acc_exact"]["value"] == 0.5
-    assert found["query"]["magiscore_f1_macro"]["value"] == pytest.approx((0 + 2 / 3) / 2)
+    assert found["verify"]["acc_exact"].value == 0.5
+    assert found["query"]["magiscore_f1_macro"].value == pytest.approx((0 + 2 / 3) / 2)
     assert results.by_type(DOCS[:2], "all", judged=False) == {}
 
 

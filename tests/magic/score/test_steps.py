@@ -1,78 +1,40 @@
-"""Steps of a run's log, to be labelled; and what the log is refused for."""
+"""Steps of a run, to be labelled; and what its table is refused for."""
 
-import json
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from lmms_patch.app.commands.magic_steps import Steps, text
 from lmms_patch.errors import RecordError
-from lmms_patch.magic.prompts import ask
-from lmms_patch.magic.score import logs, results
-from lmms_patch.magic.score.logs import Line
-from lmms_patch.magic.score.response import parse
+from lmms_patch.magic.method import read
 from lmms_patch.magic.score.steps import Chain, chain_of, rows, sample
+from lmms_patch.runs.run import find
+from tests.making.files import reworked
 from tests.making.magic import doc, write_magic_run
-from tests.making.magic import record as magic_record
-
-
-def list_of(path):
-    return list(logs.lines(path))
-
 
 TEXT = "R1 shows a dog. It is brown.\n**Answer**: brown"
 
 
 @pytest.fixture
-def log(tmp_path):
+def table(tmp_path):
     docs = [doc(f"q{i}", TEXT if i else "", gold="brown", group="g") for i in range(6)]
     write_magic_run(tmp_path, {"all": docs})
     return next(tmp_path.glob("*_samples_*"))
 
 
-def changed(log, **changes):
-    """The log with another first line: keys of the record (or of the line, with a leading underscore)."""
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for key, value in changes.items():
-        (lines[0] if key.startswith("_") else lines[0]["magic"])[key.removeprefix("_")] = value
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return log
+def chains_of(table):
+    return [chain_of(record) for record in read(find([table])[0].results[0]).values()]
 
 
-def test_a_chain_is_what_the_model_said(log):
-    chains = [chain_of(line) for line in list_of(log)]
-    assert chains[1].steps == ("R1 shows a dog.", "It is brown.")
-    assert (chains[1].item, chains[1].group, chains[1].question, chains[1].gold, chains[1].answer) == (
-        "q1",
-        "g",
-        "What is in q1?",
-        "brown",
-        "brown",
-    )
-    assert chains[1].scored == 2
+def test_a_chain_is_what_the_model_said(table):
+    chains = chains_of(table)
+    assert chains[1] == Chain("q1", "g", "What is in q1?", "brown", "brown", ("R1 shows a dog.", "It is brown."), 2)
     assert chains[0].steps == ()
 
 
-def test_sentences_of_the_prompt_that_an_adapter_gives_back_are_no_steps(tmp_path):
-    prompt = ask("What is in q1?", 3)
-    assert len(parse(prompt).steps) > 8
-    docs = [doc("q1", TEXT)]
-    write_magic_run(tmp_path, {"all": docs})
-    log = next(tmp_path.glob("*_samples_*"))
-    changed(log, _input=prompt, _filtered_resps=f"USER: {prompt} ASSISTANT:\n{TEXT}")
-    (chain,) = (chain_of(line) for line in list_of(log))
-    assert chain.steps[-2:] == ("R1 shows a dog.", "It is brown.")
-    assert not any(sentence in step for step in chain.steps for sentence in parse(prompt).steps)
-    changed(log, _input=prompt, _filtered_resps=prompt + TEXT)
-    (chain,) = (chain_of(line) for line in list_of(log))
-    assert (len(chain.steps), chain.scored) == (2, 2)
-    changed(log, _input=[prompt])  # a conversation is no text to look for
-    (chain,) = (chain_of(line) for line in list_of(log))
-    assert len(chain.steps) > 8
-
-
-def test_a_sample_depends_on_seed_and_ids_alone(log):
-    chains = [chain_of(line) for line in list_of(log)]
+def test_a_sample_depends_on_seed_and_ids_alone(table):
+    chains = chains_of(table)
     three = sample(chains, 3, 1)
     assert three == sample(chains[::-1], 3, 1)
     assert {one.item for one in three} < {one.item for one in sample(chains, 4, 1)}
@@ -80,8 +42,8 @@ def test_a_sample_depends_on_seed_and_ids_alone(log):
     assert [one.item for one in sample(chains, None)] == ["q1", "q2", "q3", "q4", "q5"]  # q0 has no step
 
 
-def test_rows_are_one_a_step(log):
-    chains = sample([chain_of(line) for line in list_of(log)], 2)
+def test_rows_are_one_a_step(table):
+    chains = sample(chains_of(table), 2)
     empty = rows(chains)
     assert [(row.item, row.step, row.annotator, row.correct, row.source) for row in empty[:2]] == [
         (chains[0].item, 1, "", None, "human"),
@@ -93,37 +55,30 @@ def test_rows_are_one_a_step(log):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("part", "value", "message"),
     [
-        ({"schema": 9}, "schema 9; written by another version of lmms-patch"),
-        ({"used": [4]}, "with 3 boxes that names box 4"),
-        ({"relevant": ["1"]}, r"magic.relevant\[0\] must be a whole number"),
-        ({"boxes": True}, "magic.boxes must be a whole number"),
-        ({"exact": 1}, "magic.exact must be true or false"),
-        ({"variant": "some"}, 'magic.variant must be one of "all", "none", "relevant", "selfheal", not \'some\''),
-        ({"item": None}, "magic.item must be a text"),
-        ({"answer_found": "yes"}, "magic.answer_found must be true or false"),
-        ({"id": "q1"}, "doc 'q1' is there 2 times, others 1 times"),
-        ({"_magic": None}, "no 'magic' object; this is not the log of a MAGIC task"),
+        ("used", [4], "doc 0: magic: it names box 4 of 3"),
+        ("relevant", [None], r"magic.relevant\[0\] must be `int`, not `null`"),
+        ("boxes", None, "magic.boxes must be `int`, not `null`"),
+        ("boxes", 20_000, "magic.boxes must be `int` <= 10000"),
+        ("exact", None, "magic.exact must be `bool`, not `null`"),
+        ("first", "[" * 2000, "magic.first is not JSON"),
+        ("id", "q1", "doc 'q1' is there twice"),
     ],
 )
-def test_a_changed_log_is_refused(log, changes, message):
+def test_a_changed_table_is_refused(table, part, value, message):
+    first = pl.col("doc_id") == 0
+    new = pl.lit(pl.Series([value], dtype=pl.read_parquet_schema(table)["magic"].to_schema()[part])).first()
+    inner = pl.col("magic").struct
+    reworked(table, inner.with_fields(pl.when(first).then(new).otherwise(inner.field(part)).alias(part)))
     with pytest.raises(RecordError, match=message):
-        list_of(changed(log, **changes))
+        chains_of(table)
 
 
-def test_a_cut_log_is_refused(log):
-    log.write_bytes(log.read_bytes()[:-9])
-    with pytest.raises(RecordError, match="line 6: cut or not JSON"):
-        list_of(log)
-
-
-def test_a_response_in_any_form_of_the_harness():
-    record = results.Record(**magic_record(doc("q", ""), "all"))
-    for said in ({"filtered_resps": "a"}, {"filtered_resps": ["a"], "resps": "b"}, {"resps": [["a"]]}):
-        assert Line(record, **said).response == "a"
-    with pytest.raises(RecordError, match="no response"):
-        assert Line(record, filtered_resps=["a", "b"]).response
+def test_a_row_of_another_task_is_refused(table):
+    reworked(table, pl.when(pl.col("doc_id") != 2).then("magic"))
+    with pytest.raises(RecordError, match="doc 2: magic is missing"):
+        chains_of(table)
 
 
 def test_a_judge_without_any_verdict_leaves_nothing_to_score(tmp_path):

@@ -198,13 +198,6 @@ def test_blind_and_text_only_runs_have_tables_of_their_own(tmp_path):
     assert row["score"].value == 0.3
 
 
-def test_no_wrapped_task(tmp_path):
-    plain = document()
-    plain["configs"] = {"gqa": {}}
-    with pytest.raises(RecordError, match="no wrapped task in these runs"):
-        board_of(tmp_path, plain)
-
-
 def test_the_chance_that_is_shown_is_the_one_that_is_subtracted(tmp_path):
     """The floor of the gate here is 0.25; the text-only diagnostic counts chance as 0.1485."""
     found = board_of(tmp_path, document("tst_rf", [tst_task(tst=0.575, chance=0.1485)]))

@@ -9,6 +9,7 @@ import pytest
 from lmms_patch import files
 from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.present.board.build import leaderboard
+from lmms_patch.runs.run import read
 from tests.making.boards import document, index_task  # fmt: skip
 from tests.making.boards import write as write_runs
 from tests.making.runs import mc_run, write_run
@@ -39,20 +40,20 @@ def test_a_folder_is_made(tmp_path):
 
 
 def test_real_numbers_arrive_unchanged(tmp_path):
-    """The board shows what the results file has: nothing is computed anew."""
+    """The board shows what the run has told the host."""
     path = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=60)})
     leaderboard([tmp_path / "run"], tmp_path / "board")
     values = json.loads(path.read_text())["results"]["toy_rci2"]
+    (result,) = read(path).results
     (group,) = json.loads((tmp_path / "board" / "board.json").read_text())["groups"]
     (row,) = group["table"]["rows"]
-    analysis = values["patch,none"]["analysis"]
     assert row["index"]["value"] == values["rci2,none"]
     assert row["index"]["low"] == values["rci2_low,none"]
     assert row["fip"]["value"] == values["acc,none"]
     assert row["mpp"]["value"] == pytest.approx(values["acc_mpp2,none"])
     assert row["adj"]["value"] == values["rci2_adj,none"]
     assert row["chance"]["value"] == values["chance,none"]
-    assert row["span"] == analysis["grids"]["2"]["span"]
+    assert row["span"] == result.analysis.grids[2].span
 
 
 def test_copies_of_one_file_are_one_run(tmp_path):
@@ -61,6 +62,8 @@ def test_copies_of_one_file_are_one_run(tmp_path):
     built = leaderboard([tmp_path / "runs", tmp_path / "copy"], tmp_path / "board")
     assert built.board.groups[0].entries[0].runs == 1
     assert len(built.board.runs) == 1
+    write_runs(tmp_path / "later", document("m", date="20260102_000000"))
+    assert len(leaderboard([tmp_path / "later", tmp_path / "runs"], tmp_path / "board").board.runs) == 2
 
 
 def test_other_files_in_the_folder_stay(tmp_path):
@@ -102,23 +105,13 @@ def test_a_board_cannot_have_other_files_removed(tmp_path):
 # --- what is damaged ---
 
 
-def bad_value(change):
-    found = document()
-    change(found["results"]["toy_pcri3"]["patch,none"]["analysis"])
-    return json.dumps(found)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [json.dumps(document())[:-400], bad_value(lambda a: a["grids"]["3"]["index"].update(value="1"))],
-    ids=["cut", "a text for a number"],
-)
-def test_a_damaged_results_file_is_one_line_and_the_board_stays(tmp_path, text):
-    write_runs(tmp_path / "runs", document("m"))
+def test_a_damaged_table_is_one_line_and_the_board_stays(tmp_path):
+    (path,) = write_runs(tmp_path / "runs", document("m"))
     leaderboard([tmp_path / "runs"], tmp_path / "board")
     before = contents(tmp_path / "board")
-    bad = tmp_path / "runs" / "20260202_000000_results.json"
-    bad.write_text(text)
+    (table,) = path.parent.glob("*_samples_*.parquet")
+    bad = table.with_name("20260202_000000_samples_toy_pcri3.parquet")
+    bad.write_bytes(table.read_bytes()[:-400])
     with pytest.raises(RecordError) as caught:
         leaderboard([tmp_path / "runs"], tmp_path / "board")
     assert str(bad) in str(caught.value)
@@ -222,17 +215,6 @@ def test_what_must_stay_secret_is_not_stored(tmp_path):
 
 
 # --- copies ---
-
-
-def test_a_copy_that_is_laid_out_otherwise_is_no_second_run(tmp_path):
-    (path,) = write_runs(tmp_path / "runs", document("m"))
-    (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / path.name).write_text(json.dumps(json.loads(path.read_text()), indent=2))
-    built = leaderboard([tmp_path / "copy", tmp_path / "runs"], tmp_path / "board")
-    assert len(built.board.runs) == 1
-    assert [entry.runs for group in built.board.groups for entry in group.entries] == [1]
-    write_runs(tmp_path / "later", document("m", date="20260102_000000"))
-    assert len(leaderboard([tmp_path / "later", tmp_path / "runs"], tmp_path / "board").board.runs) == 2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import io
 
 import pytest
 
-from lmms_patch.errors import RecordError
 from lmms_patch.present.board import build
 from tests.making.boards import document, write
 from tests.making.runs import magic_doc, write_magic
@@ -98,14 +97,3 @@ def test_beside_boards_of_other_kinds(tmp_path):
     assert heads[1][: len(heads[0])] == heads[0]
     assert heads[1][len(heads[0])] == "acc_exact"
     assert "MAGIC" not in (tmp_path / "alone" / "leaderboard.md").read_text()
-
-
-def test_a_run_without_its_numbers_is_refused(tmp_path):
-    write_magic(
-        tmp_path / "runs",
-        {"all": docs(20)},
-        change=lambda data: data["results"]["toy_magic"]["magic,none"].pop("magic"),
-    )
-    with pytest.raises(RecordError, match="no 'magic' object with its numbers"):
-        boards(tmp_path / "runs")
-    assert not (tmp_path / "board").exists()

@@ -1,7 +1,6 @@
 """Ranks and the null: what a board goes by, what has no rank, and what stands beside the numbers."""
 
 import csv
-import json
 
 import pytest
 
@@ -34,9 +33,7 @@ def real(tmp_path_factory):
     """A folder of runs: one model never looks, one guesses on cells, one knows from one cell."""
     folder = tmp_path_factory.mktemp("runs")
     for name, model in (("never", never_looks), ("guesses", guesses_on_cells), ("known", one_cell_knows)):
-        path = write_run(folder / name, {"toy_rci3": world_run(model, n=size(400, 1000), grid=3)})
-        data = json.loads(path.read_text())
-        path.write_text(json.dumps({**data, "model_name": name}))
+        write_run(folder / name, {"toy_rci3": world_run(model, n=size(400, 1000), grid=3)}, model_name=name)
     return folder
 
 

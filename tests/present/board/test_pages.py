@@ -180,9 +180,9 @@ def test_its_runs_and_the_commands_that_made_them(tmp_path):
     found, _ = pages(tmp_path, first, second)
     commands = re.findall(r"<code>(.*?)</code>", found["m"])
     assert commands == [
-        "lmms-eval --model adapter --model_args pretrained=org/m,api_key=... --tasks gqa_blind --limit 40 --offset 80 --output_path out --log_samples",
+        "lmms-eval --model adapter --model_args pretrained=org/m,api_key=... --tasks gqa_blind --limit 40 --offset 80 --output_path out",
         "lmms-eval --model adapter --model_args pretrained=org/m,api_key=... --tasks gqa_pcri,pope_pcri3,gqa_blind,gqa_tst5 --output_path out"
-        " --log_samples",
+        "",
     ]
     assert "sk-abcdefgh" not in found["m"]
     assert found["m"].index("2026-02-01: gqa_blind") < found["m"].index("2026-01-01: gqa_pcri")
@@ -244,12 +244,9 @@ def test_older_runs_are_counted_where_they_have_results(tmp_path, monkeypatch):
     monkeypatch.setattr(model_page, "RUNS", 2)
     dates = ["20260101_000000", "20260102_000000", "20260103_000000", "20260104_000000"]
     runs = [document("m", date=date) for date in dates]
-    without = document("m", date="20260105_000000")
-    for config in without["configs"].values():
-        del config["lmms_patch"]
     for many, said in ((2, ""), (3, "1 older run is not listed."), (4, "2 older runs are not listed.")):
         place = tmp_path / str(many)
-        found, built = pages(place, without, *runs[:many])
+        found, built = pages(place, *runs[:many])
         assert len(built.board.runs) == many
         assert re.findall(r"\d+ older [a-z ]+\.", found["m"]) == [said] * bool(said)
         assert re.findall(r"<li>(\S+): toy_pcri3", found["m"]) == [f"2026-01-0{many}", f"2026-01-0{many - 1}"]
@@ -260,8 +257,7 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
     found, _ = pages(tmp_path, document("m", [blind_task(base) for base in tasks]))
     (command,) = re.findall(r"<code>(.*?)</code>", found["m"])
     assert (
-        command
-        == f"lmms-eval --model adapter --tasks {','.join(f'{base}_blind' for base in tasks)} --output_path out --log_samples"
+        command == f"lmms-eval --model adapter --tasks {','.join(f'{base}_blind' for base in tasks)} --output_path out"
     )
     assert len(command) > 5_000
     found, _ = pages(tmp_path / "longer", document("m", args="x=<b>" + "y" * 30_000))

@@ -1,63 +1,56 @@
-"""What the explorer says of docs, against the log itself: read as JSON, and counted in plain loops."""
+"""What the explorer says of docs, against the samples themselves, counted in plain loops."""
 
-import json
 import re
 import shlex
 import shutil
 from collections import Counter
 
+import polars as pl
 import pytest
-from msgspec import to_builtins
-from msgspec.structs import replace
 
-from lmms_patch.ask.kinds import KINDS
-from lmms_patch.ask.spec import WrapSpec
+import lmms_patch
 from lmms_patch.errors import RecordError
 from lmms_patch.present.explore import explorer as explorer_module
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.views import RIGHT, WRONG
 from lmms_patch.rci import recompute
+from lmms_patch.runs.details import Made, Model
 from lmms_patch.runs.need import NEEDS, needs
-from lmms_patch.runs.run import find
-from lmms_patch.runs.samples import table
-from tests.making.explored import grown, kind_of, write_many, write_swap
-from tests.making.files import DATE, described, lines_of, write_files
-from tests.making.runs import as_record, quick, turned_run, world_run, write_run
+from tests.making.explored import kind_of, write_many, write_swap
+from tests.making.runs import quick, turned_run, world_run, write_run
 
 
-def lines(folder, task):
-    [log] = folder.glob(f"*_samples_{task}.jsonl")
-    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+def docs_of(folder, task):
+    """The rows of each doc."""
+    rows = lmms_patch.samples(folder, task).partition_by("doc_id", maintain_order=True)
+    return [one.to_dicts() for one in rows]
 
 
 def right(view):
-    return view["scores"]["acc"] >= 0.5
+    return view["score"] >= 0.5
 
 
-def by_hand(line):
+def by_hand(rows):
     """The class of a doc whose every view has a score from 0 to 1."""
-    patch = line["patch"]
-    lost = (patch.get("wrong_image") or {}).get("views") or []
-    cells = any(right(view) for view in patch["views"] if view.get("n") == max(patch["grids"]))
-    image = 1 if cells else 2 if right(patch["views"][0]) else 3
+    own, lost = ([row for row in rows if bool(row["swapped"]) is swapped] for swapped in (False, True))
+    cells = any(right(view) for view in own if view["n"] == max(one["n"] or 0 for one in own))
+    image = 1 if cells else 2 if right(own[0]) else 3
     return image, None if not lost else 0 if right(lost[0]) else image
 
 
 @pytest.mark.parametrize("task", ["mosaic_center_rci3", "mosaic_count_rci3", "mosaic_text_rci3"])
-def test_columns_are_those_of_the_log(stored, loaded, task):
+def test_columns_are_those_of_the_samples(stored, loaded, task):
     explorer = loaded(stored / "demo")
     found = explorer.columns([one.name for one in explorer.tasks].index(task))
-    log = lines(stored / "demo", task)
-    assert found["ids"] == [line["doc_id"] for line in log]
-    assert found["image"][0] == "".join(str(by_hand(line)[0]) for line in log)
-    assert found["need"][0] == "".join("-" if need is None else str(need) for _, need in map(by_hand, log))
-    assert found["first"][0] == "".join(RIGHT if right(line["patch"]["views"][0]) else WRONG for line in log)
+    docs = docs_of(stored / "demo", task)
+    assert found["ids"] == [rows[0]["doc_id"] for rows in docs]
+    assert found["image"][0] == "".join(str(by_hand(rows)[0]) for rows in docs)
+    assert found["need"][0] == "".join("-" if need is None else str(need) for _, need in map(by_hand, docs))
+    assert found["first"][0] == "".join(RIGHT if right(rows[0]) else WRONG for rows in docs)
     assert found["cells"][0] == [
-        sum(right(view) for view in line["patch"]["views"] if view.get("n") == 3) for line in log
+        sum(right(one) for one in rows if one["n"] == 3 and not one["swapped"]) for rows in docs
     ]
-    assert [found["categories"][one] for one in found["category"]] == [
-        line["patch"]["fields"]["category"] for line in log
-    ]
+    assert [found["categories"][one] for one in found["category"]] == [rows[0]["category"] for rows in docs]
 
 
 def test_classes_are_those_of_the_analysis(stored, loaded):
@@ -65,9 +58,12 @@ def test_classes_are_those_of_the_analysis(stored, loaded):
         explorer = loaded(stored / name)
         for number, task in enumerate(explorer.tasks):
             result = task.main.result
-            known = needs(list(result.records()), result.described["metric"], max(result.described["grids"]))
+            run = recompute.TaskRun(result)
+            _, _, table = recompute.table_of(run, recompute.Changes())
+            known = needs(table, max(result.grids))
             assert explorer.columns(number)["need"][0] == "".join(
-                "-" if need is None else str(NEEDS.index(need)) for need in known
+                "-" if (need := known.get(doc)) is None else str(NEEDS.index(need))
+                for doc in explorer.columns(number)["ids"]
             )
 
 
@@ -118,16 +114,10 @@ def test_search_looks_at_question_gold_category_and_first_answer(album, loaded):
 
 
 def test_two_runs_are_joined_by_doc(tmp_path, loaded):
-    one, two = write_many(tmp_path / "one", 40).parent, write_many(tmp_path / "two", 40).parent
-    [log] = two.glob("*.jsonl")
-    turned = list(reversed(log.read_text().splitlines()))
-    turned[0] = turned[0].replace(
-        '["C", "C", "C", "C", "C", "C", "C", "C", "C", "C"', '["hen", "C", "C", "C", "C", "C", "C", "C", "C", "C"'
+    other = Model("org/other", "vlm")
+    explorer = loaded(
+        write_many(tmp_path / "one", 40), write_many(tmp_path / "two", 40, change=pl.DataFrame.reverse, model=other)
     )
-    log.write_text("\n".join(turned) + "\n")
-    results = json.loads(next(two.glob("*_results.json")).read_text()) | {"model_name": "org/other"}
-    next(two.glob("*_results.json")).write_text(json.dumps(results))
-    explorer = loaded(one, two)
     assert explorer.models == ["org/vlm", "org/other"]
     found = explorer.columns(0)
     assert found["ids"] == list(range(40))
@@ -143,12 +133,6 @@ def test_a_doc_that_the_other_run_lacks_has_no_answers_there(tmp_path, loaded):
     assert found["need"][1][8:] == "----"
     assert explorer.doc(0, 9)["sides"][1] is None
     assert [row["answers"] for row in explorer.rows(0, [7, 9])] == [["B", "B"], ["B", None]]
-
-
-def test_a_grown_table_is_that_of_the_log(tmp_path):
-    """What stands in for a run of 100,000 docs in the browser's test of speed is what reading such a log gives."""
-    small, large = (table(find([write_many(tmp_path / str(docs), docs)])[0].results[0]) for docs in (600, 1000))
-    assert grown(small, 1000).equals(large)
 
 
 def sides_of(explorer):
@@ -203,42 +187,14 @@ def test_tasks_of_two_runs_stand_side_by_side_where_it_is_clear_which(tmp_path, 
 
 def test_a_category_is_known_by_its_name_in_both_runs(tmp_path, loaded):
     """The second run calls the docs of the first category by the name of the second, so its categories have other numbers."""
-    one, two = write_many(tmp_path / "one", 24).parent, write_many(tmp_path / "two", 24)
-    [log] = two.parent.glob("*.jsonl")
-    log.write_text(log.read_text().replace('"category": "indoor"', '"category": "outdoor"'))
-    explorer = loaded(one, two)
+    renamed = pl.col("category").replace("indoor", "outdoor")
+    one = write_many(tmp_path / "one", 24)
+    explorer = loaded(one, write_many(tmp_path / "two", 24, change=lambda frame: frame.with_columns(renamed)))
     names = explorer.columns(0)["categories"]
     found = {name: [of and of["docs"] for of in explorer.maps(0, number)] for number, name in enumerate(names)}
     assert found == {"indoor": [8, None], "outdoor": [8, 16], "other": [8, 8]}
     with pytest.raises(RecordError, match="there is no such category"):
         explorer.maps(0, 3)
-
-
-def write_blind(docs):
-    """The blind task of ``toy``, as ``write_files`` takes it."""
-    spec = WrapSpec("toy", KINDS["blind"])
-    view = {"kind": "blind", "scores": {"acc": 1.0}, "items": {"acc": 1.0}}
-    found = [{"schema": 1, "task": spec.name, "base": "toy", "kind": "blind", "grids": [], "doc_id": doc, "image_sizes": [], "views": [view], "best": {},
-              "excluded": {}} for doc in range(docs)]  # fmt: skip
-    return {spec.name: ({"acc": 1.0, "patch": {"records": docs}}, described(spec), lines_of(found))}
-
-
-def test_a_quick_run_with_a_blind_task_beside_it_shows_the_map_that_it_stored(tmp_path, loaded):
-    """10 docs were asked whole, so the stored map is of these.
-
-    The blind task says nothing of the docs that were not asked.
-    """
-    folder = write_tasks(tmp_path, "toy_rci2_quick")
-    results = next(folder.glob("*_results.json"))
-    whole = json.loads(results.read_text())
-    blind = write_files(tmp_path / "blind", write_blind(40))
-    more = json.loads(blind.read_text())
-    for key in ("results", "configs"):
-        whole[key] |= more[key]
-    results.write_text(json.dumps(whole))
-    (blind.parent / f"{DATE}_samples_toy_blind.jsonl").rename(folder / f"{DATE}_samples_toy_blind.jsonl")
-    [found] = loaded(folder).about()["tasks"][0]["maps"]
-    assert (found["docs"], found["sources"]) == (10, [])
 
 
 def test_the_orders_of_a_doc_have_names_of_their_own(tmp_path, loaded):
@@ -275,55 +231,48 @@ def test_docs_of_a_swap_task_show_another_docs_image(tmp_path, loaded):
 
 def test_captions_have_no_classes(tmp_path, loaded):
     spec, records, made = world_run(knows, n=40)
-    captions = [as_record(one) for one in records]
-    for one in captions:
-        one.answer = replace(one.answer, format="caption")
-    path = write_run(tmp_path, {"toy_rci2": (spec, [to_builtins(one) for one in captions], made)})
-    assert table(find([path])[0].results[0])["need"].null_count == 40 * 10
-    explorer = loaded(path)
+    captions = [{**one, "answer": {**one["answer"], "format": "caption", "label": "caption"}} for one in records]
+    explorer = loaded(write_run(tmp_path, {"toy_rci2": (spec, captions, made)}))
     assert explorer.columns(0)["need"][0] == explorer.columns(0)["image"][0] == "-" * 40
     assert explorer.about()["tasks"][0]["maps"] == [None]
 
 
 def test_answers_that_nobody_scored_are_shown_as_such(tmp_path, loaded):
-    path = write_many(tmp_path, 8)
-    data = json.loads(path.read_text())
-    data["configs"]["album_rci3"]["lmms_patch"]["metric"] = "bypass"  # as --predict_only leaves it
-    path.write_text(json.dumps(data))
-    explorer = loaded(path)
+    # as --predict_only leaves it
+    explorer = loaded(write_many(tmp_path, 8, metric="bypass", change=lambda frame: frame.drop("score", "best")))
     note = explorer.about()["tasks"][0]["note"]
     assert note.startswith("answers were written and not scored (--predict_only), so none is right or wrong")
     assert explorer.columns(0)["first"][0] == "u" * 8
     assert explorer.columns(0)["need"][0] == "-" * 8
 
 
-@pytest.mark.parametrize("damage", ["no log", "cut"])
-def test_a_blind_task_that_cannot_be_read_leaves_the_other_readable(tmp_path, loaded, damage):
+def cut_short(folder, task):
+    """Damage the first page of a task's table, which its footer does not tell."""
+    [table] = folder.glob(f"*_samples_{task}.parquet")
+    table.write_bytes(table.read_bytes()[:50] + b"damage" + table.read_bytes()[56:])
+
+
+def test_a_blind_task_that_cannot_be_read_leaves_the_other_readable(tmp_path, loaded):
     folder = write_many(tmp_path, 40, blind=lambda doc: True).parent
-    [log] = folder.glob("*_samples_album_blind.jsonl")
-    log.unlink() if damage == "no log" else log.write_text(log.read_text()[:-50])
+    cut_short(folder, "album_blind")
     explorer = loaded(folder)
     task = explorer.tasks[0]
     assert task.whole
     assert explorer.columns(0)["need"][0] == "".join(
         str(NEEDS.index(kind_of(doc))) for doc in range(40)
     )  # by the wrong images alone
-    said = {
-        "no log": "album_blind has no sample log, so it does not say which docs are text",
-        "cut": "album_blind is not used, its docs cannot be read",
-    }
-    assert task.note.startswith(said[damage])
+    assert task.note.startswith("album_blind is not used, its docs cannot be read")
 
 
 def test_any_error_is_told_with_its_task_and_the_other_tasks_are_read(stored, monkeypatch):
-    read = explorer_module.samples.table
+    read = explorer_module.table_of
 
-    def fails(result, columns):
+    def fails(result):
         if result.task == "mosaic_count_rci3":
             raise ZeroDivisionError("of all things")
-        return read(result, columns)
+        return read(result)
 
-    monkeypatch.setattr(explorer_module.samples, "table", fails)
+    monkeypatch.setattr(explorer_module, "table_of", fails)
     explorer = open_runs([stored / "demo"])
     explorer.load()
     assert explorer.fault == "mosaic_count_rci3: its docs cannot be read: ZeroDivisionError: of all things"
@@ -332,8 +281,8 @@ def test_any_error_is_told_with_its_task_and_the_other_tasks_are_read(stored, mo
     assert [task["fault"] for task in about if task["fault"]] == [explorer.fault]
 
 
-def test_a_map_is_computed_once(album, loaded, monkeypatch):
-    explorer, asked = loaded(album), []
+def test_a_map_is_computed_once(tmp_path, loaded, monkeypatch):
+    explorer, asked = loaded(write_many(tmp_path, 40, blind=lambda doc: True)), []
     for name in ("recompute", "of_category"):
         again = getattr(explorer_module.recompute, name)
         monkeypatch.setattr(
@@ -367,56 +316,25 @@ def test_the_command_asks_the_one_doc(album, stored, loaded):
 def test_runs_that_cannot_be_shown_are_refused_in_one_line(tmp_path, stored):
     with pytest.raises(RecordError, match="a MAGIC task has no cells; type 'lmms-patch magic show"):
         open_runs([stored / "magic"])
-    bare = write_many(tmp_path / "bare", 8)
-    bare.write_text(json.dumps(json.loads(bare.read_text()) | {"configs": {"album_rci3": {}}}))
-    with pytest.raises(RecordError, match="no task of lmms-patch in this run"):
-        open_runs([bare])
-    unlogged = write_many(tmp_path / "unlogged", 8)
-    next(unlogged.parent.glob("*.jsonl")).unlink()
-    with pytest.raises(
-        RecordError, match="album_rci3: no sample log, so its docs are not known; run with --log_samples"
-    ):
-        open_runs([unlogged])
-    one, two = write_many(tmp_path / "one", 8), write_many(tmp_path / "two", 8)
-    for path, digest in ((one, "a" * 16), (two, "b" * 16)):
-        data = json.loads(path.read_text())
-        data["results"]["album_rci3"]["patch,none"]["made"] = {"docs": digest}
-        path.write_text(json.dumps(data))
     with pytest.raises(RecordError, match="asked different docs"):
-        open_runs([one, two])
+        open_runs([write_many(tmp_path / digest, 8, made=Made(docs=digest * 16)) for digest in "ab"])
 
 
-def test_the_docs_of_a_long_log_come_in_two_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr(explorer_module, "MANY", 50)
-    monkeypatch.setattr(explorer_module, "FIRST", 20)
-    explorer = open_runs([write_many(tmp_path / "out", 90).parent])
-    assert explorer.about()["tasks"][0]["docs"] == 0
-    assert [len(docs) for docs in explorer_module._read(explorer.tasks[0].main.result)] == [20, 90]
-
-
-def test_a_log_that_cannot_be_read_is_told_and_the_others_are_shown(stored, tmp_path):
+def test_a_table_that_cannot_be_read_is_told_and_the_others_are_shown(stored, tmp_path):
     damaged = shutil.copytree(stored / "demo", tmp_path / "damaged")
-    next(damaged.glob("*_mosaic_count_rci3.jsonl")).unlink()
-    log = next(damaged.glob("*_mosaic_center_rci3.jsonl"))
-    log.write_text("\n".join(log.read_text().splitlines()[:19]) + "\n{")
+    cut_short(damaged, "mosaic_center_rci3")
     explorer = open_runs([damaged])
     explorer.load()
     assert re.search(
-        r"^mosaic_center_rci3: its docs cannot be read: .*mosaic_center_rci3\.jsonl, line 20: cut or not JSON",
-        explorer.fault,
+        r"^mosaic_center_rci3: its docs cannot be read: .*mosaic_center_rci3\.parquet: cut, or damaged", explorer.fault
     )
     assert [task.name for task in explorer.tasks if not task.whole] == ["mosaic_center_rci3"]
     assert explorer.search("digit")[0] == []
-    [left_out] = explorer.left_out
-    assert left_out.startswith("mosaic_count_rci3: no sample log, so its docs are not known; run with --log_samples")
+    assert [one["maps"] == [None] for one in explorer.about()["tasks"]] == [not one.whole for one in explorer.tasks]
 
 
 def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):
-    path = write_many(tmp_path / "out", 8)
-    data = json.loads(path.read_text())
-    data["results"]["album_rci3"]["patch,none"]["higher_is_better"] = {"acc": False}
-    path.write_text(json.dumps(data))
-    explorer = loaded(path)
+    explorer = loaded(write_many(tmp_path / "out", 8, metrics={"acc": False}))
     assert explorer.columns(0)["need"][0] == "-" * 8
     note = explorer.about()["tasks"][0]["note"]
     assert note.startswith("acc is better when lower, so answers have a score, but are not right or wrong")
@@ -433,7 +351,7 @@ def test_explorer_and_report_say_the_same_shares(stored, loaded):
     assert {need: share["value"] for need, share in said.items()} == {
         need: share.value for need, share in result.analysis.necessity[0].shares.items()
     }
-    (run,) = [one for one in recompute.load(result.run.path) if one.name == result.task]
+    (run,) = [one for one in recompute.load(result.run) if one.name == result.task]
     by_category, _ = recompute.by_category(run)
     names = found.columns(at)["categories"]
     assert len(by_category) > 1

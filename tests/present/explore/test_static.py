@@ -79,7 +79,7 @@ def test_the_command_writes_it(album, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["no-such-run"], "no-such-run: no *_results.json here"),
+        (["no-such-run"], "no-such-run: no such run"),
         (["a", "b", "c"], "explore shows one run, or two side by side, not 3"),
     ],
 )

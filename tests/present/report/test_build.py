@@ -8,15 +8,15 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-import jsonschema
+import polars as pl
 import pytest
 from PIL import Image
 
 from lmms_patch import commands, files
-from lmms_patch.app import schemas
 from lmms_patch.app.cli import main
 from lmms_patch.errors import CannotWrapError, OptionError, RecordError
 from lmms_patch.present.report import build
+from lmms_patch.runs import samples
 from tests.making.runs import mc_run, write_run
 
 HOSTILE = "<script>alert(1)</script>"
@@ -30,11 +30,10 @@ def made():
 @pytest.fixture
 def run(tmp_path, made):
     write_run(tmp_path / "run", {"toy_rci2": made})
-    log = next((tmp_path / "run").glob("*.jsonl"))
-    lines = [json.loads(text) for text in log.read_text().splitlines()]
-    for line in lines:
-        line |= {"input": f"Which? {HOSTILE}", "filtered_resps": [HOSTILE, "x" * 100_000, "b", "c", "d"]}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    [table] = (tmp_path / "run").glob("*_samples_*.parquet")
+    said = pl.col("view").replace_strict({0: HOSTILE, 1: "x" * 100_000}, default="b")
+    frame = samples.frame_of(table).with_columns(question=pl.lit(f"Which? {HOSTILE}"), answer=said)
+    samples.write(table, frame, samples.about_of(table))
     return tmp_path / "run"
 
 
@@ -83,7 +82,6 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
                 ".tex",
             }
     data = json.loads((out / "report.json").read_text())
-    jsonschema.validate(data, schemas.load("report"))
     rci = data["results"][0]["measures"]["rci2"]["value"]
     assert [one["cases"] for one in data["findings"]] == [[data["results"][0]["id"]]]
     assert " ".join(data["findings"][0]["text"].split()[:3]) in "".join(page.text)
@@ -225,32 +223,18 @@ def refused(capsys, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("damage", "told"),
-    [
-        (lambda path: path.write_text(""), "not a whole results file"),
-        (lambda path: path.unlink(), "no *_results.json here"),
-    ],
-)
-def test_a_damaged_results_file_is_one_line_and_leaves_nothing(run, tmp_path, capsys, damage, told):
-    damage(next(run.glob("*_results.json")))
-    assert told in refused(capsys, run, "--output", tmp_path / "report")
-    assert not (tmp_path / "report").exists()
-
-
-@pytest.mark.parametrize("text", ["", "{", "\x00\x01", '{"doc_id": 0}\n', '{"patch": 3}\n'])
-def test_a_damaged_log_is_one_line(run, tmp_path, capsys, text):
-    next(run.glob("*.jsonl")).write_text(text)
-    refused(capsys, run, "--output", tmp_path / "report")
-    assert not (tmp_path / "report").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
-
-
-@pytest.mark.parametrize(
     "text", ["", "a,b\n1,2\n", "dataset,model,n,rci\nGQA,M,2,high\n", "dataset,model,n,rci\nGQA,M,99,0.1\n", "\x00"]
 )
 def test_a_damaged_table_is_one_line(tmp_path, capsys, text):
     (tmp_path / "t.csv").write_text(text)
     assert "t.csv" in refused(capsys, "--from-csv", tmp_path / "t.csv", "--output", tmp_path / "report")
+
+
+def test_a_damaged_run_is_one_line_and_leaves_nothing(run, tmp_path, capsys):
+    [table] = run.glob("*_samples_*.parquet")
+    table.write_bytes(table.read_bytes()[:-400])
+    refused(capsys, run, "--output", tmp_path / "report")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
 
 
 @undrawn

@@ -1,65 +1,50 @@
 """Which docs are shown: each rule on a doc made by hand."""
 
-from pathlib import Path
-
 import pytest
 
 from lmms_patch.present.report import examples
-from lmms_patch.present.report.examples import ANSWER, RULES, cut, picker
-from lmms_patch.runs.run import Result, Run
-from tests.making.runs import as_line, as_record
+from lmms_patch.present.report.examples import ANSWER, RULES, cut
+from lmms_patch.runs.docs import full_marks
+from tests.making.docs import frame_of
+from tests.making.results import result
 
 
-def rule_of(doc, metric):
-    return examples.rule_of(as_line(doc), metric)
+def picked(docs, count=2, task="toy_rci2", **more):
+    return examples.picked("e", result("m", "toy", "rci", (2,), task, **more), frame_of(docs), count)
 
 
-def answers_of(doc):
-    return examples.answers_of(as_line(doc))
+def rule_of(doc):
+    """The rule by which a doc is shown; None: it is not."""
+    return next(iter(picked([doc])), None)
 
 
-def full_marks(patch, metric):
-    return examples.full_marks(as_record(patch), metric)
+def example(doc):
+    ((made,),) = picked([doc]).values()
+    return made
 
 
-def example(entry, rule, doc, metric):
-    return examples.example(entry, rule, as_line(doc), metric)
+def marks(doc):
+    return frame_of([doc]).filter(view=0).select(full_marks("acc")).item()
 
 
 def line(full, cells, answers=None, doc_id=0, n=2, gold="A", marks=1.0, **more):
     """A doc of 200x100 pixels whose views score so; by default a right answer is the gold and a wrong one "unknown"."""
     scores = [full, *cells]
-    views = [{"kind": "full", "scores": {"acc": full}, "items": {}}]
+    said = answers or [gold if score else "unknown" for score in scores]
+    views = [{"kind": "full", "scores": {"acc": full}, "answer": said[0]}]
     for i, score in enumerate(cells):
         row, col = divmod(i, n)
-        box = [200 * col // n, 100 * row // n, 200 * (col + 1) // n, 100 * (row + 1) // n]
-        views.append(
-            {
-                "kind": "cell",
-                "n": n,
-                "cell": i + 1,
-                "row": row,
-                "col": col,
-                "boxes": [box],
-                "scores": {"acc": score},
-                "items": {},
-            }
-        )
-    baselines = [{"answer": gold, "roles": ["gold"], "scores": {"acc": marks}}]
-    patch = {
+        where = {"kind": "cell", "n": n, "cell": i + 1, "row": row, "col": col}
+        views.append({**where, "scores": {"acc": score}, "answer": said[i + 1]})
+    return {
         "doc_id": doc_id,
         "views": views,
-        "excluded": {},
         "image_sizes": [[200, 100]],
-        "answer": {"gold": gold},
-        "baselines": baselines,
-        **more,
-    }
-    return {
-        "input": "Which?",
+        "question": "Which?",
         "target": gold,
-        "filtered_resps": answers or [gold if s else "unknown" for s in scores],
-        "patch": patch,
+        "answer": {"label": "mc4", "gold": gold},
+        "baselines": [{"answer": gold, "roles": ["gold"], "scores": {"acc": marks}}],
+        **more,
     }
 
 
@@ -86,23 +71,23 @@ def line(full, cells, answers=None, doc_id=0, n=2, gold="A", marks=1.0, **more):
     ],
 )
 def test_each_rule(full, cells, answers, rule):
-    assert rule_of(line(full, cells, answers), "acc") == rule
+    assert rule_of(line(full, cells, answers)) == rule
     assert rule is None or rule in RULES
 
 
 def test_a_doc_left_out_of_a_grid_is_no_example():
-    assert rule_of(line(1, [0, 0, 0, 0], excluded={"2": "too small"}), "acc") is None
+    assert rule_of(line(1, [0, 0, 0, 0], excluded={"2": "too small"})) is None
 
 
 def test_right_is_half_of_what_the_gold_scores():
-    assert full_marks(line(1, [0] * 4, marks=0.9)["patch"], "acc") == 0.9
-    assert rule_of(line(0.5, [0, 0, 0, 0], marks=0.9), "acc") == "global only"
-    assert rule_of(line(0.4, [0, 0, 0, 0], marks=0.9), "acc") == "unanswered"
-    assert full_marks(line(1, [0] * 4, marks=0.0)["patch"], "acc") == 1.0
+    assert marks(line(1, [0] * 4, marks=0.9)) == 0.9
+    assert rule_of(line(0.5, [0, 0, 0, 0], marks=0.9)) == "global only"
+    assert rule_of(line(0.4, [0, 0, 0, 0], marks=0.9)) == "unanswered"
+    assert marks(line(1, [0] * 4, marks=0.0)) == 1.0
 
 
 def test_boxes_are_shares_of_the_image_and_row_1_column_2_is_the_top_right():
-    made = example("e", "local", line(1, [0, 1, 0, 0]), "acc")
+    made = example(line(1, [0, 1, 0, 0]))
     top_right = made.grids[2][1]
     assert (top_right.row, top_right.col, top_right.box) == (0, 1, (50.0, 0.0, 50.0, 50.0))
     assert top_right.right is True
@@ -110,15 +95,12 @@ def test_boxes_are_shares_of_the_image_and_row_1_column_2_is_the_top_right():
     assert made.size == (200, 100)
 
 
-def test_log_likelihoods_show_the_option_of_the_lowest_loss():
-    doc = line(1, [0, 0, 0, 0], answers=["(0.2, True)", "(3.0, False)", *["(2.5, False)", "(0.1, True)"] * 4])
-    assert answers_of(doc) == ["option 0", *["option 1"] * 4]
-
-
 def test_answers_on_a_wrong_image_are_not_those_on_the_docs_own():
-    doc = line(1, [0, 1, 0, 0], answers=[f"own {i}" for i in range(5)] + [f"wrong {i}" for i in range(5)])
-    doc["patch"]["wrong_image"] = {"from": 2, "image_sizes": [[200, 100]], "views": doc["patch"]["views"]}
-    assert answers_of(doc) == [f"own {i}" for i in range(5)]
+    doc = line(1, [0, 1, 0, 0], answers=[f"own {i}" for i in range(5)])
+    lost = [{**view, "swapped": True, "answer": f"wrong {i}"} for i, view in enumerate(doc["views"])]
+    doc["wrong_image"] = {"from": 2, "image_sizes": [[200, 100]], "views": lost}
+    made = example(doc)
+    assert [made.answer, *(cell.answer for cell in made.grids[2])] == [f"own {i}" for i in range(5)]
 
 
 def test_long_answers_are_cut_and_say_so():
@@ -128,36 +110,26 @@ def test_long_answers_are_cut_and_say_so():
 
 @pytest.mark.parametrize(("target", "gold"), [("B", "B"), (None, ""), (0, "0")])
 def test_without_a_gold_the_log_says_what_was_to_be_answered(target, gold):
-    doc = {**line(1, [0, 1, 0, 0]), "target": target}
-    doc["patch"]["answer"] = {}
-    assert example("e", "local", doc, "acc").gold == gold
-
-
-def test_answers_that_do_not_fit_the_views_are_left_empty():
-    assert answers_of({**line(1, [0] * 4), "filtered_resps": ["A", "B"]}) == [""] * 5
-    assert answers_of({**line(1, [0] * 4), "filtered_resps": "A"}) == [""] * 5
+    assert example({**line(1, [0, 1, 0, 0]), "target": target, "answer": {}}).gold == gold
 
 
 # --- picking --------------------------------------------------------------------------------------
 
 
-def picked(docs, count=2, task="toy_rci2"):
-    result = Result(Run(Path("r")), task, {"base": "toy", "kind": "rci", "metric": "acc"}, {}, "none")
-    seen = picker(result, count)
-    for doc in docs:
-        seen.see(as_line(doc))
-    return {rule: [one.record.doc_id for one in lines] for rule, lines in seen.picked().items()}
+def ids(docs, **more):
+    return {rule: [one.doc_id for one in shown] for rule, shown in picked(docs, **more).items()}
 
 
 def test_the_choice_depends_on_neither_order_nor_model():
     docs = [line(1, [0, 1, 0, 0], doc_id=i) for i in range(50)]
-    found = picked(docs)
-    assert found == picked(docs[::-1]) == picked(docs, task="toy_pcri2")
+    found = ids(docs)
+    assert found == ids(docs[::-1]) == ids(docs, task="toy_pcri2")
     assert len(found["local"]) == 2
-    assert picked(docs, count=3)["local"][:2] == found["local"]
-    assert picked(docs, count=0) == {}
+    assert ids(docs, count=3)["local"][:2] == found["local"]
+    assert ids(docs, count=0) == {}
+    assert ids(docs, higher_is_better={"acc": False}) == {}, "rules need to know right from wrong"
 
 
 def test_rules_come_in_their_order_and_only_those_that_hold():
     docs = [line(0, [0] * 4, doc_id=0), line(1, [1] * 4, doc_id=1), line(1, [0] * 4, doc_id=2)]
-    assert list(picked(docs).items()) == [("any cell", [1]), ("global only", [2]), ("unanswered", [0])]
+    assert list(ids(docs).items()) == [("any cell", [1]), ("global only", [2]), ("unanswered", [0])]

@@ -1,20 +1,20 @@
 """From a run's two files to the entries of a report."""
 
-import json
+import copy
 
 import numpy as np
 import pytest
 
-from lmms_patch.ask.spec import parse
 from lmms_patch.errors import RecordError
 from lmms_patch.present.report import gather as module
 from lmms_patch.present.report import run_sheets
 from lmms_patch.present.report.gather import gather
 from lmms_patch.rci.recompute import load, recompute
 from lmms_patch.runs import run as runs
+from lmms_patch.runs.details import Made
 from tests.making import lean
-from tests.making.files import described, write_files
-from tests.making.runs import mc_run, write_run
+from tests.making.edited import edit
+from tests.making.runs import mc_run, views_run, write_run
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +26,12 @@ def entries(*folders, **options):
     return gather(runs.find(folders), **options)
 
 
-def edit_log(folder, change):
-    log = next(folder.glob("*_samples_*.jsonl"))
-    lines = [json.loads(text) for text in log.read_text().splitlines()]
-    for i, line in enumerate(lines):
-        change(i, line)
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+def edited(made, change):
+    """A run some of whose docs are changed."""
+    spec, records, plan = copy.deepcopy(made)
+    for i, record in enumerate(records):
+        change(i, record)
+    return {"toy_rci2": (spec, records, plan)}
 
 
 def test_numbers_are_the_runs_own_and_categories_those_of_analyze(tmp_path, made):
@@ -45,8 +45,8 @@ def test_numbers_are_the_runs_own_and_categories_those_of_analyze(tmp_path, made
         (2,),
         "acc",
     )
-    run = load(path)[0]
-    assert entry.whole.measures["rci2"].value == run.result.metrics["rci2"]
+    run = load(runs.read(path))[0]
+    assert entry.whole.measures["rci2"].value == run.result.measures["rci2"].value
     for name, alone in recompute(run, by_category=True).categories.items():
         part = entry.categories[name]
         assert part.docs == 120
@@ -62,18 +62,16 @@ def test_the_fip_of_a_category_by_hand(tmp_path, made):
 
 
 def test_excluded_docs_errors_and_empty_answers_are_counted(tmp_path, made):
-    write_run(tmp_path, {"toy_rci2": made})
-
-    def change(i, line):
-        line["filtered_resps"] = ["" if i < 3 else "A"] + ["B"] * 4
+    def change(i, record):
+        record["views"][0]["answer"] = "" if i < 3 else "A"
         if i in (5, 6):
-            line["patch"]["excluded"] = {"2": "image of 1x1 pixels is too small"}
+            record["excluded"] = {"2": "image of 1x1 pixels is too small"}
         if i == 7:
-            line["patch"]["views"][0]["error"] = "ValueError: x"
+            record["views"][0]["error"] = "ValueError: x"
         if i in (8, 9):
-            line["patch"]["views"][2]["error"] = "no answer"
+            record["views"][2]["error"] = "no answer"
 
-    edit_log(tmp_path, change)
+    write_run(tmp_path, edited(made, change))
     (entry,), _, _ = entries(tmp_path)
     assert entry.excluded == {2: {"image of 1x1 pixels is too small": 2}}
     assert entry.failures == {"views": 240 * 5, "full": 1, "cells": 2, "empty": 3}
@@ -103,10 +101,10 @@ def test_of_many_results_examples_are_there_where_they_are_asked_for(tmp_path, m
     assert (all(picked), [dict(entry.categories) for entry in found], warnings) == (shown, [{}, {}], [told])
 
 
-def test_too_many_results_for_a_page_are_refused_before_a_log_is_read(tmp_path, made, monkeypatch):
+def test_too_many_results_for_a_page_are_refused_before_samples_are_read(tmp_path, made, monkeypatch):
     write_run(tmp_path, {"toy_rci2": made, "toy2_rci2": mc_run(n=60)})
     monkeypatch.setattr(module, "MOST", 1)
-    monkeypatch.setattr(runs.Result, "lines", lambda *_, **__: pytest.fail("a log was read"))
+    monkeypatch.setattr(runs.Result, "frame", lambda *_, **__: pytest.fail("samples were read"))
     with pytest.raises(
         RecordError,
         match="2 results are too many for one page, which has at most 1; give runs of fewer models or benchmarks, or rank",
@@ -114,25 +112,9 @@ def test_too_many_results_for_a_page_are_refused_before_a_log_is_read(tmp_path, 
         entries(tmp_path)
 
 
-def test_without_a_log_the_numbers_stand_and_a_line_says_what_is_missing(tmp_path, made):
-    write_run(tmp_path, {"toy_rci2": made})
-    next(tmp_path.glob("*.jsonl")).unlink()
-    (entry,), (picked,), _ = entries(tmp_path)
-    assert entry.whole.measures["rci2"].value is not None
-    assert entry.categories == {}
-    assert picked == {}
-    assert "--log_samples" in entry.warnings[-1]
-
-
 def test_names_are_unique_and_fit_for_a_page(tmp_path, made):
-    for name in ("a", "b"):
-        path = write_run(tmp_path / name, {"toy_rci2": made})
-        data = json.loads(path.read_text())
-        path.write_text(
-            json.dumps(
-                {**data, "model_name": f"<b>{name}?</b>" if name == "a" else "(b) b (b)", "config": {"model": "x"}}
-            )
-        )
+    for name, model in (("a", "<b>a?</b>"), ("b", "(b) b (b)")):
+        write_run(tmp_path / name, {"toy_rci2": made}, model_name=model, config={"model": "x"})
     found, _, _ = entries(tmp_path)
     ids = [entry.label for entry in found]
     assert len(set(ids)) == 2
@@ -140,53 +122,25 @@ def test_names_are_unique_and_fit_for_a_page(tmp_path, made):
     assert found[0].model == "<b>a?</b>"
 
 
-def test_nothing_wrapped_is_one_line(tmp_path):
-    (tmp_path / "1_results.json").write_text(
-        json.dumps({"configs": {"gqa": {}}, "results": {"gqa": {"acc,none": 0.5}}})
-    )
-    with pytest.raises(RecordError, match="no wrapped task that scored a doc"):
-        entries(tmp_path)
-
-
-def blind_run(folder, docs, date="2026-03-03T00-00-00.000000"):
-    """A blind run of the toy task on its first docs, with the score 0.5."""
-    patch = {"records": docs, "chance": 0.25, "n_docs": docs, "settings": {}, "higher_is_better": {"acc": True}}
-    write_files(folder, {"toy_blind": ({"acc": 0.5, "patch": patch}, described(parse("toy_blind")), None)}, date=date)
-    return folder
-
-
-def test_a_blind_run_of_other_docs_is_not_set_beside(tmp_path, made):
-    write_run(tmp_path / "r" / "run", {"toy_rci2": made})
+@pytest.mark.parametrize("docs", [10, 240])
+def test_a_blind_run_of_other_docs_is_not_set_beside(tmp_path, made, docs):
+    """Half of its docs are right."""
     name = {"model_name": "m", "config": {"model": "m"}}
-    for path in [
-        *(tmp_path / "r" / "run").glob("*_results.json"),
-        *blind_run(tmp_path / "r" / "blind", 10).glob("*_results.json"),
-    ]:
-        path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
+    write_run(tmp_path / "r" / "run", {"toy_rci2": made}, **name)
+    blind = {"toy_blind": views_run("blind", [0.5], docs)}
+    # what docs they were is not known but by their number
+    edit(write_run(tmp_path / "r" / "blind", blind, date="2026-03-03T00-00-00.000000", **name), made=Made())
     found, _, warnings = entries(tmp_path / "r")
     entry = next(one for one in found if one.kind.name == "rci")
+    if docs == 240:
+        assert entry.blind.value == 0.5
+        return
     assert entry.blind is None
     assert any("blind run was asked other docs (10 and 240)" in line for line in warnings)
 
 
-def test_a_blind_run_of_the_same_docs_is(tmp_path, made):
-    write_run(tmp_path / "r" / "run", {"toy_rci2": made})
-    name = {"model_name": "m", "config": {"model": "m"}}
-    for path in [
-        *(tmp_path / "r" / "run").glob("*_results.json"),
-        *blind_run(tmp_path / "r" / "blind", 240).glob("*_results.json"),
-    ]:
-        path.write_text(json.dumps({**json.loads(path.read_text()), **name}))
-    found, _, _ = entries(tmp_path / "r")
-    assert next(one for one in found if one.kind.name == "rci").blind.value == 0.5
-
-
 def test_what_the_image_adds_is_paired_by_doc(tmp_path):
-    """300 of 400 right with the image, 200 of these without: of the 400 differences 100 are 1, so the standard error is √(¼ · ¾ / 400).
-
-    As if on other docs it would be √((¾ · ¼ + ½ · ½) / 400), half as wide again. Without the blind run's log nothing
-    else is known.
-    """
+    """300 of 400 right with the image, 200 of these without: of the 400 differences 100 are 1, so the standard error is √(¼ · ¾ / 400)."""
     full, blind = np.arange(400) < 300, np.arange(400) < 200
     lean.write(tmp_path / "run", [lean.task(full, full), lean.task(blind, name="toy_blind")])
     found, _, _ = entries(tmp_path / "run")
@@ -195,31 +149,14 @@ def test_what_the_image_adds_is_paired_by_doc(tmp_path):
     assert gain.se == pytest.approx(np.sqrt(0.25 * 0.75 / 400), rel=0.05)
     assert gain.high - gain.low == pytest.approx(2 * 1.96 * gain.se, rel=0.1)
     assert next(sheet for sheet in run_sheets.tst(found)).rows[0]["gain"] == gain
-    next((tmp_path / "run").glob("*samples_toy_blind*")).unlink()
-    found, _, _ = entries(tmp_path / "run")
-    assert found[0].gain is None
-    apart = next(sheet for sheet in run_sheets.tst(found)).rows[0]["gain"]
-    assert apart.se == pytest.approx(np.sqrt((0.75 * 0.25 + 0.25) / 400), rel=0.1)
-
-
-def test_a_metric_that_should_be_low_has_no_examples(tmp_path, made):
-    path = write_run(tmp_path, {"toy_rci2": made})
-    data = json.loads(path.read_text())
-    data["results"]["toy_rci2"]["patch,none"]["higher_is_better"] = {"acc": False}
-    path.write_text(json.dumps(data))
-    (entry,), (picked,), _ = entries(tmp_path)
-    assert entry.result.higher_is_better is False
-    assert picked == {}
 
 
 def test_docs_without_a_category_are_counted_and_one_called_none_is_a_category(tmp_path, made):
-    write_run(tmp_path, {"toy_rci2": made})
+    def change(i, record):
+        if record["fields"]["category"] == "b":
+            record["fields"]["category"] = "None" if i % 4 == 1 else None
 
-    def change(i, line):
-        if line["patch"]["fields"]["category"] == "b":
-            line["patch"]["fields"]["category"] = "None" if i % 4 == 1 else None
-
-    edit_log(tmp_path, change)
+    write_run(tmp_path, edited(made, change))
     (entry,), _, _ = entries(tmp_path)
     assert {name: part.docs for name, part in entry.categories.items()} == {"a": 120, "None": 60}
     assert "60 docs have no category: they are in no category's numbers" in entry.warnings

@@ -2,16 +2,12 @@
 
 import json
 
-import jsonschema
 import pytest
-from msgspec.structs import replace
 from PIL import Image
 
-from lmms_patch.app import schemas
-from lmms_patch.errors import CannotWrapError, RecordError, UnknownNameError
+from lmms_patch.errors import CannotWrapError, UnknownNameError
 from lmms_patch.harness import images
 from lmms_patch.harness.magic import docs as magic_docs
-from lmms_patch.magic.score.logs import Line
 from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report import build, magic, magic_examples
 from lmms_patch.runs import run as runs
@@ -95,7 +91,6 @@ def test_contrasts_by_hand(made):
 def test_the_files_hold_it(made):
     report, folder = made
     data = json.loads((folder / "report" / "report.json").read_text())
-    jsonschema.validate(data, schemas.load("report"))
     assert {one["kind"] for one in data["results"]} == {"magic"}
     assert data["results"][0]["measures"]["magiscore_f1_macro"]["value"] == 0.5
     assert [figure.name for figure in report.figures] == ["magic-precision-recall", "magic-focus-answers"]
@@ -154,23 +149,16 @@ def test_rules(record, rule):
     assert rule is None or rule in magic_examples.RULES
 
 
-def record_of(made):
-    return Record(**{key: value for key, value in made.items() if key != "text"}, variant="all")
+def record_of(made, **more):
+    return Record(**{key: value for key, value in made.items() if key != "text"}, variant="all", **more)
 
 
-def test_examples_do_not_depend_on_what_was_said_or_on_the_order():
-    lines = [Line(record_of(one)) for one in docs(12)]
-    picked = magic_examples.pick(lines, 3)["focused"]
-    assert picked == magic_examples.pick(lines[::-1], 3)["focused"]
-    assert len({line.record.id for line in picked}) == 3
-    assert magic_examples.pick(lines, 0) == {}
-
-
-def test_the_question_is_taken_out_of_the_prompt():
-    asked = "Look.\n**Question**: An example?\n**Thought Process**: yes\n\n**Question**: Is it\nred?\n**Thought Process**: I began."
-    line = Line(record_of(magic_doc("d", (1,))), input=asked, filtered_resps=["It is."], target="yes")
-    assert magic_examples.example("e", "focused", line).question == "Is it\nred?"
-    assert magic_examples.example("e", "focused", replace(line, input="Anything else")).question == "Anything else"
+def test_examples_do_not_depend_on_the_order():
+    records = [record_of(one) for one in docs(12)]
+    picked = magic_examples.pick(records, 3)["focused"]
+    assert picked == magic_examples.pick(records[::-1], 3)["focused"]
+    assert len({record.id for record in picked}) == 3
+    assert magic_examples.pick(records, 0) == {}
 
 
 @undrawn
@@ -207,40 +195,6 @@ def test_a_docs_image_is_the_one_with_its_boxes_or_none(monkeypatch):
         images._drawn("magic_mosaic", magic_docs.docs("all", magic_docs.MOSAIC).select([3, 4]), {digest})
 
 
-def test_without_a_log_and_without_boxes(tmp_path):
-    write_magic(tmp_path / "run", {"none": [magic_doc(f"d{k}", (), (), 0) for k in range(12)]}, log=False)
-    report = build.build([tmp_path / "run"], tmp_path / "report")
-    assert not report.regions
-    assert not report.figures
-    assert [sheet.name for sheet in report.sheets["magic"]] == ["magic_tasks", "magic_counts"]
-    assert any("no sample log" in line for line in report.entries[0].warnings)
-
-
-def test_what_is_refused(tmp_path):
-    def cut(data):
-        data["results"]["toy_magic"]["magic,none"].pop("magic")
-
-    write_magic(tmp_path / "cut", {"all": docs(12)}, change=cut)
-    with pytest.raises(RecordError, match="toy_magic has no numbers as a MAGIC task writes them"):
-        build.build([tmp_path / "cut"], tmp_path / "report")
-
-    def change(key, value):
-        return lambda data: data["results"]["toy_magic"]["magic,none"]["magic"].update({key: value})
-
-    write_magic(tmp_path / "variant", {"all": docs(12)}, change=change("variant", "some"), log=False)
-    with pytest.raises(RecordError, match="toy_magic has no numbers as a MAGIC task writes them"):
-        build.build([tmp_path / "variant"], tmp_path / "report")
-    half = {"query": {"acc_exact": {"value": 0.5, "low": None, "high": None}}}
-    write_magic(tmp_path / "half", {"all": docs(12)}, change=change("by_type", half), log=False)
-    with pytest.raises(RecordError, match=r"toy_magic: magic\.by_type\.query\.acc_exact\.se is missing"):
-        build.build([tmp_path / "half"], tmp_path / "report")
-    log = write_magic(tmp_path / "log", {"all": docs(12)}).with_name("20260101_000000_samples_toy_magic.jsonl")
-    log.write_text(log.read_text()[:-9])
-    with pytest.raises(RecordError, match="line 12: cut or not JSON"):
-        build.build([tmp_path / "log"], tmp_path / "report")
-    assert not (tmp_path / "report").exists()
-
-
 @undrawn
 def test_variants_of_other_data_are_not_contrasted_and_that_is_said(tmp_path):
     other = [magic_doc(f"d{k:02}", (1,), (1,), 1, group="elsewhere") for k in range(12)]
@@ -265,5 +219,5 @@ def test_beside_other_tasks_nothing_of_theirs_changes(tmp_path):
 
 def test_parts_of_types_have_the_runs_own_numbers(tmp_path):
     run = runs.read(write_magic(tmp_path / "run", {"all": docs(6)}))
-    stored = run.results[0].details["magic"]["by_type"]["query"]["acc_exact"]
-    assert magic.parts(run.results[0].magic)["query"].measures["acc_exact"].value == stored["value"] == 0.5
+    stored = run.results[0].magic.by_type["query"]["acc_exact"]
+    assert magic.parts(run.results[0].magic)["query"].measures["acc_exact"].value == stored.value == 0.5

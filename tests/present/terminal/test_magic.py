@@ -2,11 +2,9 @@
 
 import json
 
-import jsonschema
 import pytest
 
 from lmms_patch import commands
-from lmms_patch.app import schemas
 from lmms_patch.present.report import build
 from lmms_patch.present.terminal import magic
 from tests.making.runs import magic_doc, write_magic
@@ -47,8 +45,7 @@ def test_bounds_within_a_point_are_not_shown(tmp_path, unjudged, told):
 
 
 def test_the_file_and_the_page_hold_them(run, tmp_path):
-    data = magic.to_json(commands.magic_show(run))
-    jsonschema.validate(json.loads(json.dumps(data)), schemas.load("magic-show"))
+    data = json.loads(json.dumps(magic.to_json(commands.magic_show(run))))
     first, _ = data["tasks"]
     assert (first["bounds"]["acc_short"]["low"]["value"], first["bounds"]["acc_short"]["high"]["value"]) == (0.5, 1.0)
     build.build([run], tmp_path / "report", count=0)

@@ -1,5 +1,4 @@
 import dataclasses
-import json
 import re
 
 import pytest
@@ -21,7 +20,6 @@ from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
 from lmms_patch.runs.run import read
 from tests.making.analyses import labelled
-from tests.making.boxes import write_boxes
 from tests.making.runs import (
     guesses_on_cells,
     mc_run,
@@ -78,6 +76,10 @@ RUN = [
 ]
 
 
+def signed(one):
+    return f"{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
+
+
 def test_table_shows_every_number():
     lines = table(RUN).splitlines()
     assert lines[2].split() == [
@@ -132,10 +134,10 @@ def test_occlude_shows_its_drop():
 def test_a_run_shows_what_it_computed(tmp_path):
     """Cell 1 knows, the others guess: 300 docs leave no doubt that cell 1 earns more than an even share."""
     path = write_run(tmp_path, {"toy_rci2": mc_run()})
-    (shown,) = load(path)
-    metrics = shown.result.metrics
+    (shown,) = load(read(path))
+    measures = shown.result.measures
     row = table([shown]).splitlines()[2]
-    assert f"{metrics['rci2']:+.3f} [{metrics['rci2_low']:+.3f}, {metrics['rci2_high']:+.3f}]" in row
+    assert signed(measures["rci2"]) in row
     text = cell_tables([shown]).splitlines()
     assert "p = 0.001" in text[0]
     assert "*" in text[1].split()[0]
@@ -161,7 +163,8 @@ def test_a_run_shows_what_it_computed(tmp_path):
 )
 @pytest.mark.parametrize("width", [None, 80])
 def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, what, width):
-    one = labelled(task, {"acc": 0.35, "acc_mpp3": 0.9}, {"n_docs": 120, "chance": {"value": 0.25}})
+    cells = {"grids": {3: {"n": 3, "mpp": {"value": 0.9}}}} if task == "toy_swap3" else {}
+    one = labelled(task, {"acc": 0.35}, {"n_docs": 120, "chance": {"value": 0.25}, **cells})
     head, _, row = table([one], width).split("\n\n")[-1].splitlines()
     best = ["best of 9 cells"] * (task == "toy_swap3")
     assert re.split(r"\s{2,}", head.strip()) == ["task", "shown", "metric", "docs", "chance", "score", *best]
@@ -183,7 +186,7 @@ def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, w
 
 def test_an_index_below_chance_is_said_not_shown(tmp_path):
     path = write_run(tmp_path, {"toy_rci2": mc_run(know_full=0.0)})
-    assert "near chance" in table(load(path))
+    assert "near chance" in table(load(read(path)))
     (said,) = told(path)
     assert said.startswith("No result for toy (acc 0.")
 
@@ -193,7 +196,7 @@ def test_why_a_group_has_no_index_is_said_once(tmp_path):
     path = write_run(
         tmp_path, {name: mc_run(know_full=0.0) for name in ("a_rci2", "b_rci2")}, groups={"g": ["a_rci2", "b_rci2"]}
     )
-    (two,) = groups(path, [recompute(run) for run in recompute_load(path)])
+    (two,) = groups([recompute(run) for run in recompute_load(read(path))])
     text = pooled_table([two, dataclasses.replace(two, n=3)], 80)
     assert text.splitlines()[0] == "All tasks of a group, pooled"
     assert [line.split()[-1] for line in text.splitlines()[3:5]] == ["N/A", "N/A"]
@@ -205,8 +208,8 @@ def test_groups_and_averages_are_tables(tmp_path):
     path = write_run(
         tmp_path, {"a_rci2": mc_run(n=60, seed=1), "b_rci2": mc_run(n=60, seed=2)}, groups={"g": ["a_rci2", "b_rci2"]}
     )
-    analyzed = [recompute(run) for run in recompute_load(path)]
-    assert pooled_table(groups(path, analyzed)).splitlines()[3].split()[:3] == ["g", "2x2", "120"]
+    analyzed = [recompute(run) for run in recompute_load(read(path))]
+    assert pooled_table(groups(analyzed)).splitlines()[3].split()[:3] == ["g", "2x2", "120"]
     averaged = averaged_table(average([analyzed, analyzed]), [analyzed, analyzed])
     assert "SD between runs" in averaged
 
@@ -242,8 +245,8 @@ def cells_of(one):
 
 def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     """Right in 60 % from the text, alike on every view: FIP = MPP, an index of 0 that would read "balanced"."""
-    (one,) = load(worlds["never"])
-    assert one.result.metrics["acc"] == one.result.metrics["acc_mpp3"] > 0.5
+    (one,) = load(read(worlds["never"]))
+    assert one.result.measures["acc"].value == one.result.measures["mpp3"].value > 0.5
     assert "does not look" in table([one]).splitlines()[2]
     assert "near chance" not in table([one])
     assert any("toy_rci3: the answers do not depend on the image (full image 0.58" in line for line in warnings([one]))
@@ -255,7 +258,7 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
     for row in (chances([one]).splitlines()[2], gates([one]).splitlines()[3]):
         assert "does not look" in row
         known, low, high = re.search(
-            rf"{one.result.metrics['acc']:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row
+            rf"{one.result.measures['acc'].value:.3f}  (0\.000) \[(-0\.\d+), (\+0\.\d+)\]", row
         ).groups()
         assert float(known) == 0 > float(low) > -0.01
         assert float(high) == -float(low)
@@ -263,13 +266,10 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
 
 def test_pure_guessing_on_cells_is_marked(worlds):
     """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: RCI -0.09, luck-corrected RCI 1."""
-    (one,) = load(worlds["guesses"])
-    raw, adj = one.result.metrics["rci3"], one.result.metrics["rci3_adj"]
+    (one,) = load(read(worlds["guesses"]))
+    raw, adj = (one.result.measures[name].value for name in ("rci3", "rci3_adj"))
     assert raw < 0 < 0.8 < adj
-    assert (
-        cells_of(one)[0]
-        == f"{raw:+.3f} [{one.result.metrics['rci3_low']:+.3f}, {one.result.metrics['rci3_high']:+.3f}], contradicted"
-    )
+    assert cells_of(one)[0] == f"{signed(one.result.measures['rci3'])}, contradicted"
     (line,) = [line for line in warnings([one]) if "contradicted" in line]
     assert line.startswith(f"toy_rci3: 3x3, contradicted: not luck-corrected {raw:.3f} (")
     assert line.endswith(f"), luck-corrected {adj:.3f} (strong global): the first is mostly luck")
@@ -282,35 +282,19 @@ def test_pure_guessing_on_cells_is_marked(worlds):
 
 
 def test_a_measured_null_stands_plainly_with_its_interval(worlds):
-    (one,) = load(worlds["known"])
-    adj, low, high = (one.result.metrics[f"rci3_adj{end}"] for end in ("", "_low", "_high"))
-    assert abs(adj) < 0.0005  # 0 has no sign
-    assert cells_of(one)[1] == f"0.000 [{low:+.3f}, {high:+.3f}]"
+    (one,) = load(read(worlds["known"]))
+    adj = one.result.measures["rci3_adj"]
+    assert abs(adj.value) < 0.0005  # 0 has no sign
+    assert cells_of(one)[1] == f"0.000 [{adj.low:+.3f}, {adj.high:+.3f}]"
     assert warnings([one]) == []
 
 
 def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
-    (one,) = load(worlds["misled"])
-    assert one.result.metrics["rci3_adj_low"] > 1
+    (one,) = load(read(worlds["misled"]))
+    assert one.result.measures["rci3_adj"].low > 1
     assert cells_of(one)[1] == "1.00, cells mislead"
     (said,) = told(worlds["misled"])
     assert said.startswith("More than one cell is needed for toy")
-
-
-def without_level(value):
-    """The object of a results file with no level beside any number."""
-    if isinstance(value, dict):
-        return {key: without_level(inner) for key, inner in value.items() if not (key == "level" and "value" in value)}
-    return [without_level(inner) for inner in value] if isinstance(value, list) else value
-
-
-@pytest.mark.parametrize("kind", ["boxes", "grid"])
-def test_a_run_whose_numbers_say_no_level_is_shown_at_95_percent(tmp_path, kind):
-    path = write_boxes(tmp_path) if kind == "boxes" else write_run(tmp_path, {"toy_rci2": mc_run(n=60)})
-    before = table(load(path)), warnings(load(path))
-    assert "[95 %]" in before[0]
-    path.write_text(json.dumps(without_level(json.loads(path.read_text()))))
-    assert (table(load(path)), warnings(load(path))) == before
 
 
 def judged(gate, name="toy", adj=None):

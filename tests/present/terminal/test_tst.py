@@ -1,9 +1,8 @@
 """The tables of a Test-set Stress-Test: from written runs whose numbers are counted by hand, and from single numbers."""
 
-import json
 import re
-from pathlib import Path
 
+import polars as pl
 import pytest
 
 from lmms_patch import commands
@@ -11,9 +10,11 @@ from lmms_patch.app.cli import main
 from lmms_patch.app.commands import show
 from lmms_patch.present import text_only
 from lmms_patch.present.terminal.tst import categories, causes, importances, next_steps, notes, stress_table
+from lmms_patch.runs import samples
 from lmms_patch.runs.details import TstDetails
-from lmms_patch.runs.run import Result, Run, read
+from lmms_patch.runs.run import read
 from tests.making.analyses import completed
+from tests.making.results import result
 from tests.making.tst import write_tst
 
 NOTHING = {"value": None, "se": None, "low": None, "high": None, "n": 0, "clusters": 0, "reason": "no docs"}
@@ -55,14 +56,7 @@ def task_of(task="toy_tst5", **found):
         "causes": [],
     }
     details |= {"texts": {"different": 100, "repeated": 0, "conflicting": 0}, **found}
-    return Result(
-        Run(Path("r")),
-        task,
-        {"metric": "acc", "base": "toy"},
-        {},
-        "none",
-        {"tst_details": completed(TstDetails, details)},
-    )
+    return result("m", "toy", "tst", task=task, tst_details=completed(TstDetails, details))
 
 
 def head(above, p=0.001):
@@ -91,8 +85,8 @@ def test_columns_of_a_written_run(tmp_path):
 
     Majority 10/40; random folds 39/40.
     """
-    (result,) = read(write_tst(tmp_path)).results
-    table = stress_table([result])
+    (made,) = read(write_tst(tmp_path)).results
+    table = stress_table([made])
     assert table.splitlines()[2].split()[0] == "toy_tst5"
     assert [column(table, name) for name in ("metric", "diagnostic", "docs", "folds")] == [
         "acc",
@@ -116,15 +110,15 @@ def test_columns_of_a_written_run(tmp_path):
         "",
         "",
     ]
-    narrow = stress_table([result], 80)
+    narrow = stress_table([made], 80)
     assert narrow.splitlines()[0].split("  ")[-1].strip() == "without copies"
     assert len(narrow.splitlines()) == 3, "one table of one row"
 
 
 def test_categories_of_a_written_run(tmp_path):
     """colour: docs 0..19, all right; größe: docs 20..39, of which ten are right and two half."""
-    (result,) = read(write_tst(tmp_path)).results
-    table = categories(result)
+    (made,) = read(write_tst(tmp_path)).results
+    table = categories(made)
     assert [line.split()[:5] for line in table.splitlines()[2:]] == [
         ["colour", "20", "0.250", "0.500", "1.000"],
         ["größe", "20", "0.250", "0.000", "0.550"],
@@ -134,8 +128,8 @@ def test_categories_of_a_written_run(tmp_path):
 
 def test_notes_of_a_written_run(tmp_path):
     """Text answers 31/40, the majority answer 10/40; and random folds 39/40: 0.2 from recognising the source."""
-    (result,) = read(write_tst(tmp_path)).results
-    verdict, unusable, leak, texts = notes(result)
+    (made,) = read(write_tst(tmp_path)).results
+    verdict, unusable, leak, texts = notes(made)
     assert re.fullmatch(
         r"toy_tst5: can in part be answered without looking: 0\.775 \[0\.\d+, 0\.\d+\] where a guess gets 0\.250 and the most frequent answer of each category 0\.250",
         verdict,
@@ -195,12 +189,13 @@ def test_what_to_do_next_goes_by_the_verdict():
 
 def test_the_first_ten_lines(tmp_path):
     """The finding, against chance, without copies, what to do next, and the row."""
-    path = write_tst(tmp_path)
-    data = json.loads(path.read_text())
-    found = data["results"]["toy_tst5"]["patch,none"]["tst_details"]["by_grouping"]
-    found["text"] = found["none"]
-    path.write_text(json.dumps(data))
-    next(tmp_path.glob("*.jsonl")).unlink()  # it would not give the number without copies
+    [table] = write_tst(tmp_path).parent.glob("*_samples_*.parquet")
+    frame, about = samples.frame_of(table), samples.about_of(table)
+    folds = pl.col("tst").struct.field("folds")
+    alone = folds.list.eval(pl.element().filter(pl.element().struct.field("grouping") == "none"))
+    alone = alone.list.eval(pl.element().struct.with_fields(grouping=pl.lit("text")))
+    folds = pl.concat_list(folds, alone).alias("folds")
+    samples.write(table, frame.with_columns(pl.col("tst").struct.with_fields(folds)), about)
     told = show.text(commands.show(tmp_path), most=80)
     first = " ".join(" ".join(told.splitlines()[:10]).split())
     assert first.startswith(

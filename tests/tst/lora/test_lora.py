@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,12 +28,12 @@ from lmms_patch.errors import OptionError
 from lmms_patch.tst.items import Item
 from lmms_patch.tst.lora import cache, load
 from lmms_patch.tst.lora import model as lora_model
-from lmms_patch.tst.lora.diagnostic import LoraDiagnostic, TrainingError, choice, run_folds
+from lmms_patch.tst.lora.diagnostic import LoraDiagnostic, choice, run_folds
 from lmms_patch.tst.lora.settings import PRESETS, LoraSettings
 from lmms_patch.tst.lora.text import Encoder, Row
 from tests.places import ROOT
-from tests.sizes import DEEP, size
-from tests.tst.lora.ranks import JOBS, WHOLE, Stub, places
+from tests.sizes import size
+from tests.tst.lora.ranks import places
 
 TEMPLATE = (
     "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou help.<|im_end|>\n{% endif %}"
@@ -232,17 +231,6 @@ def test_shuffled_golds_give_chance(chat):
     assert abs(accuracy(found, mixed[150:]) - 0.5) <= 3.5 * math.sqrt(0.25 / 150)
 
 
-def test_layers_that_are_trained_in_full_are_put_back(chat):
-    items = shortcut(60)
-    model = prepared(items, chat, epochs=1, modules_to_save=("embed_tokens", "lm_head"))
-    net = model._model().net
-    weights, before = weights_of(net), model.zero_shot(places(40, 60))
-    assert told(model.predict(places(40), places(40, 60), seed=0)) != told(before)
-    assert all(torch.equal(tensor, weights[name]) for name, tensor in net.state_dict().items())
-    assert net.lm_head.weight is net.get_input_embeddings().weight
-    assert told(model.zero_shot(places(40, 60))) == told(before)
-
-
 def test_open_answers_are_learned(plain):
     items = opened(120)
     found = prepared(items, plain, epochs=8).predict(places(90), places(90, 120), seed=0)
@@ -393,26 +381,6 @@ def test_a_training_step_is_adamw_on_the_mean_loss_of_answer_tokens(chat):
     assert len(trained) == 2 * 2 * 7  # A and B; two layers; q, k, v, o, gate, up, down
 
 
-def test_gradient_checkpointing_changes_no_result(chat):
-    items = shortcut(24)
-    runs = [
-        prepared(items, chat, gradient_checkpointing=on, **FEW).predict(places(16), places(16, 24), seed=0)
-        for on in (True, False)
-    ]
-    for a, b in zip(*runs, strict=True):
-        np.testing.assert_allclose(a.probabilities, b.probabilities, atol=1e-5)
-
-
-def test_bfloat16_learns_too(chat):
-    items = shortcut(150)
-    model = prepared(items, chat, dtype="bfloat16", epochs=size(5, 8))
-    weights = weights_of(model._model().net)
-    assert weights["model.norm.weight"].dtype == torch.bfloat16
-    found = model.predict(places(110), places(110, 150), seed=0)
-    assert accuracy(found, items[110:]) >= 0.75
-    assert all(torch.equal(tensor, weights[name]) for name, tensor in model._model().net.state_dict().items())
-
-
 # ---------------------------------------------------------------- tokens
 
 
@@ -447,15 +415,6 @@ def test_without_template_prompt_line_break_answer_end(plain):
     assert encoder.pad == tokenizer.eos_token_id
 
 
-def test_a_template_without_control_tokens_ends_with_the_end_token(plain):
-    tokenizer = AutoTokenizer.from_pretrained(plain)
-    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
-    assert Encoder(tokenizer, max_length=128).end == [tokenizer.eos_token_id]
-    tokenizer.chat_template, tokenizer.eos_token = None, None
-    with pytest.raises(OptionError, match="no token that ends an answer"):
-        Encoder(tokenizer, max_length=128)
-
-
 def test_long_prompts_lose_their_beginning_and_keep_the_template(folder):
     encoder = Encoder(AutoTokenizer.from_pretrained(folder), max_length=60)
     text = "beginning " + "room " * 80 + "A. lamp B. chair?"
@@ -470,21 +429,6 @@ def test_long_prompts_lose_their_beginning_and_keep_the_template(folder):
     if encoder.tokenizer.chat_template:
         with pytest.raises(OptionError, match="max_length=60 leaves no room for a prompt"):
             encoder.fitted(text, 50)
-
-
-def test_what_is_lost_is_said_once(chat, monkeypatch):
-    said = []
-    monkeypatch.setattr("lmms_patch.tst.lora.diagnostic.log", lambda: SimpleNamespace(warning=said.append))
-    items = [*shortcut(4), *opened(2)]
-    items[0] = dataclasses.replace(items[0], prompt="room " * 300)
-    items[1] = dataclasses.replace(items[1], golds=())
-    items[5] = dataclasses.replace(items[5], golds=("lamp " * 30,))
-    prepared(items, chat)
-    assert said == [
-        "tst_lora: 1 of 6 prompts lost their beginning: longer than max_length=128 tokens",
-        "tst_lora: 1 of 6 items have no gold answer; they are predicted, not trained on",
-        "tst_lora: 1 of 6 golds are trained on without their end: longer than max_new_tokens=8",
-    ]
 
 
 def test_options_that_are_answered_alike_share_and_ties_go_to_the_first():
@@ -528,31 +472,6 @@ def test_finished_folds_are_not_trained_again(chat, tmp_path, monkeypatch):
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".json"]
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "",
-        "{",
-        '{"predictions": []}',
-        '{"predictions": [{"answer": 1, "answers": [], "probabilities": []}]}',
-        "[1]",
-        "null",
-    ],
-)
-def test_a_damaged_cache_file_is_computed_anew(chat, tmp_path, damage, monkeypatch):
-    said = []
-    monkeypatch.setattr("lmms_patch.tst.lora.cache.log", lambda: SimpleNamespace(warning=said.append))
-    model = prepared(shortcut(1), chat, cache=str(tmp_path))
-    found = model.zero_shot(places(1))
-    (file,) = tmp_path.iterdir()
-    whole = file.read_text()
-    file.write_text(damage)
-    assert told(model.zero_shot(places(1))) == told(found)
-    assert file.read_text() == whole
-    assert len(said) == 1
-    assert "damaged cache file" in said[0]
-
-
 def test_the_fingerprint_sees_what_matters(chat, tmp_path):
     items, settings = shortcut(4), small(chat)
 
@@ -588,29 +507,6 @@ def test_the_fingerprint_sees_what_matters(chat, tmp_path):
     os.utime(tmp_path / "config.json", ns=(1, 1))
     others += [at_first, mark(small(str(tmp_path)))]
     assert len({same, *others}) == len(others) + 1
-
-
-def test_ranks_share_the_folds():
-    heard: list = [None, None]
-
-    def hears(rank):
-        def gather(mine):
-            heard[rank] = mine
-            return [mine if at == rank else heard[at] or ({}, None) for at in range(2)]
-
-        return gather
-
-    with pytest.raises(TrainingError, match=r"folds \[0, 2\] were done by no rank"):
-        run_folds(Stub(1), JOBS, 1, 2, hears(1))
-    assert run_folds(Stub(0), JOBS, 0, 2, hears(0)) == WHOLE
-    assert run_folds(Stub(1), JOBS, 1, 2, hears(1)) == WHOLE
-
-
-def test_a_rank_that_fails_stops_the_others():
-    with pytest.raises(OptionError, match="no memory"):
-        run_folds(Stub(1, fails=True), JOBS, 1, 2, lambda mine: [({}, None), mine])
-    with pytest.raises(TrainingError, match="rank 1 failed: OptionError: no memory"):
-        run_folds(Stub(0), JOBS, 0, 2, lambda mine: [mine, ({}, "OptionError: no memory")])
 
 
 WORKER = """
@@ -671,163 +567,3 @@ def test_presets():
         1,
         4,
     )
-
-
-def test_options_override_the_preset():
-    found = LoraSettings.from_mapping(
-        {"preset": "released", "r": 4.0, "lr": 1, "target_modules": "q_proj+v_proj", "modules_to_save": ["lm_head"]},
-        "x",
-    )
-    assert (found.r, found.lr, found.epochs) == (4, 1.0, 1)
-    assert type(found.r) is int
-    assert (found.target_modules, found.modules_to_save) == (("q_proj", "v_proj"), ("lm_head",))
-    assert LoraSettings.from_mapping(found.described(), "x") == found
-    json.dumps(found.described())
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"preset": "papr"}, "x: preset 'papr' is not known; allowed: paper, released"),
-        ({"epoch": 1}, "x: unknown option 'epoch'; did you mean epochs?"),
-        ({"r": 0}, "x: r must be a whole number of at least 1, not 0"),
-        ({"batch": 2.5}, "x: batch must be a whole number of at least 1, not 2.5"),
-        ({"epochs": True}, "x: epochs must be a whole number of at least 1, not True"),
-        ({"seed": "a"}, "x: seed must be a whole number of at least 0, not 'a'"),
-        ({"r": "8"}, "x: r must be a whole number of at least 1, not '8'"),
-        ({"lr": "2e-4"}, "x: lr must be a number above 0, not '2e-4'"),
-        ({"r": float("inf")}, "x: r must be a whole number of at least 1, not inf"),
-        ({"lr": 0}, "x: lr must be a number above 0, not 0"),
-        (
-            {"lr": 0, "r": 0},
-            "x: 2 faults: (1) r must be a whole number of at least 1, not 0; (2) lr must be a number above 0, not 0",
-        ),
-        ({"dropout": 1}, "x: dropout must be a number of at least 0 and below 1, not 1"),
-        ({"weight_decay": -1}, "x: weight_decay must be a number of at least 0, not -1"),
-        ({"dtype": "float16"}, "x: dtype must be auto or bfloat16 or float32, not 'float16'"),
-        ({"gradient_checkpointing": 1}, "x: gradient_checkpointing must be auto or true or false, not 1"),
-        ({"gradient_checkpointing": []}, "x: gradient_checkpointing must be auto or true or false, not []"),
-        ({"target_modules": ""}, "x: target_modules: must name at least one layer, or be all-linear"),
-        (
-            {"target_modules": 3},
-            "x: target_modules must be a list of layer names, or one text such as q_proj+v_proj, not 3",
-        ),
-        (
-            {"target_modules": "all-linear+q_proj"},
-            "x: target_modules: all-linear stands alone, and only in target_modules",
-        ),
-        ({"model": ""}, "x: model must be a text, not ''"),
-        ({"system": 3}, "x: system must be a text, not 3"),
-    ],
-)
-def test_wrong_options_are_refused_in_one_line(given, said):
-    with pytest.raises(OptionError) as error:
-        LoraSettings.from_mapping(given, "x")
-    assert str(error.value).startswith(said)
-    assert "\n" not in str(error.value)
-
-
-# ---------------------------------------------------------------- what can go wrong
-
-
-def refused(work) -> str:
-    with pytest.raises((OptionError, TrainingError)) as error:
-        work()
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-def test_models_that_cannot_be_had(tmp_path, monkeypatch):
-    items = shortcut(2)
-    assert "there is no such folder" in refused(lambda: prepared(items, str(tmp_path / "none")))
-    assert "the folder holds no model that can be loaded" in refused(lambda: prepared(items, str(tmp_path)))
-    said = refused(lambda: prepared(items, "nobody/nothing-of-that-name"))
-    assert "cannot be had from the hub" in said
-    assert "HF_HUB_OFFLINE is set: unset it, or give a local folder: model=/path/to/model" in said
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert "HF_HUB_OFFLINE" not in refused(lambda: prepared(items, "nobody/nothing-of-that-name"))
-
-
-def test_a_configuration_that_is_unknown_to_the_loader():
-    said = "Unrecognized configuration class <class 'T5Config'> for this kind of AutoModel."
-    with (
-        pytest.raises(OptionError, match=r"^model=x: not a causal language model; give another, such as "),
-        load._named(LoraSettings(model="x")).errors(),
-    ):
-        raise ValueError(said)
-
-
-@pytest.mark.skipif(not DEEP, reason="transformers imports all of its models to say so; make test-deep has this test")
-def test_a_model_that_is_no_causal_language_model(chat, tmp_path):
-    for file in Path(chat).glob("tokenizer*"):
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "config.json").write_text(
-        json.dumps({"model_type": "t5", "d_model": 8, "num_layers": 1, "num_heads": 1, "d_kv": 8, "d_ff": 8})
-    )
-    assert "not a causal language model" in refused(lambda: prepared(shortcut(2), str(tmp_path)).zero_shot(places(2)))
-
-
-def test_layers_that_do_not_exist(chat):
-    for wrong in ({"target_modules": ("query",)}, {"modules_to_save": ("head",)}):
-        model = prepared(shortcut(4), chat, **wrong)
-        said = refused(lambda model=model: model.predict(places(2), places(2, 4), seed=0))
-        assert "has no layer" in said
-        assert "embed_tokens, gate_proj, k_proj, lm_head" in said
-
-
-def test_out_of_memory_says_what_to_lower(chat, monkeypatch):
-    def too_much(*args):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB.\nmore")
-
-    model = prepared(shortcut(4), chat, **FEW)
-    before = weights_of(model._model().net)
-    monkeypatch.setattr(lora_model, "answer_logprobs", too_much)
-    assert "lower micro_batch (it is 8) or max_length (128)" in refused(
-        lambda: model.predict(places(2), places(2, 4), seed=0)
-    )
-    assert "lower predict_batch (it is 16) or max_length (128)" in refused(lambda: model.zero_shot(places(2)))
-    assert weights_of(model._model().net).keys() == before.keys()  # the adapter is off again
-    monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", lambda *args, **kwargs: too_much())
-    assert "out of memory while loading the model: take a smaller model" in refused(
-        lambda: prepared(shortcut(2), chat).zero_shot(places(2))
-    )
-
-
-def test_errors_that_are_not_about_memory_pass(chat, monkeypatch):
-    def broken(*args):
-        raise RuntimeError("shape mismatch")
-
-    monkeypatch.setattr(lora_model, "answer_logprobs", broken)
-    with pytest.raises(RuntimeError, match="shape mismatch"):
-        prepared(shortcut(2), chat).zero_shot(places(2))
-
-
-def test_a_loss_that_is_not_finite(chat):
-    model = prepared(shortcut(40), chat, **FEW)
-    model._model().net.model.norm.weight.data.fill_(math.nan)
-    said = refused(lambda: model.predict(places(32), places(32, 40), seed=0))
-    assert "the loss is nan and its gradient nan at step 1 of 4; lower lr (it is 0.005), or give dtype=float32" in said
-
-
-def test_devices_and_dtypes():
-    assert load.device_of(LoraSettings(device="cuda:1")) == torch.device("cuda:1")
-    assert "device=gpu is not known" in refused(lambda: load.device_of(LoraSettings(device="gpu")))
-    assert load.dtype_of(LoraSettings(), torch.device("cpu")) == torch.float32
-    assert load.dtype_of(LoraSettings(dtype="bfloat16"), torch.device("cpu")) == torch.bfloat16
-
-
-def test_a_cache_folder_that_cannot_be_made(chat, tmp_path):
-    (tmp_path / "file").write_text("")
-    assert "the folder cannot be made" in refused(
-        lambda: prepared(shortcut(2), chat, cache=str(tmp_path / "file" / "cache"))
-    )
-
-
-def test_importing_changes_no_global_state():
-    code = (
-        "import torch, transformers; before = torch.initial_seed(), torch.get_num_threads(), torch.get_default_dtype();"
-        "import lmms_patch.tst.lora.diagnostic as diagnostic; assert before == (torch.initial_seed(), torch.get_num_threads(), torch.get_default_dtype());"
-        "import sys; assert 'peft' not in sys.modules and 'lmms_eval' not in sys.modules;"
-        "from lmms_patch.tst.lora import load; assert load.device_of(diagnostic.LoraSettings()).type in ('cpu', 'cuda', 'mps')"
-    )
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0

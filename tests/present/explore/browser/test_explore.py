@@ -2,21 +2,23 @@
 
 import functools
 import itertools
-import json
 import re
 import shutil
 import threading
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import polars as pl
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
+import lmms_patch
 from lmms_patch.app.serving import _leading_to
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.pictures import Pictures
 from lmms_patch.present.explore.static import write
+from lmms_patch.runs.details import Model, Settings
 from tests.making.explored import HOSTILE, write_hostile, write_many, write_swap
 from tests.sizes import DEEP, some
 
@@ -40,20 +42,13 @@ def mosaic(serve, stored):
 
 def by_hand(stored, task):
     """How many docs of a mosaic task are of each class; all of them were asked on a wrong image."""
-    [log] = (stored / "demo").glob(f"*_samples_{task}.jsonl")
     found = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), 0)
-    for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
-        views, lost = line["patch"]["views"], line["patch"]["wrong_image"]["views"]
-        cell = any(view["scores"]["acc"] for view in views if view.get("n") == 3)
-        found[
-            "text"
-            if lost[0]["scores"]["acc"]
-            else "one cell"
-            if cell
-            else "whole image"
-            if views[0]["scores"]["acc"]
-            else "unsolved"
-        ] += 1
+    for rows in lmms_patch.samples(stored / "demo", task).partition_by("doc_id"):
+        lost = [row for row in rows.to_dicts() if row["swapped"]]
+        own = [row for row in rows.to_dicts() if not row["swapped"]]
+        cell = any(row["score"] for row in own if row["n"] == 3)
+        image = "one cell" if cell else "whole image" if own[0]["score"] else "unsolved"
+        found["text" if lost[0]["score"] else image] += 1
     return found
 
 
@@ -120,12 +115,9 @@ def test_a_cell_tells_its_answer_and_shows_what_was_seen(pages, serve, album, pi
 
 def test_answers_that_were_cut_are_marked_and_found(pages, serve, tmp_path):
     """The token limit cut the answers to the full image of docs 2 and 7, and to the fifth cell of doc 4."""
-    out = write_many(tmp_path / "out", 40).parent
-    [log] = out.glob("*_samples_album_rci3.jsonl")
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    for doc, view in ((2, 0), (7, 0), (4, 5)):
-        lines[doc]["patch"]["views"][view]["unfinished"] = True
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    cut = pl.format("{} {}", "doc_id", "view").is_in(["2 0", "7 0", "4 5"])
+    change = {"unfinished": pl.when(cut).then(True)}
+    out = write_many(tmp_path / "out", 40, change=lambda frame: frame.with_columns(**change)).parent
     page = pages.open(serve(out), state="doc=album_rci3:4")
     assert page.locator(".cell").all_inner_texts() == ["✗", "✗", "✗", "✗", "✓…", "✗", "✗", "✗", "✗"]
     expect(page.locator(".cell").nth(4)).to_have_attribute(
@@ -189,15 +181,11 @@ def test_the_keyboard_alone_reaches_everything(pages, serve, album, pictures):
 
 def test_two_models_side_by_side(pages, serve, tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    one, two = write_many(folder / "one", 80).parent, write_many(folder / "two", 80).parent
-    [log] = two.glob("*.jsonl")
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines[::10]:  # the second model misses every tenth full image
-        line["patch"]["views"][0] |= {"scores": {"acc": 0.0}, "items": {"acc": 0.0}}
-        line["filtered_resps"][0] = "D"
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    results = next(two.glob("*_results.json"))
-    results.write_text(json.dumps(json.loads(results.read_text()) | {"model_name": "org/second"}))
+    missed = (pl.col("doc_id") % 10 == 0) & (pl.col("view") == 0)  # by the second model
+    change = {"score": pl.when(missed).then(0.0).otherwise("score")}
+    change |= {"answer": pl.when(missed).then(pl.lit("D")).otherwise("answer")}
+    one, two = write_many(folder / "one", 80).parent, folder / "two"
+    write_many(two, 80, change=lambda frame: frame.with_columns(**change), model=Model("org/second", "vlm"))
     page = pages.open(serve(one, two))
     page.get_by_label("The two models").select_option("one right, one wrong")
     missed = [doc for doc in range(0, 80, 10) if doc % 4 != 2]  # the first model misses those itself
@@ -209,23 +197,20 @@ def test_two_models_side_by_side(pages, serve, tmp_path_factory):
 
 
 def shares_by_hand(folder, category):
-    """The share of each class in a category, in percent, from the log: in plain loops.
+    """The share of each class in a category, in percent, in plain loops.
 
     A doc that was not asked on a wrong image is text as often as the checked docs of the category are that its image
     and cells class alike.
     """
-    [log] = folder.glob("*.jsonl")
     found = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), 0.0)
     docs = {name: {"checked": 0, "text": 0, "others": 0} for name in list(found)[1:]}
-    for line in map(json.loads, log.read_text(encoding="utf-8").splitlines()):
-        patch = line["patch"]
-        if patch["fields"]["category"] != category:
-            continue
-        cell = any(view["scores"]["acc"] for view in patch["views"][1:])
-        of = docs["one cell" if cell else "whole image" if patch["views"][0]["scores"]["acc"] else "unsolved"]
-        if "wrong_image" in patch:
+    for rows in lmms_patch.samples(folder).filter(category=category).partition_by("doc_id"):
+        own, lost = ([row for row in rows.to_dicts() if bool(row["swapped"]) is swapped] for swapped in (False, True))
+        cell = any(row["score"] for row in own[1:])
+        of = docs["one cell" if cell else "whole image" if own[0]["score"] else "unsolved"]
+        if lost:
             of["checked"] += 1
-            of["text"] += patch["wrong_image"]["views"][0]["scores"]["acc"] == 1
+            of["text"] += lost[0]["score"] == 1
         else:
             of["others"] += 1
     for name, of in docs.items():
@@ -272,22 +257,21 @@ def test_the_shares_beside_the_classes_are_those_of_the_category(pages, serve, t
 
 
 def test_the_level_of_the_intervals_is_the_one_they_were_computed_at(pages, serve, tmp_path):
-    path = write_many(tmp_path / "out", 40)
-    path.write_text(path.read_text().replace('"records": 40', '"settings": {"level": 0.9}, "records": 40'))
-    page = pages.open(serve(path.parent))
+    page = pages.open(serve(write_many(tmp_path / "out", 40, settings=Settings(level=0.9)).parent))
     expect(page.locator("#of")).to_contain_text("Share of docs, 90 % interval (grid 3×3")
 
 
 def test_two_models_that_were_asked_different_views(pages, serve, tmp_path):
     """Doc 1 of the second run was asked on the image of doc 7, not 3, and was not asked on cells of it: each answer stands beside its own view."""
-    one, two = write_many(tmp_path / "one", 8).parent, write_many(tmp_path / "two", 8).parent
-    [log] = two.glob("*.jsonl")
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        views = line["patch"]["wrong_image"]["views"]
-        line["patch"]["wrong_image"] = {**line["patch"]["wrong_image"], "from": 7, "views": views[:1] + views[5:6]}
-        line["filtered_resps"] = [*line["filtered_resps"][:10], "elsewhere", "its fifth cell"]
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def change(frame):
+        lost, full = pl.col("swapped").fill_null(False), pl.col("kind") == "full"
+        said = pl.when(lost & full).then(pl.lit("elsewhere")).when(lost).then(pl.lit("its fifth cell"))
+        frame = frame.with_columns(answer=said.otherwise("answer"), wrong_from=pl.when(lost).then(7))
+        frame = frame.filter(~lost | full | (pl.col("cell") == 5))
+        return frame.with_columns(view=pl.int_range(pl.len()).over("doc_id"))
+
+    one, two = write_many(tmp_path / "one", 8).parent, write_many(tmp_path / "two", 8, change=change).parent
     page = pages.open(serve(one, two), state="doc=album_rci3:1")
     page.get_by_text("Cells of the other image").click()
 
@@ -485,8 +469,8 @@ def test_what_goes_wrong_is_told_in_words_until_something_goes_right(pages, mosa
 
 def test_a_task_that_cannot_be_read_says_so_and_the_others_are_there(pages, serve, stored, tmp_path):
     damaged = shutil.copytree(stored / "demo", tmp_path / "damaged")
-    log = next(damaged.glob("*_mosaic_center_rci3.jsonl"))
-    log.write_text("\n".join(log.read_text().splitlines()[:19]) + "\n{")
+    table = next(damaged.glob("*_mosaic_center_rci3.parquet"))
+    table.write_bytes(table.read_bytes()[:50] + b"damage" + table.read_bytes()[56:])
     page = pages.open(serve(damaged))
     expect(page.locator("#fault")).to_contain_text("mosaic_center_rci3: its docs cannot be read")
     expect(count(page)).to_have_text("180 of 180 docs")

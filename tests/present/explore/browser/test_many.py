@@ -29,7 +29,7 @@ def patience():
 
 
 def test_many_docs_are_quick(tmp_path, pages):
-    script = f"from pathlib import Path; from tests.making.explored import serve_grown; serve_grown(Path({str(tmp_path)!r}), {DOCS})"
+    script = f"from pathlib import Path; from tests.making.explored import serve_many; serve_many(Path({str(tmp_path)!r}), {DOCS})"
     started = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         address = started.stdout.readline().split()[0]

@@ -1,0 +1,120 @@
+"""The numbers of a run, kept beside its tables: taken where they are of these tables, computed where they are not.
+
+``<date>_numbers.parquet`` has a row a number (``runs.tabular``). Its footer holds the same as the objects that pages
+still draw from, each under a key: digest of the table, and version of the computation. A gate never looks here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import lmms_patch
+from lmms_patch import files
+from lmms_patch.ask.references import digest
+from lmms_patch.errors import RecordError
+from lmms_patch.runs import samples
+from lmms_patch.runs.details import Computed
+from lmms_patch.runs.numbers import to_json
+from lmms_patch.runs.typed import convert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from lmms_patch.runs.run import Result
+
+NAME = "_numbers.parquet"
+"""What follows a run's date."""
+COMPUTATION = 1
+"""Goes up where a number is computed otherwise."""
+
+
+def computed(result: Result) -> Computed:
+    """Return the numbers of a result: as they are kept, else computed, and kept for the next reader.
+
+    Raises:
+        RecordError: the table is not whole.
+    """
+    kept = _kept(result.run.path).get(_name(result))
+    if kept is not None and kept["key"] == _key(result, kept["numbers"]):
+        with contextlib.suppress(msgspec.ValidationError, TypeError):
+            return convert(kept["numbers"], Computed)
+    found = compute(result)
+    keep([dataclasses.replace(result, given=found)])
+    return found
+
+
+def compute(result: Result) -> Computed:
+    """Compute the numbers of a result from its table, whatever is kept.
+
+    Raises:
+        RecordError: the table is not whole.
+    """
+    kind = result.kind
+    if not kind.suffix:
+        return Computed(magic=kind.method.numbers_of(result))
+    # every wrapped task is analysed so, also one whose kind another method brings
+    rci = import_module("lmms_patch.rci.method").METHOD
+    return Computed(rci.numbers_of(result), kind.method.beside(result), drops=rci.drops_of(result))
+
+
+def keep(results: Iterable[Result]) -> None:
+    """Write the numbers of results beside their tables, and leave those of other tasks of the run.
+
+    Where they cannot be written (a folder that nobody may write to), the next reader computes them.
+    """
+    with contextlib.suppress(RecordError, OSError, pa.ArrowException):
+        _keep(list(results))
+
+
+def _keep(results: Sequence[Result]) -> None:
+    from lmms_patch.runs.tabular import rows_of
+
+    path = place(results[0].run.path)
+    numbers = {_name(one): (one, to_json(one.computed)) for one in results}
+    told = {name: {"key": _key(one, found), "numbers": found} for name, (one, found) in numbers.items()}
+    frame, others = rows_of(results), _kept(results[0].run.path)
+    try:
+        old = pl.DataFrame(pl.from_arrow(pq.read_table(samples.mapped(path), page_checksum_verification=True)))
+        new = frame.select("task", "filter").unique()
+        frame = pl.concat([old.join(new, on=["task", "filter"], how="anti"), frame])
+    except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError):
+        others = {}
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    table = table.replace_schema_metadata({samples.KEY: json.dumps({"schema": 1, "tasks": others | told})})
+    with files.replacing(path) as part, open(part, "wb") as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+
+def place(results: Path) -> Path:
+    """Return where the numbers of a run are kept."""
+    return results.with_name(f"{results.name.removesuffix('_results.json')}{NAME}")
+
+
+def _kept(results: Path) -> dict[str, Any]:
+    """Return what is kept of a run, by task and filter; empty where nothing can be used."""
+    try:
+        found = files.parse_json(pq.read_metadata(samples.mapped(place(results))).metadata[samples.KEY])
+        tasks = found["tasks"] if found["schema"] == 1 else {}
+        return {name: {"key": one["key"], "numbers": one["numbers"]} for name, one in tasks.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
+        return {}
+
+
+def _name(result: Result) -> str:
+    return f"{result.task},{result.filter}"
+
+
+def _key(result: Result, numbers: Any) -> str:
+    """Return what tells that numbers are those of a table, as this version computes them, and are as they were written."""
+    assert result.path is not None
+    return digest([samples.digest_of(result.path), lmms_patch.__version__, COMPUTATION, numbers])

@@ -1,0 +1,261 @@
+"""docs/tables.md: each block of Python is run, on tables whose answers are counted by hand with NumPy."""
+
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import lmms_patch
+from lmms_patch.errors import OptionError
+from lmms_patch.runs import schema, tabular
+from lmms_patch.runs.details import About
+from tests.making.docs import frame_of
+from tests.making.runs import guesses_on_cells, suite, world_run
+from tests.places import ROOT
+
+PAGE = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+DOCS, GRID = 60, 3
+LETTERS = np.array(list("ABCD"))
+
+
+def block(word):
+    """The one block of Python of the page that has a word in it."""
+    [found] = [code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S) if word in code]
+    return found
+
+
+def run(word, names):
+    """Run a block after those before it."""
+    exec(block(word), names)
+    return names
+
+
+def by_hand(stream, files):
+    """What a model answers to 40 questions on some views: golds and answers, shapes (docs,) and (docs, views), and which are right."""
+    golds = stream.integers(0, 4, 40)
+    said = np.where(stream.random((40, files)) < 0.4, golds[:, None], stream.integers(0, 4, (40, files)))
+    return golds, said, said == golds[:, None]
+
+
+def rci(right, chosen=slice(None)):
+    return 1 - right[chosen, 1:].max(axis=1).mean() / right[chosen, 0].mean()
+
+
+def test_the_keys_of_the_footer_are_those_of_the_page():
+    table = PAGE.partition("| key | what it holds |\n|---|---|\n")[2].partition("\n\n")[0]
+    told = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert sorted(told) == sorted(About.__struct_fields__)
+
+
+# --- the questions --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """A world's samples, and their own views' scores, shape (docs, views).
+
+    Every third answer on a cell names no option; tokens are 5 on the full image and 2 on a cell.
+    """
+    _, records, _ = world_run(guesses_on_cells, n=DOCS, grid=GRID, categories=("a", "b", "c"))
+    frame = frame_of(records, "acc")
+    is_cell = pl.col("kind") == "cell"
+    frame = frame.with_columns(
+        names=pl.when(is_cell & (pl.col("doc_id") % 3 == 0)).then(0).otherwise(1),
+        tokens_out=pl.when(is_cell).then(2).otherwise(5),
+    )
+    return frame, np.array([[view["scores"]["acc"] for view in record["views"]] for record in records])
+
+
+@pytest.fixture
+def names(samples, monkeypatch, tmp_path):
+    """The names after the first block."""
+    found = lmms_patch.results(suite(tmp_path / "runs", models=2, tasks=4, docs=60))
+    monkeypatch.setattr(lmms_patch, "samples", lambda *_: samples[0], raising=False)
+    monkeypatch.setattr(lmms_patch, "results", lambda _: found, raising=False)
+    return run("without views", run("lmms_patch.results([", {}))
+
+
+def test_which_cell_wins_most(names, samples):
+    best, _ = run("wins =", names)["wins"], samples
+    expected = np.bincount(samples[1][:, 1:].argmax(axis=1), minlength=GRID**2)
+    found = {(row["row"], row["col"]): row["len"] for row in best.to_dicts()}
+    assert found == {divmod(cell, GRID): count for cell, count in enumerate(expected.tolist()) if count}
+    assert best["len"].is_sorted(descending=True)
+
+
+def test_right_on_a_cell_and_wrong_on_the_whole_image(names, samples):
+    scores = samples[1]
+    expected = np.flatnonzero((scores[:, 0] == 0) & (scores[:, 1:].max(axis=1) == 1))
+    assert run("misled =", names)["misled"]["doc_id"].to_list() == expected.tolist() != []
+
+
+def test_rci_by_category(names, samples):
+    expected = {name: rci(samples[1], np.arange(DOCS) % 3 == at) for at, name in enumerate("abc")}
+    found = run("by_category =", names)["by_category"]
+    assert dict(found.select("category", "rci").rows()) == pytest.approx(expected)
+
+
+def test_rci_by_a_field_of_the_doc(names, samples):
+    names["own"] = names["own"].with_columns(pl.format("s{}", pl.col("doc_id") % 2).alias("doc.source"))
+    exec(block("by_category =").replace('"category"', '"doc.source"'), names)
+    expected = {f"s{at}": rci(samples[1], np.arange(DOCS) % 2 == at) for at in (0, 1)}
+    assert dict(names["by_category"].select("doc.source", "rci").rows()) == pytest.approx(expected)
+
+
+def test_how_often_it_abstains(names):
+    found = {row["kind"]: row for row in run("abstains =", names)["abstains"].to_dicts()}
+    assert found["cell"]["share"] == pytest.approx(1 / 3)
+    assert found["full"]["share"] == 0
+    assert (found["full"]["tokens"], found["cell"]["tokens"]) == (5, 2)
+
+
+def test_which_benchmarks_need_the_whole_image(names):
+    """Of the first four of ``suite``: one cell is enough for the first, and the second is never answered from a cell."""
+    found = run("whole =", names)["whole"]
+    assert found["base"].to_list()[0] == "mmstar"
+    assert "gqa" not in found["base"].to_list()
+    expected = [
+        row
+        for row in names["numbers"].to_dicts()
+        if row["measure"] == "rci3" and row["gate"] and row["base"] == "mmstar"
+    ]
+    assert found.row(0) == (
+        "mmstar",
+        2,
+        min(row["low"] for row in expected),
+        np.median([row["value"] for row in expected]),
+    )
+    wide = re.search(r"`(numbers\.pivot\(.*?\))`", PAGE)[1]
+    assert len(eval(wide, names)) == names["numbers"].select("model", "task").unique().height
+
+
+def test_each_question_takes_six_lines_at_most():
+    for word in ("wins =", "misled =", "by_category =", "abstains =", "whole ="):
+        assert len(block(word).splitlines()) <= 6
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def test_columns_of_the_results():
+    part = PAGE.split("## `results`")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in part.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`([^`]+)`", "".join(rows)) == list(tabular.COLUMNS)
+
+
+# --- other harnesses ------------------------------------------------------------------------------
+
+
+def written(folder):
+    """The only table below a folder: its frame and its footer."""
+    [path] = folder.rglob("*_samples_*.parquet")
+    return pl.read_parquet(path), json.loads(pq.read_metadata(path).metadata[b"lmms_patch"])
+
+
+def check(frame, about, right, **asked):
+    """Compare a written table with what was made."""
+    scores = frame.sort("doc_id", "view")["score"].to_numpy().reshape(right.shape)
+    assert (scores == right).all()
+    assert frame["view"].to_list() == list(range(10)) * 40
+    cells = frame.filter(kind="cell")
+    assert (cells["row"] * 3 + cells["col"] + 1 == cells["cell"]).all()
+    best = frame.filter("best").sort("doc_id")
+    assert best["cell"].to_list() == (1 + right[:, 1:].argmax(axis=1)).tolist()
+    assert set(frame.columns) <= set(schema.TYPES)
+    assert dict(frame.schema) == {name: schema.TYPES[name] for name in frame.columns}
+    assert {key: about["asked"][key] for key in asked} == asked
+    assert (about["schema"], about["rows"], about["docs"], about["columns"]) == (1, 400, 40, frame.columns)
+    assert about["metrics"] == {about["asked"]["metric"]: True}
+
+
+def test_results_of_vlmevalkit(tmp_path, monkeypatch):
+    """Its table: a row a question with index, options, gold, category, prediction, and hit."""
+    monkeypatch.chdir(tmp_path)
+    golds, said, right = by_hand(np.random.default_rng(1), 10)
+    texts = {letter: [f"{letter.lower()}{number}" for number in range(40)] for letter in LETTERS}
+    for view in range(10):
+        table = pl.DataFrame(
+            {"index": range(40), "question": [f"Which, {number}?" for number in range(40)], **texts}
+            | {"answer": LETTERS[golds], "category": np.where(np.arange(40) % 2, "count", "read")}
+            | {
+                "prediction": [f"{letter}. It is" for letter in LETTERS[said[:, view]]],
+                "hit": right[:, view].astype(int),
+            }
+        )
+        table.write_csv(f"cell{view}.tsv" if view else "full.tsv", separator="\t")
+    run('separator="\\t"', {})
+    frame, about = written(tmp_path)
+    check(frame, about, right, base="mmbench", kind="rci", grids=[3], metric="acc")
+    assert (frame["names"].to_numpy().reshape(40, 10) == said + 1).all()
+    first = frame.filter(view=0)
+    assert first["options"].to_list() == [list(row) for row in zip(*texts.values(), strict=True)]
+    assert frame["options"].null_count() == 360
+    assert set(frame["choices"]) == {4}
+    assert set(frame["label"]) == {"mc4"}
+    assert (first["gold_at"].to_numpy() == golds + 1).all()
+    assert about["asked"]["options"] == {"category": "category"}
+    assert (about["settings"]["chance"], about["settings"]["scale"]) == ("majority", 1)
+
+
+def test_results_of_lm_eval(tmp_path, monkeypatch):
+    """Its sample log: a line a doc with doc_id, doc, target, arguments, resps, filtered_resps, and a number a metric."""
+    monkeypatch.chdir(tmp_path)
+    golds, said, right = by_hand(np.random.default_rng(2), 10)
+    for view in range(10):
+        lines = [
+            {"doc_id": doc, "doc": {"question": "?", "image": f"page {doc // 2}"}, "target": LETTERS[golds[doc]]}
+            | {"arguments": {"gen_args_0": {"arg_0": "?"}}, "resps": [[LETTERS[said[doc, view]]]]}
+            | {"filtered_resps": [LETTERS[said[doc, view]]], "filter": "none", "exact_match": float(right[doc, view])}
+            for doc in np.random.default_rng(view).permutation(40).tolist()
+        ]
+        name = f"samples_cell{view}.jsonl" if view else "samples_full.jsonl"
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("read_ndjson", {})
+    frame, about = written(tmp_path)
+    check(frame, about, right, base="docvqa", kind="rci", grids=[3], metric="exact_match")
+    assert (frame["answer"].to_numpy().reshape(40, 10) == LETTERS[said]).all()
+    assert frame.filter(view=0)["cluster"].to_list() == [f"page {doc // 2}" for doc in range(40)]
+    assert set(frame["label"]) == {"open"}
+
+
+def test_the_footer_is_read_as_the_page_says(tmp_path, monkeypatch, samples):
+    monkeypatch.chdir(tmp_path)
+    lmms_patch.write_samples(samples[0], "out/m", task="gqa_rci3", base="gqa", model="m")
+    about = run("read_metadata", {})["about"]
+    part = PAGE.split("| key | what it holds |")[1].split("\n\n")[0]
+    keys = [re.findall(r"`([^`]+)`", line.split("|")[1]) for line in part.splitlines()[2:]]
+    assert {key for some in keys for key in some} <= about.keys()
+    read = pl.read_parquet(next((tmp_path / "out").rglob("*.parquet")))
+    assert read.equals(samples[0].select(read.columns))
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"scoer": [1.0]}, r"no columns \['scoer'\]; allowed: those of docs/tables.md, score.<metric>, doc.<name>"),
+        ({"n": ["three"]}, "samples of x_rci3: conversion from `str` to `i16` failed"),
+    ],
+)
+def test_what_is_no_samples_table_is_one_line(tmp_path, columns, says):
+    frame = pl.DataFrame({"doc_id": [0], "kind": ["full"], "score": [1.0], **columns})
+    with pytest.raises(OptionError, match=says):
+        lmms_patch.write_samples(frame, tmp_path, task="x_rci3", base="x", model="m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lower_may_be_better_and_a_lost_view_leaves_no_best(tmp_path):
+    """Doc 0 is best on cell 2 (0.5 is less), doc 1 lost a view."""
+    score = [1.0, 0.9, 0.5, 0.7, 0.8, 1.0, 0.9, None, 0.7, 0.8]
+    kinds = ["full", *["cell"] * 4] * 2
+    cells, grid = [None, 1, 2, 3, 4] * 2, [None, 2, 2, 2, 2] * 2
+    docs = [doc for doc in (0, 1) for _ in range(5)]
+    frame = pl.DataFrame({"doc_id": docs, "kind": kinds, "n": grid, "cell": cells, "score": score})
+    frame = frame.with_columns(pl.lit("web").alias("doc.source"), pl.lit(2.0).alias("score.f1"))
+    lmms_patch.write_samples(frame, tmp_path, task="x_rci2", base="x", model="m", metric="cer", higher=False)
+    found, about = written(tmp_path)
+    assert found.filter("best").select("doc_id", "cell").rows() == [(0, 2)]
+    assert about["metrics"] == {"cer": False}
+    assert {"doc.source", "score.f1"} < set(found.columns)

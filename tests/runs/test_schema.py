@@ -1,0 +1,45 @@
+"""The columns of the samples table, as they were frozen: a later version may add columns, and fields of a struct, and nothing else."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from lmms_patch.runs.schema import TYPES
+
+FROZEN = Path(__file__).with_name("columns.json")
+"""Written once: name -> type; of a struct, by field."""
+
+
+def told(kind):
+    """Return a type in plain JSON types."""
+    if isinstance(kind, pl.List):
+        return [told(kind.inner)]
+    return {one.name: told(one.dtype) for one in kind.fields} if isinstance(kind, pl.Struct) else str(kind)
+
+
+def holds(now, then):
+    """Whether a type is as it was, or has more fields."""
+    if isinstance(then, dict):
+        return isinstance(now, dict) and all(name in now and holds(now[name], kind) for name, kind in then.items())
+    if isinstance(then, list):
+        return isinstance(now, list) and holds(now[0], then[0])
+    return now == then
+
+
+def test_columns_are_only_added():
+    now, then = {name: told(kind) for name, kind in TYPES.items()}, json.loads(FROZEN.read_text())
+    assert [name for name, kind in then.items() if name not in now or not holds(now[name], kind)] == []
+
+
+def test_what_went_or_changed_is_seen():
+    then = {"n": "Int16", "tst": {"s": "Float64"}, "shown": [{"width": "Int32"}]}
+    assert holds({**then, "new": "String", "tst": {"s": "Float64", "more": "Int8"}}, then)
+    for changed in (
+        {"n": "Int32"},
+        {"tst": {}},
+        {"tst": "String"},
+        {"shown": [{"height": "Int32"}]},
+        {"shown": "String"},
+    ):
+        assert not holds(then | changed, then)
