@@ -64,6 +64,11 @@ def save(
     filed = {key: value for key, value in results.items() if key != TOOK}
     found = _by_task(results)
     kept: list[Result] = []
+    ours = [
+        task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())
+    ]
+    if lost := [task for task in ours if task not in found]:
+        fail_at_exit(f"no table is written of {', '.join(lost)}, so nothing can be said of these tasks")
     for task, of_task in found.items():
         try:
             kept += write(of_task, {one.filter: results["results"][task][_column(one)] for one in of_task}, path)

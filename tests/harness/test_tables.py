@@ -244,6 +244,14 @@ def test_a_table_that_cannot_be_written_is_one_line_and_the_others_are(tasks, tm
     assert str(error) in said
 
 
+def test_a_run_of_which_no_number_can_be_made_ends_with_a_line(tasks, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(written, "about_of", lambda *of: {}["no such key"])
+    found, tracker = asked(tasks, tmp_path, "toy_rci2", limit=3)
+    save(found, tracker)
+    assert names_in(tmp_path) == ["results.json", "samples_toy_rci2.jsonl"]
+    assert "no table is written of toy_rci2, so nothing can be said of these tasks" in capsys.readouterr().err
+
+
 def test_a_run_that_is_killed_while_the_harness_writes_has_its_tables(finished, tmp_path, monkeypatch):
     tracker = EvaluationTracker(output_path=str(tmp_path))
     tracker.general_config_tracker.model_name_sanitized = "m"
