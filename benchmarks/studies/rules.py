@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.compare.formats import Compared
+from lmms_patch.compare.formats import Task
 from lmms_patch.gate import judge, rules
 from lmms_patch.gate.formats import Verdict
 from lmms_patch.stats import paired
@@ -162,19 +162,19 @@ class Before:
     """The baseline of a run (``gate.sides.Baseline``)."""
 
     def __init__(self, old: Side, new: Side) -> None:
-        self.old, self.new, self.known = old, new, dict[float, Compared]()
+        self.old, self.new, self.known = old, new, dict[float, Task]()
 
     def partner(self, one: Side) -> Side:
         """Return the run that another is set against."""
         return self.old
 
-    def compared(self, one: Side, level: float = LEVEL) -> Compared:
+    def compared(self, one: Side, level: float = LEVEL) -> Task:
         """Return the paired differences, as ``paired.compare`` makes them of logs."""
         if level not in self.known:
             self.known[level] = self._compared(level)
         return self.known[level]
 
-    def _compared(self, level: float) -> Compared:
+    def _compared(self, level: float) -> Task:
         sides, clusters = (self.old.answers, self.new.answers), self.new.clusters
         apart = [np.abs(getattr(sides[0], name) - getattr(sides[1], name)) for name in ("full", "best")]
         differences = paired.differences(
@@ -194,7 +194,7 @@ class Before:
         ]
         test = paired.mcnemar(sides[0].full, sides[1].full)
         named = {**differences, "fip": differences["score"]}
-        return Compared(
+        return Task(
             first="toy_rci2",
             second="toy_rci2",
             metric="acc",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from lmms_patch.errors import RecordError
@@ -18,7 +18,7 @@ _DIGESTS = (
 )
 
 
-def apart(first: Mapping[str, Any], second: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:
+def apart(first: Mapping[str, Any], second: Mapping[str, Any], ignore: Collection[str] = ()) -> list[str]:
     """Return in what two fingerprints differ, in words: no digests, which nobody can read."""
     told = [(one.partition(" (")[0], one) for one in differences(first, second, ignore)]
     return [key if key in _DIGESTS else one for key, one in told]

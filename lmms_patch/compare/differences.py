@@ -57,11 +57,15 @@ def changes_of(pair: Pair, **how: Any) -> Changes:
         return _as_run(pair, how["level"])
     kind, tables = pair.kind, pair.tables
     draw: Callable[..., Changes] = partial(_drawn, pair, **how)
-    changes: Changes = {}
-    for key in [key for key in tables[0].points if key in tables[1].points]:
-        sets = {"own": (tables[0].points[key], tables[1].points[key]), "full": pair.firsts}
-        changes |= draw({"own": sets["own"]} if not kind.full else sets, {f"{kind.name}{end(key)}": _OWN})
-        changes |= draw(sets, {f"drop{end(key)}": _DROP}) if kind.full else {}
+    score = first_views(pair, pair.form, **how)
+    named = ("tst",) if kind.folds else ("fip", "score") if kind.full else ("score",)
+    changes: Changes = dict.fromkeys(named, score)
+    points = {key: (tables[0].points[key], own) for key, own in tables[1].points.items() if key in tables[0].points}
+    for key, both in points.items():
+        sets, numbers = {"own": both}, {f"{kind.name}{end(key)}": _OWN}
+        if kind.full:
+            sets, numbers = {**sets, "full": pair.firsts}, {**numbers, f"drop{end(key)}": _DROP}
+        changes |= draw(sets, numbers)
     if kind.hides:
         hidden = {key: (tables[0].points[key], tables[1].points[key]) for key in REGIONS}
         changes |= draw(hidden, {EXTRA: Number(REGIONS[::-1], np.subtract)})
@@ -71,22 +75,21 @@ def changes_of(pair: Pair, **how: Any) -> Changes:
         one, two = (Chosen(number.values(table)) for table in tables)
         changes |= draw({"own": (one, two)}, {number.name: _OWN}, own_form=forms.MEAN)
     # where a run gives no value itself, there is no difference
-    for name, change in changes.items():
+    for name in changes.keys() - {*named}:
         own = [side.result.measures.get(name) for side in pair.sides]
         why = [one.reason or "not defined" if one is not None and one.value is None else "" for one in own]
-        for which in [k for k in (1, 0) if why[k]]:
-            changes[name] = _without(change, [not one for one in why], f"in the {WHICH[which]} run: {why[which]}")
-    ours, theirs = (side.result.indexed for side in pair.sides)
-    if list(ours) != list(theirs):
-        said = [" and ".join(map(str, grids)) or "none" for grids in (ours, theirs)]
+        if any(why):
+            which = int(not why[0])
+            said = f"in the {WHICH[which]} run: {why[which]}"
+            changes[name] = _without(changes[name], [not one for one in why], said)
+    grids = [" and ".join(map(str, side.result.indexed)) or "none" for side in pair.sides]
+    if grids[0] != grids[1]:
         pair.warnings.append(
-            f"grids {said[0]} in the first run, {said[1]} in the second: only those of both are compared"
+            f"grids {grids[0]} in the first run, {grids[1]} in the second: only those of both are compared"
         )
     for n in pair.grids:
         changes |= _of_grid(pair, n, draw, how["level"])
-    score = first_views(pair, pair.form, **how)
-    named = ("tst",) if kind.folds else ("fip", "score") if kind.full else ("score",)
-    return {**dict.fromkeys(named, score), **changes}
+    return changes
 
 
 def _drawn(
@@ -180,15 +183,15 @@ def _of_grid(pair: Pair, n: int, draw: Callable[..., Changes], level: float) -> 
     changes = draw({"full": pair.firsts, "best": best}, numbers, used)
     if not changes:
         return {}
-    gates = [_gate(pair, side, used) for side in pair.sides]
-    for which, (valid, why) in zip(WHICH, gates, strict=True):
+    gates = {which: _gate(pair, side, used) for which, side in zip(WHICH, pair.sides, strict=True)}
+    readable = [valid is not False for valid, _ in gates.values()]
+    for which, (valid, why) in gates.items():
         if valid is None:
             said = f"the gate of the {which} run is {why or 'unknown'}; whether its index may be read is not known"
             pair.warnings.append(said)
-    refused = [which for which, (valid, _) in zip(WHICH, gates, strict=True) if valid is False]
-    for name in (index, gap) if refused else ():
+    if refused := [which for which, (valid, _) in gates.items() if valid is False]:
         why = f"near chance: the gate of the {refused[0]} run does not let it be read"
-        changes[name] = _without(changes[name], [valid is not False for valid, _ in gates], why)
+        changes |= {name: _without(changes[name], readable, why) for name in (index, gap)}
     why = "" if pair.higher else "the metric is better when lower: 1 - MPP/FIP has no meaning"
     why = why or SIGNED * any(side.settings.signed or side.table.signed for side in pair.sides)
     changes[index] = _without(changes[index], [False, False], why) if why else changes[index]

@@ -88,9 +88,14 @@ class Task(Struct, frozen=True, kw_only=True):
         numbers: the primary one first
         lower: of MAGIC tasks: the numbers that are better when lower
         marks: by index: how the luck-corrected index of a run contradicts it, a line for each such run
+        differences: by name (``measures``), second less first; once their p-values are corrected they are ``numbers``
+        unchanged: the second's numbers of which no answer changed: all docs of both runs, also docs without a score,
+            have the same scores in all views that the number is made of. Equal numbers alone do not show that.
+        bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
+            (``magic.bounds``)
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("lower", "marks")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("lower", "marks", "differences", "unchanged", "bounds")
 
     first: str
     second: str
@@ -113,26 +118,14 @@ class Task(Struct, frozen=True, kw_only=True):
     lower: tuple[str, ...] = ()
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    unchanged: tuple[str, ...] = ()
+    bounds: Mapping[str, tuple[Difference, Difference]] = field(default_factory=dict)
+
     @property
     def by_name(self) -> dict[str, Change]:
         """The numbers by their names."""
         return {number.name: number for number in self.numbers}
-
-
-class Compared(Task, frozen=True, kw_only=True):
-    """A task of both runs before its p-values are corrected: ``numbers`` is empty.
-
-    Attributes:
-        differences: by name (``measures``), second less first.
-        unchanged: the second's numbers of which no answer changed: all docs of both runs, also docs without a score,
-            have the same scores in all views that the number is made of. Equal numbers alone do not show that.
-        bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
-            (``magic.bounds``).
-    """
-
-    differences: Mapping[str, Difference]
-    unchanged: tuple[str, ...]
-    bounds: Mapping[str, tuple[Difference, Difference]] = field(default_factory=dict)
 
     @property
     def primary(self) -> str:

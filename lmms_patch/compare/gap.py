@@ -209,10 +209,9 @@ def of_runs(full: Path, blind: Path, subset: Path | None = None, task: str | Non
     ((one, other),) = sides.values()
     alike.check(other, one, ("benchmark", "metric", "filter"))
     pair = join(other, one)
-    docs = pair.sides[1].frame.filter(view=0).select("doc_id", "label", "category")
-    groups = {doc_id: tuple(group) for doc_id, *group in docs.iter_rows()}
+    groups = pair.tables[1].docs.select("label", "category").rows()
     blind_scores, full_scores = (side.scores for side in pair.firsts)
-    scores = Scores(pair.ids, full_scores, blind_scores, pair.clusters, [groups[one] for one in pair.ids], pair.higher)
+    scores = Scores(pair.ids, full_scores, blind_scores, pair.clusters, groups, pair.higher)
     kept = None if subset is None else read_subset(subset, one.base)
     found = gap(scores, kept, circular=bool(other.kind.folds))
     return dataclasses.replace(found, warnings=(*_minds(pair), *found.warnings))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,43 +23,42 @@ from lmms_patch.stats.resample import Bools, Ints
 _COUNTS, _BY_CATEGORY = ("f1", "precision", "recall"), ("mme", "macro")
 
 
-_MORE = ("answer", "col", "region", "turn", "wrong_from", "tst")
-"""Columns beside those of a table."""
-
-
 class Side:
     """The first or the second result, with its docs.
 
     Attributes:
         result: the result.
-        run: the same for ``rci``.
         settings: of its statistics.
         table: all its docs.
         form: of its aggregation; None: only the run can compute it.
-        frame: its samples.
-        docs: a row a doc, with whether a call of it failed or a view of it could not be scored.
+        docs: a row a doc: its gold; whether a call of it failed or a view of it could not be scored (``lost``); whether
+            its first view has an item (``known``) and a score (``scored``), null of docs that the table lacks.
+        errors: of each view that could not be scored, its doc and grid.
     """
 
     def __init__(self, result: Result) -> None:
-        self.result, self.run = result, TaskRun(result)
-        self.settings, _, self.table = table_of(self.run, Changes())
+        self.result, run = result, TaskRun(result)
+        self.settings, _, self.table = table_of(run, Changes())
         self.form: Form | None = forms.MEAN
         if not result.kind.folds:
-            self.form = form_of(self.run, self.table, self.settings, sets_of(self.run))
-        self.frame = self.run.samples.hstack(result.frame(_MORE))
+            self.form = form_of(run, self.table, self.settings, sets_of(run))
+        frame = run.samples.hstack(result.frame(["tst"]))
         lost = pl.any_horizontal(pl.col("failed", "error").is_not_null()).any().alias("lost")
-        of_docs = self.frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first(), lost)
-        self.docs = of_docs.sort("doc_id")
+        self.docs = frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first(), lost).sort("doc_id")
+        self.errors = frame.filter(pl.col("error").is_not_null()).select("doc_id", "n")
+        firsts = self.firsts(self.table)
+        there = {"doc_id": self.table.doc_id, "known": firsts.known, "scored": np.isfinite(firsts.scores)}
+        self.docs = self.docs.join(pl.DataFrame(there), on="doc_id", how="left", maintain_order="left")
 
     def firsts(self, table: Table) -> Chosen:
         """Return the item of each doc at the first view; of a text-only cross-validation its mean over fold seeds."""
         if not self.result.kind.folds:
             return table.full
         folds = self.docs.select("doc_id", pl.col("tst").struct.field("folds")).explode("folds").unnest("folds")
-        own = folds.filter(grouping=self.result.tst.headline if self.result.tst else "").group_by("doc_id")
+        scores = folds.filter(grouping=self.result.tst.headline if self.result.tst else "").group_by("doc_id")
         # a doc without the score of a fold seed has none
-        scores = dict(own.agg(pl.when(pl.col("score").is_not_null().all()).then(pl.mean("score"))).iter_rows())
-        return Chosen(np.array([scores.get(one) for one in table.place], float))
+        mean = scores.agg(pl.when(pl.col("score").is_not_null().all()).then(pl.mean("score")))
+        return Chosen(_in_order(table, mean)["score"].cast(pl.Float64).fill_null(math.nan).to_numpy())
 
     def clusters(self, table: Table) -> Ints | None:
         """Return what each doc is drawn with; of a text-only cross-validation its source, else its cluster, else its copies."""
@@ -66,8 +66,12 @@ class Side:
             return table.groups.clusters
         tst = pl.col("tst").struct
         label = pl.coalesce(tst.field("source"), "cluster", pl.format("copies {}", tst.field("text")))
-        labels = dict(self.docs.select("doc_id", label.alias("label")).iter_rows())
-        return numbers_of(pl.Series([labels[one] for one in table.place], dtype=pl.String))
+        return numbers_of(_in_order(table, self.docs.select("doc_id", label=label))["label"])
+
+
+def _in_order(table: Table, docs: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a table's docs, in its order."""
+    return pl.DataFrame({"doc_id": table.doc_id}).join(docs, on="doc_id", how="left", maintain_order="left")
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,7 @@ class Pair:
 
         Where the aggregation works on whole clusters, with all docs of their clusters.
         """
-        errors = pl.concat(side.frame.filter(pl.col("n") == n, pl.col("error").is_not_null()) for side in self.sides)
-        docs = np.isin(self.ids, errors["doc_id"].to_numpy())
+        docs = np.isin(self.ids, pl.concat(side.errors for side in self.sides).filter(n=n)["doc_id"].to_numpy())
         clusters = next((table.groups.clusters for table in self.tables if table.groups.whole), None)
         return docs if clusters is None else np.isin(clusters, clusters[docs])
 
@@ -132,37 +135,27 @@ def join(first: Result, second: Result) -> Pair:
         RecordError: no such doc; other golds or categories.
     """
     sides = Side(first), Side(second)
-    both = sides[0].docs.join(sides[1].docs, on="doc_id", suffix="_2").sort("doc_id")
+    both = sides[0].docs.join(sides[1].docs, on="doc_id", suffix="_2", maintain_order="left")
     if both.is_empty():
         raise RecordError(f"{second.task}: the two runs have no doc in common; both must be asked the same docs")
     # docs are joined by number alone
-    for doc_id, one, other in (
-        both.filter(pl.col("gold") != pl.col("gold_2")).select("doc_id", "gold", "gold_2").iter_rows()
-    ):
+    for doc_id, ours, theirs in both.filter(pl.col("gold") != pl.col("gold_2"))["doc_id", "gold", "gold_2"].iter_rows():
         raise RecordError(
-            f"{second.task}: doc {doc_id} has the gold {one!r} in the first run and {other!r} in the second: the benchmark has changed"
+            f"{second.task}: doc {doc_id} has the gold {ours!r} in the first run and {theirs!r} in the second: the benchmark has changed"
         )
-    ids = [side.docs.join(both, on="doc_id", how="anti")["doc_id"].to_list() for side in sides]
-    known = [side.form for side in sides]
-    for k in (0, 1):
-        # a run that scored too little to have a number has no form to know it by
-        if known[k] is None and sides[k].result.measures["score"].value is None:
-            known[k] = known[1 - k]
-    form = known[0] if known[0] is known[1] else None
-    scored, warnings = set(both["doc_id"]), list[str]()
-    for side in sides:
-        # an aggregation of items needs no score
-        firsts = side.firsts(side.table)
-        there = firsts.known if form is None or form.name in _COUNTS else np.isfinite(firsts.scores)
-        scored &= {doc_id for doc_id, is_there in zip(side.table.place, there, strict=True) if is_there}
+    only = [tuple(side.docs.join(both, on="doc_id", how="anti")["doc_id"].to_list()) for side in sides]
+    # a run that scored too little to have a number has no form to know it by
+    known = [side.form for side in sides if side.form is not None or side.result.measures["score"].value is not None]
+    form = known[0] if known and known[0] is known[-1] else None
+    # an aggregation of items needs no score
+    there = "known" if form is None or form.name in _COUNTS else "scored"
+    scored = both.filter(there, f"{there}_2")["doc_id"].to_numpy()
     # a doc in neither table though no call failed: its scorer gave another metric than the task's
-    of_table = pl.col("doc_id").is_in(list(sides[0].table.place | sides[1].table.place))
-    due = both.filter(of_table | pl.col("lost") | pl.col("lost_2"))["doc_id"].to_list()
-    kept = np.array(sorted(scored), int)
-    for table in (side.table for side in sides if side.table.groups.whole):
-        places, clusters = np.array(list(table.place)), table.groups.clusters
-        if clusters is not None:
-            halved = np.isin(clusters, clusters[~np.isin(places, list(scored))])
+    due = both.filter(pl.any_horizontal("lost", "lost_2", pl.col("scored", "scored_2").is_not_null()))
+    kept, warnings = scored, list[str]()
+    for groups, places in ((side.table.groups, side.table.doc_id) for side in sides):
+        if groups.whole and groups.clusters is not None:
+            halved = np.isin(groups.clusters, groups.clusters[~np.isin(places, scored)])
             kept = kept[~np.isin(kept, places[halved])]
     if len(kept) < len(scored):
         warnings.append(
@@ -178,11 +171,11 @@ def join(first: Result, second: Result) -> Pair:
         raise RecordError(
             f"{second.label}: {second.metric} is made of categories, and the two runs put docs in other categories"
         )
-    form = None if form is None else forms.on(form, tables[0].groups.merged)
+    form = None if form is None else forms.on(form, one.groups.merged)
     # what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer
-    labels = [one for side, table in zip(sides, tables, strict=True) if (one := side.clusters(table)) is not None]
+    named = [side.clusters(table) for side, table in zip(sides, tables, strict=True)]
+    labels = [clusters for clusters in named if clusters is not None]
     fewest = min(reversed(labels), key=lambda one: len(np.unique(one)), default=None)
     if len(labels) == 2 and len(np.unique(np.stack(labels), axis=1).T) != max(len(np.unique(one)) for one in labels):
         warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
-    unscored = len(set(due) - scored)
-    return Pair(sides, form, kept.tolist(), tables, fewest, (tuple(ids[0]), tuple(ids[1])), unscored, warnings)
+    return Pair(sides, form, kept.tolist(), tables, fewest, (only[0], only[1]), len(due) - len(scored), warnings)

@@ -7,10 +7,12 @@ side is not the run's own number.
 
 from __future__ import annotations
 
+import gc
+
 from lmms_patch.compare import alike
 from lmms_patch.compare.differences import WHICH, changes_of, first_views, mcnemar
-from lmms_patch.compare.formats import Compared
-from lmms_patch.compare.pair import Pair, join
+from lmms_patch.compare.formats import Task
+from lmms_patch.compare.pair import join
 from lmms_patch.compare.same import sameness
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
@@ -22,7 +24,7 @@ from lmms_patch.stats.resample import LEVEL
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
 
 
-def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Compared:
+def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Task:
     """Return the differences of all numbers of two results, paired by doc.
 
     Args:
@@ -41,13 +43,24 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
 
         return magic.compare(first, second, level=level, draws=draws, seed=seed)
     alike.check(first, second)
+    # the numbers of each run come first: their tables, which refer to themselves, are gone before both runs are joined
+    for one in (first, second):
+        _ = one.computed
+        gc.collect()
     pair = join(first, second)
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
     changes = changes_of(pair, draws=draws, level=level, seed=seed)
-    prints, other_docs = (first.fingerprint, second.fingerprint), any(pair.only)
-    settings = alike.apart(*prints, (*alike.SAME, *(alike.OF_DOCS if other_docs else ())))
+    prints = first.fingerprint, second.fingerprint
     identical, unchanged = sameness(pair)
-    return Compared(
+    contradicted = {
+        f"{pair.kind.index}{n}": tuple(
+            f"of the {which} run is {reading.explained(mark)}"
+            for which, one in zip(WHICH, (first, second), strict=True)
+            if (mark := reading.mark_of(one.grid(n)))
+        )
+        for n in pair.grids
+    }
+    return Task(
         first=first.label,
         second=second.label,
         metric=second.metric,
@@ -57,7 +70,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         unscored=pair.unscored,
         differences=changes,
         mcnemar=mcnemar(pair),
-        settings=tuple(settings),
+        settings=tuple(alike.apart(*prints, (*alike.SAME, *(alike.OF_DOCS if any(pair.only) else ())))),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
         base=second.base,
         kind=second.kind.name,
@@ -66,7 +79,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
         draws=draws,
         identical=identical,
-        marks=_marks(pair),
+        marks={name: said for name, said in contradicted.items() if said},
         unchanged=unchanged,
     )
 
@@ -83,16 +96,3 @@ def gain(blind: Result, full: Result) -> Difference | None:
     if any(pair.only):
         raise RecordError(f"{full.task}: the blind run was asked other docs")
     return None if pair.form is None else first_views(pair, pair.form)
-
-
-def _marks(pair: Pair) -> dict[str, tuple[str, ...]]:
-    """Name the indices whose luck-corrected value contradicts them in a run (``Compared.marks``)."""
-    marks = {
-        f"{pair.kind.index}{n}": tuple(
-            f"of the {which} run is {reading.explained(mark)}"
-            for which, side in zip(WHICH, pair.sides, strict=True)
-            if (mark := reading.mark_of(side.result.grid(n)))
-        )
-        for n in pair.grids
-    }
-    return {name: said for name, said in marks.items() if said}

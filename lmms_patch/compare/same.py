@@ -5,22 +5,23 @@ from __future__ import annotations
 import polars as pl
 
 from lmms_patch.compare.pair import Pair
-from lmms_patch.runs import catalogue
 from lmms_patch.runs.schema import OTHER_METRIC
 
 VIEW = ("doc_id", "swapped", "kind", "n", "cell", "row", "col", "region", "relevant", "turn")
 """What a view is: its number says nothing, since a quick run asks fewer views."""
-_OF_VIEW = ("wrong_from", "said_yes", "gold_yes", "answer_no", "answer")
-_OF_CELLS = ("mpp{key}", "{index}{key}", "{index}{key}_adj", "gap{key}")
-"""The numbers (``catalogue.Number.name``) that are made of the cells of a grid."""
-FIRST, WRONG = "first view", "wrong image"
+_OF_DOC = ("quick", "tst", "excluded")
+_OF_VIEW = ("wrong_from", "said_yes", "gold_yes", "answer_no")
+_AT_ONCE = 5_000
+"""Docs whose views are joined at once: a join of all takes more memory than the tables themselves."""
+FIRST = "first view"
 _SET = (
     pl.when(pl.col("swapped").fill_null(False))
-    .then(pl.lit(WRONG))
+    .then(pl.lit("wrong image"))
     .when((pl.col("view") == 0) | (pl.col("kind") == "full"))
     .then(pl.lit(FIRST))
     .otherwise(pl.col("n").cast(pl.String).fill_null(""))
 )
+"""What a view belongs to: a grid by its number."""
 
 
 def sameness(pair: Pair) -> tuple[bool, tuple[str, ...]]:
@@ -28,42 +29,35 @@ def sameness(pair: Pair) -> tuple[bool, tuple[str, ...]]:
 
     Neither where the runs asked other docs, or asked a doc otherwise.
     """
-    result, frames = pair.sides[1].result, [side.frame for side in pair.sides]
-    first, second = (one.filter(view=0).select("doc_id", "quick", "tst", "excluded").sort("doc_id") for one in frames)
+    sides = [side.result for side in pair.sides]
+    result, metrics = sides[1], [list(one.about.metrics)[1:] for one in sides]
+    columns = [*_OF_VIEW, "score", *(f"{OTHER_METRIC}{name}" for name in metrics[1] if name in metrics[0])]
+    # an item of unknown form may differ where its score does not, so the answers must be the same, and known
+    columns += ["answer"] * (pair.form is None)
+    first, second = (one.frame(["doc_id", "view", *_OF_DOC]).filter(view=0) for one in sides)
     if any(pair.only) or not first.equals(second):
         return False, ()
-    if pair.kind.folds:
-        return True, tuple(result.measures)
-    scores = [one for one in frames[0].columns if one == "score" or one.startswith(OTHER_METRIC)]
-    told = [pl.col(*VIEW, *_OF_VIEW), pl.col("^score.*$"), _SET.alias("set")]
-    first, second = (one.select(*told, time=pl.int_range(pl.len()).over(VIEW)) for one in frames)
-    views = first.join(second, [*VIEW, "time"], how="full", suffix="_2", coalesce=True, nulls_equal=True)
-    scores = [one for one in scores if f"{one}_2" in views]
+    frames = [one.frame([*VIEW, "view", *columns]) for one in sides]
+    changed = set() if pair.kind.folds else _changed(frames, first["doc_id"], columns)
+    if pair.form is None and frames[0]["answer"].null_count() == len(frames[0]):
+        return not changed, ()
+    # of which views a number is made; what is not listed may be made of any
+    made_of = {name: {FIRST} for name in ("score", "fip", result.metric)} | {f"mpp{n}": {str(n)} for n in result.grids}
+    for n in result.indexed:
+        made_of |= {name: {FIRST, str(n)} for name in (f"{result.kind.index}{n}", f"gap{n}")}
+    return not changed, tuple(name for name in result.measures if not changed & made_of.get(name, changed))
 
-    def changed(*columns: str) -> set[str]:
-        """Return the sets with a view asked in a single run, or with different values in some columns."""
-        gone = pl.col("set").is_null() | pl.col("set_2").is_null()
-        apart = (pl.col(name).ne_missing(pl.col(f"{name}_2")) for name in ("wrong_from", *columns))
-        return set(views.filter(gone.or_(*apart)).select(pl.coalesce("set", "set_2")).to_series())
 
-    of_primary = changed("score", "said_yes", "gold_yes", "answer_no")
-    # an item of unknown form may differ where its score does not, so the answers must be the same, and known
-    known = views["answer"].null_count() < len(views)
-    rows = catalogue.keyed(result.kind, result.grids)
-
-    def alike(name: str) -> bool:
-        other = f"{OTHER_METRIC}{name}"
-        if other in scores:
-            return known and FIRST not in changed(other, "answer")
-        if pair.form is None and (not known or changed("answer")):
-            return False
-        if name in ("score", "fip", result.metric):
-            return FIRST not in of_primary
-        row, key = rows.get(name, (None, None))
-        # chance and numbers of boxes may be made of any view, so any change counts
-        if row is None or row.name not in _OF_CELLS or not isinstance(key, int):
-            return not of_primary
-        more = [FIRST] * (row.name != _OF_CELLS[0]) + [WRONG] * (row.words == "corrected")
-        return not of_primary & {str(key), *more}
-
-    return not changed(*scores), tuple(name for name in result.measures if alike(name))
+def _changed(frames: list[pl.DataFrame], docs: pl.Series, columns: list[str]) -> set[str]:
+    """Return the sets with a view asked in a single run, or with different values in some columns."""
+    changed = set[str]()
+    for low in range(0, len(docs), _AT_ONCE):
+        inside = pl.col("doc_id").is_between(docs[low], docs[min(low + _AT_ONCE, len(docs)) - 1])
+        first, second = (
+            one.filter(inside).select(*VIEW, *columns, _SET.alias("set"), time=pl.int_range(pl.len()).over(VIEW))
+            for one in frames
+        )
+        views = first.join(second, [*VIEW, "time"], how="full", suffix="_2", coalesce=True, nulls_equal=True)
+        apart = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_2")) for name in ("set", *columns))
+        changed |= set(views.filter(apart).select(pl.coalesce("set", "set_2")).to_series())
+    return changed

@@ -12,14 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
+
+from msgspec import structs
 
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.alike import matches
-from lmms_patch.compare.formats import Change, Compared, Comparison, Side, Task
+from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.errors import RecordError, nearest
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.bounds import check_bootstrap
-from lmms_patch.stats.paired import Difference, detectable, least_p
+from lmms_patch.stats.paired import detectable, least_p
 from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
 from lmms_patch.text import line
@@ -67,19 +70,16 @@ def compare(
     except RecordError as error:
         raise RecordError(f"{error}{'; other tasks can be chosen with --task' * (len(pairs) > 1)}") from None
     named = labels(result.run for results, _ in sides for result in results)
-
-    def side(path: str | Path, k: int) -> Side:
-        (results, older), used = sides[k], [pair[k] for pair in pairs]
+    told = []
+    for path, (results, older), used in zip((first, second), sides, zip(*pairs, strict=True), strict=True):
         only = tuple(one.label for one in results if not any(one is other for other in used))
         files = tuple(dict.fromkeys(line(one.run.path) for one in used))
-        return Side(line(path), named[used[0].run.identity], files, older, only)
-
-    # Two paths may lead to the same run, whose differences are 0 without saying anything.
-    same = all(one.is_same(other) for one, other in pairs)
+        told.append(Side(line(path), named[used[0].run.identity], files, older, only))
     return Comparison(
-        first=side(first, 0),
-        second=side(second, 1),
-        same_run=same,
+        first=told[0],
+        second=told[1],
+        # two paths may lead to the same run, whose differences are 0 without saying anything
+        same_run=all(one.is_same(other) for one, other in pairs),
         level=level,
         seed=seed,
         tasks=_corrected(compared, level),
@@ -102,58 +102,52 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
         raise RecordError(f"{path}: no {what}")
     named = labels(one.run for one in every)
     if len(named) > 1:
-        files = {one.run.identity: one.run.path for one in every}
-        listed = "; ".join(f"{named[identity]}: {file}" for identity, file in list(files.items())[:4])
+        files = {named[one.run.identity]: one.run.path for one in every}
+        listed = "; ".join(f"{name}: {file}" for name, file in list(files.items())[:4])
         raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
     return newest(every)
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid."""
-    left, taken = list(second), dict[int, Result]()
-    # Equal names first, so that a quick run is not paired with a full run of the same benchmark.
-    for named_alike in (True, False):
-        for k, one in enumerate(first):
-            shared = {
-                at: sorted({*one.grids} & {*other.grids})
-                for at, other in enumerate(left)
-                if k not in taken and matches(one, other) and (not named_alike or one.task == other.task)
-            }
-            if shared:
-                best = max(shared, key=lambda at: (len(shared[at]), shared[at][-1:]))
-                # A result is compared once.
-                taken[k] = left.pop(best)
-    return [(first[k], taken[k]) for k in sorted(taken)]
+    """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid.
+
+    A result is compared once. Equal names come first, so that a quick run is not paired with a full run of the same
+    benchmark.
+    """
+    fits = [(a, b) for a, one in enumerate(first) for b, other in enumerate(second) if matches(one, other)]
+
+    def rank(places: tuple[int, int]) -> tuple[bool, int, int]:
+        one, other = first[places[0]], second[places[1]]
+        shared = {*one.grids} & {*other.grids}
+        return one.task == other.task, len(shared), max(shared, default=0)
+
+    taken: dict[int, int] = {}
+    for a, b in sorted(fits, key=rank, reverse=True):
+        if a not in taken and b not in taken.values():
+            taken[a] = b
+    return [(first[a], second[taken[a]]) for a in sorted(taken)]
 
 
-def _corrected(compared: Sequence[Compared], level: float) -> tuple[Task, ...]:
+def _corrected(compared: Sequence[Task], level: float) -> tuple[Task, ...]:
     """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
-    # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice.
+    # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice
     numbers = [
-        (k, name, name == task.primary, change)
-        for k, task in enumerate(compared)
+        (task, name, change)
+        for task in compared
         for name, change in task.differences.items()
         if not (name == "score" and "fip" in task.differences)
     ]
-    changes: list[list[Change]] = [[] for _ in compared]
+    changes: dict[int, list[Change]] = {id(task): [] for task in compared}
     for primary in (True, False):
-        own = [one for one in numbers if one[2] == primary]
+        own = [one for one in numbers if (one[1] == one[0].primary) == primary]
         tested = [change.p for *_, change in own if change.p is not None]
         corrected = iter(holm(tested))
-        for k, name, _, change in own:
+        alpha = (1 - level) / max(1, len(tested))
+        for task, name, change in own:
             p_holm = None if change.p is None else float(next(corrected))
-            found = _detectable(change, len(tested), level)
-            ends = (change.first, change.second, change.estimate, change.p, p_holm)
-            changes[k].append(Change(name, primary, *ends, len(tested), found, change.differing))
-    told = [name for name in Task.__struct_fields__ if name != "numbers"]
-    return tuple(
-        Task(**{name: getattr(task, name) for name in told}, numbers=tuple(own))
-        for task, own in zip(compared, changes, strict=True)
-    )
-
-
-def _detectable(change: Difference, tests: int, level: float) -> float | None:
-    alpha = (1 - level) / max(1, tests)
-    enough = change.differing is None or least_p(change.differing) <= alpha
-    se = change.estimate.se if change.p is not None and enough else None
-    return detectable(se, level=1 - alpha, power=POWER) if se else None
+            enough = change.p is not None and (change.differing is None or least_p(change.differing) <= alpha)
+            found = detectable(change.estimate.se or None, level=1 - alpha, power=POWER) if enough else None
+            ends = change.first, change.second, change.estimate, change.p, p_holm
+            changes[id(task)].append(Change(name, primary, *ends, len(tested), found, change.differing))
+    none: dict[str, Any] = {"differences": {}, "unchanged": (), "bounds": {}}
+    return tuple(structs.replace(task, numbers=tuple(changes[id(task)]), **none) for task in compared)

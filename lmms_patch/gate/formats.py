@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
 from lmms_patch.gate.limits import Basis, Call
@@ -66,28 +64,3 @@ class Verdict(Struct, frozen=True, kw_only=True):
     def word(self) -> str:
         """The verdict in lists: ``warned`` where an inconclusive verdict does not block."""
         return "warned" if self.warned else self.verdict
-
-
-class GateJson(Struct, kw_only=True):
-    """What `lmms-patch gate --json` writes: every verdict, and the exit status.
-
-    Attributes:
-        status: The exit status.
-        sentence: The verdict with the fact that matters: the first line that the command prints.
-        counts: How many verdicts there are of each kind, in words.
-        error: Why nothing could be judged.
-        lmms_patch: The version that wrote it.
-    """
-
-    schema: Literal[1] = 1
-    status: Literal[0, 1, 2, 3]
-    verdict: Literal["passed", "failed", "bad input", "inconclusive"]
-    sentence: str
-    counts: str
-    error: str | None
-    config: str
-    out: str
-    baseline: str | None
-    lmms_patch: str
-    notes: list[str]
-    verdicts: list[Verdict]

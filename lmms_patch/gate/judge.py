@@ -10,14 +10,13 @@ from lmms_patch.compare import alike
 from lmms_patch.errors import OptionError, nearest
 from lmms_patch.gate import limits, numbers, sides
 from lmms_patch.gate.formats import Verdict
-from lmms_patch.gate.limits import Call
+from lmms_patch.gate.limits import Call, plain
 from lmms_patch.gate.numbers import OVER_CHANCE, Judged
 from lmms_patch.gate.rules import Rule, Rules
 from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.runs import failures, reading
 from lmms_patch.runs.catalogue import named
 from lmms_patch.runs.measures import matching
-from lmms_patch.stats.resample import Estimate
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
@@ -171,7 +170,7 @@ def _checks(rule: Rule, results: Sequence[Subject], before: Baseline | None) -> 
     return checks, notes
 
 
-def _needs(rule: Rule) -> Iterable[tuple[str, str, str, Callable[[Subject], Estimate] | None, Ends]]:
+def _needs(rule: Rule) -> Iterable[tuple[str, str, str, Callable[[Subject], Judged] | None, Ends]]:
     """Yield what a rule demands whatever its metric.
 
     Yields:
@@ -183,13 +182,8 @@ def _needs(rule: Rule) -> Iterable[tuple[str, str, str, Callable[[Subject], Esti
     if "looks" in rule.require:
         yield "looks", "index", "asks nothing on another doc's image, as it has no index", numbers.looks, (1, None)
     if rule.max_tst_over_chance is not None:
-        yield (
-            OVER_CHANCE,
-            "folds",
-            "is no text-only cross-validation; ask for one (_tst)",
-            None,
-            (None, rule.max_tst_over_chance),
-        )
+        why = "is no text-only cross-validation; ask for one (_tst)"
+        yield OVER_CHANCE, "folds", why, None, (None, rule.max_tst_over_chance)
     if rule.max_excluded is not None:
         yield "excluded", "index", "has no grid", numbers.excluded, (None, rule.max_excluded)
     if rule.min_docs is not None:
@@ -223,7 +217,7 @@ def _complete(rule: Rule, results: Sequence[Subject]) -> Iterable[Check]:
 
 def _there(rule: Rule, one: Subject, why: str) -> Check:
     """Return the check of a task for being there as the rule demands; ``why``: why the task is not."""
-    return Check(rule, one, "complete", (1, None), fact=numbers.known(one.result.docs, float(not why), why))
+    return Check(rule, one, "complete", (1, None), fact=numbers.known(one, float(not why), why))
 
 
 def _check_direction(check: Check) -> None:
@@ -240,7 +234,9 @@ def _check_direction(check: Check) -> None:
     # a number without a row is a native metric under its own name, whose direction is known
     of_primary = row is not None or metric in ("score", "fip", *_TEXT_ONLY) or metric.startswith("drop")
     native = one.result.metric if of_primary else metric
-    if one.better(native) or not (row is None or row.better or metric in ("score", "fip")):
+    if one.result.kind.method.better(one.result, native) or not (
+        row is None or row.better or metric in ("score", "fip")
+    ):
         return
     about = f"{native} of {one.label} is better when lower, so"
     if rule.metric is None:
@@ -276,7 +272,7 @@ class Check:
     metric: str
     ends: Ends
     before: Baseline | None = None
-    fact: Estimate | None = None
+    fact: Judged | None = None
 
     @property
     def absolute(self) -> bool:
@@ -299,46 +295,36 @@ class Check:
             level: of the interval (``verdicts``).
             primary: as ``Verdict.primary``.
         """
-        rule, one, name, before, (least, most) = self.rule, self.one, self.metric, self.before, self.ends
-        decides, margin = (rule.interval, rule.margin) if self.fact is None else (True, 0.0)
-        if self.fact is None:
-            number, call, why = self._called(level)
-        else:
-            number = Judged(self.fact, self.fact, basis="number")
-            call, _ = limits.judged(self.fact, least, most)
-            why = self.fact.reason
+        rule, one, before, (least, most) = self.rule, self.one, self.before, self.ends
+        margin, by_interval = (rule.margin, rule.interval) if self.fact is None else (0.0, False)
+        number, call, why = self._called(level)
         signs = (">=", "<=") if before is None else ("drop <=", "rise <=")
         ends = (least if before is None or least is None else 0.0 - least, most)
-        said = " and ".join(
-            f"{sign} {limits.plain(end)}" for sign, end in zip(signs, ends, strict=True) if end is not None
-        )
-        kind, known_as = one.result.kind, f"|{name}|" if self.absolute else name
-        measure = known_as
-        if name in ("fip", "score") and not self.absolute:
-            # the benchmark's metric, and what was shown
-            measure = one.result.metric + f" {kind.where}" * (kind.view != "full" and not kind.full)
-        with_interval = decides and self.fact is None
+        limit = " and ".join(f"{sign} {plain(end)}" for sign, end in zip(signs, ends, strict=True) if end is not None)
+        kind, name = one.result.kind, f"|{self.metric}|" if self.absolute else self.metric
+        where = f" {kind.where}" * (kind.view != "full" and not kind.full)
         return Verdict(
             rule=rule.name,
             task=one.label,
             model=one.model,
-            metric=known_as,
-            limit=f"{said}, margin {limits.plain(margin)}" if margin else said,
+            metric=name,
+            limit=f"{limit}, margin {plain(margin)}" if margin else limit,
             value=number.value,
             baseline=number.baseline,
             baseline_model=before.partner(one).model if before else None,
             difference=number.judged if before else None,
             primary=primary,
-            level=level if with_interval else None,
-            detectable=limits.smallest(number.judged, level) if with_interval else None,
-            basis=number.basis if decides else "number",
+            level=level if by_interval else None,
+            detectable=limits.smallest(number.judged, level) if by_interval else None,
+            basis=number.basis if by_interval else "number",
             verdict=call,
             warned=call == "inconclusive" and not rule.blocks,
             reason=why,
             # a task that is not there has none
             base=one.result.base if name != "complete" else "",
             kind=kind.name,
-            measure=measure,
+            # the benchmark's metric, and what was shown
+            measure=one.result.metric + where if name in ("fip", "score") else name,
             least=None if least is None else least - margin,
             most=None if most is None else most + margin,
         )
@@ -346,36 +332,34 @@ class Check:
     def _called(self, level: float) -> tuple[Judged, Call, str]:
         """Return the number with its interval at a level, the verdict and the reason."""
         rule, one, name, before, (least, most) = self.rule, self.one, self.metric, self.before, self.ends
+        if self.fact is not None:
+            return self.fact, limits.judged(self.fact.judged, least, most)[0], self.fact.judged.reason
         if before is None:
-            number, bounds = numbers.number_of(one, name, level, self.absolute), numbers.bounds_of(one, name, level)
+            number = numbers.number_of(one, name, level, self.absolute)
         else:
             number = numbers.difference_of(one, name, before, level, self.absolute)
-            bounds = numbers.difference_bounds_of(one, name, before, level)
-        told = []
-        # Nothing changed on these docs, so the interval could only speak of docs that nobody asked.
+        call, why = limits.judged(number.judged, least, most, rule.margin, rule.interval)
+        told, bounds = [], number.ends
         if number.unchanged:
+            # the interval could only speak of docs that nobody asked; a bound is over all docs, also those unjudged
             call, why = limits.call(0.0, 0.0, least=least, most=most, margin=rule.margin), UNCHANGED
-            # A bound is over all docs, while the number lacks the docs without a verdict.
-            number = number if bounds is None else bounds[0]
+            number = bounds[0] if bounds else number
         elif bounds is not None:
             # A lower limit must hold were all unjudged docs wrong, and an upper limit were they all right: else a judge
             # that refuses the wrong answers would make a model pass. In the baseline they count the other way round.
-            tried = []
-            if least is not None:
-                tried.append((0, limits.judged(bounds[0].judged, least, None, rule.margin, rule.interval)))
-            if most is not None:
-                tried.append((1, limits.judged(bounds[1].judged, None, most, rule.margin, rule.interval)))
+            tried = [
+                (end, limits.judged(bounds[end].judged, *only, rule.margin, rule.interval))
+                for end, only in enumerate(((least, None), (None, most)))
+                if self.ends[end] is not None
+            ]
             end, (call, why) = max(tried, key=lambda one: limits.CALLS.index(one[1][0]))
             number, words = bounds[end], ("wrong", "right")
-            values = (bounds[end].judged.value, bounds[1 - end].judged.value)
-            shown = ["N/A" if value is None else f"{value:.3f}" for value in values]
+            shown = ["N/A" if one.judged.value is None else f"{one.judged.value:.3f}" for one in bounds]
             opposite = f", as {words[1 - end]} in the baseline" * (before is not None)
             told.append(
-                f"docs without a verdict count as {words[end]} here{opposite} ({shown[0]}; the other way round {shown[1]})"
+                f"docs without a verdict count as {words[end]} here{opposite} ({shown[end]}; the other way round {shown[1 - end]})"
             )
-        else:
-            call, why = limits.judged(number.judged, least, most, rule.margin, rule.interval)
-        # The index is then known to be mostly luck.
+        # the index is then known to be mostly luck
         grid = one.grid(name) if reading.contradicted(one.numbers.get(name)) else None
         if grid is not None:
             call = "inconclusive" if call == "pass" and before is None else call

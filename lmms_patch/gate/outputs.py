@@ -10,14 +10,14 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
-from lmms_patch.gate.formats import GateJson, Verdict
+from lmms_patch.gate.formats import Verdict
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement
 from lmms_patch.present.sheets import number as number_text
 from lmms_patch.present.terminal.folding import fold
@@ -68,7 +68,7 @@ def _found(one: Verdict) -> str:
     if number.value is None:
         return f"{name}: {one.reason or 'not defined'} ({_allowed(one)})"
     sure = ""
-    if number.low is not None and number.high is not None and one.level is not None and reading.shows_interval(number):
+    if number.low is not None and number.high is not None and one.level is not None and not reading.misleads(number):
         sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
     inside = [", ".join(filter(None, [_say(one, number.value) if compares else "", sure])), _allowed(one)]
     value = reading.IN_PLACE if reading.misleads(one.value) else _say(one, one.value.value, False)
@@ -197,34 +197,31 @@ def annotation(judged: Judgement) -> str:
 
 
 def to_json(judged: Judgement) -> dict[str, Any]:
-    """Return what ``--json`` writes (schema ``gate``)."""
-    found: dict[str, Any] = harmless(
-        as_json(
-            GateJson(
-                status=cast(Any, judged.status),
-                verdict=WORDS[judged.status],
-                sentence=headline(judged),
-                counts=judged.counts,
-                error=line(judged.error) or None,
-                config=judged.config,
-                out=judged.out,
-                baseline=judged.baseline or None,
-                lmms_patch=__version__,
-                notes=[line(note) for note in judged.notes],
-                verdicts=list(judged.verdicts),
-            )
-        )
-    )
+    """Return what ``--json`` writes: every verdict, and the exit status."""
+    told = {
+        "schema": 1,
+        "status": judged.status,
+        "verdict": WORDS[judged.status],
+        "sentence": headline(judged),
+        "counts": judged.counts,
+        "error": line(judged.error) or None,
+        "config": judged.config,
+        "out": judged.out,
+        "baseline": judged.baseline or None,
+        "lmms_patch": __version__,
+        "notes": [line(note) for note in judged.notes],
+        "verdicts": judged.verdicts,
+    }
+    found: dict[str, Any] = harmless(as_json(told))
     return found
 
 
 def junit(judged: Judgement) -> str:
-    """Return JUnit XML: a testcase per verdict, the worst first.
+    """Return JUnit XML: a testcase per verdict, the worst first; bad input is a case with an error.
 
     The message of a failure begins as the first line elsewhere does.
     """
     cases = ordered(judged)
-    # JUnit needs at least one test, so bad input makes a case with an error.
     counts = {
         "tests": len(cases) or 1,
         "failures": sum(one.word in ("fail", "inconclusive") for one in cases),
@@ -235,18 +232,21 @@ def junit(judged: Judgement) -> str:
     root = ElementTree.Element("testsuites", about)
     suite = ElementTree.SubElement(root, "testsuite", about)
 
-    def case(of: str, name: str, inside: str, said: str, more: str, **type_: str) -> None:
-        found = ElementTree.SubElement(suite, "testcase", {"classname": of, "name": name, "time": "0"})
-        ElementTree.SubElement(found, inside, {"message": said, **type_} if inside != "system-out" else {}).text = more
+    def case(rule: str, name: str, inside: str, text: str, **told: str) -> None:
+        found = ElementTree.SubElement(suite, "testcase", {"classname": rule, "name": name, "time": "0"})
+        ElementTree.SubElement(found, inside, told).text = text
 
     if judged.status == BAD_INPUT:
-        case("gate", "input", "error", headline(judged), headline(judged), type=WORDS[BAD_INPUT])
+        case("gate", "input", "error", headline(judged), message=headline(judged), type=WORDS[BAD_INPUT])
     for one in cases:
-        inside = "skipped" if one.warned else "system-out" if one.verdict == "pass" else "failure"
         said = f"{one.verdict.upper()} {fact(one, judged)}"
-        name = line(f"{one.task} of {one.model}: {one.metric} {one.limit}")
-        more = "\n".join(filter(None, [said, details(one)]))
-        case(line(one.rule), name, inside, said, more, **({"type": one.verdict} if inside == "failure" else {}))
+        name, text = line(f"{one.task} of {one.model}: {one.metric} {one.limit}"), f"{said}\n{details(one)}".strip()
+        if one.verdict == "pass":
+            case(line(one.rule), name, "system-out", text)
+        elif one.warned:
+            case(line(one.rule), name, "skipped", text, message=said)
+        else:
+            case(line(one.rule), name, "failure", text, message=said, type=one.verdict)
     told = [headline(judged), judged.counts, *map(line, judged.notes)]
     ElementTree.SubElement(suite, "system-out").text = "\n".join(told)
     ElementTree.indent(root)

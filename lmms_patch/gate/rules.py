@@ -100,18 +100,8 @@ class Defaults(Shared):
     """The one number of each comparison that carries the claim. Default: the task's primary metric."""
 
 
-_TOGETHER: dict[str, Any] = {
-    "dependentRequired": {key: ["metric"] for key in (*LIMITS, "absolute")},
-    "allOf": [{"if": {"required": ["metric"]}, "then": {"anyOf": [{"required": [key]} for key in LIMITS]}}],
-    "anyOf": [{"required": [key]} for key in CHECKS],
-}
-"""What a JSON schema can say of the keys of a rule together."""
-
-
 class Rule(Shared):
     """One rule: which results it is about, and what must hold for each of them."""
-
-    model_config = ConfigDict(json_schema_extra=_TOGETHER)
 
     name: Annotated[_Text, must("a text that says what the rule is for")]
     """Unique in its file."""

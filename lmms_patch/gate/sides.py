@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lmms_patch.compare import alike
 from lmms_patch.compare import result as paired
-from lmms_patch.compare.formats import Compared
+from lmms_patch.compare.formats import Task
 from lmms_patch.errors import OptionError, RecordError, nearest
 from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.runs import catalogue
@@ -21,28 +21,20 @@ from lmms_patch.runs.unjudged import BY_JUDGE, Bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 
-def numbers(result: runs.Result) -> Mapping[str, Estimate]:
-    """Return every number of a result by name, computed from its samples; a number with several names is a single object."""
-    return result.measures
-
-
 class Subject(runs.Labelled):
     """A judged result, or a result of the baseline; ``label`` is its task's name, with the filter where there are several."""
 
     @cached_property
     def numbers(self) -> Mapping[str, Estimate]:
-        """All its numbers."""
-        return numbers(self.result)
+        """Every number by name, computed from its samples; a number with several names is a single object."""
+        return self.result.measures
 
     @cached_property
     def bounds(self) -> Mapping[str, Bounds]:
         """A judge's numbers with docs without a verdict counted as wrong, and as right; only where there is such a doc."""
-        if self.result.kind.name != "magic":
+        if self.result.magic is None:
             return {}
-        # here, since a gate on other runs needs none of it
-        from lmms_patch.compare import magic
-
-        found = magic.bounds_of(self.result)
+        found = self.result.magic.bounds
         return found | ({"score": found[self.result.metric]} if self.result.metric in found else {})
 
     @property
@@ -56,10 +48,6 @@ class Subject(runs.Labelled):
         """Return the grid of a number by the number's name; None for numbers of no grid."""
         n = catalogue.grids_of(self.result.kind, self.result.grids).get(name)
         return None if n is None else self.result.grid(n)
-
-    def better(self, metric: str) -> bool:
-        """Return whether a native metric of the result is better when higher, as its method says."""
-        return self.result.kind.method.better(self.result, metric)
 
     def names(self, selector: str) -> tuple[str, ...]:
         """Return its names for a selector (``rules.SELECTORS``); the name for people comes last."""
@@ -153,8 +141,9 @@ class Baseline:
         self.path, self.ignore = path, tuple(ignore)
         self.results, notes = read(path, "the baseline", {one.result.origin for one in judged})
         self.notes = dict.fromkeys(notes)
+        # by id: a result is not hashable, and results live as long as the baseline does
         self._partners: dict[int, Subject] = {}
-        self._compared: dict[tuple[int, float], Compared] = {}
+        self._compared: dict[tuple[int, float], Task] = {}
 
     def partner(self, one: Subject) -> Subject:
         """Return the baseline's result for a judged result: of the same task and, if possible, the same model.
@@ -162,41 +151,38 @@ class Baseline:
         Raises:
             RecordError: there is none, there are several, or it has other settings.
         """
-        # By id: a result is not hashable, and results live as long as the baseline does.
-        if id(one) in self._partners:
-            return self._partners[id(one)]
-        own, left = one.result, [other for other in self.results if alike.matches(other.result, one.result)]
-        # Each step narrows only where something is left, so a renamed task or another model still finds a partner.
-        left = [other for other in left if other.result.task == own.task] or left
-        left = [other for other in left if other.result.run.identity == own.run.identity] or left
-        left = [other for other in left if other.result.run.model == own.run.model] or left
+        if id(one) not in self._partners:
+            self._partners[id(one)] = self._partner(one)
+        return self._partners[id(one)]
+
+    def _partner(self, one: Subject) -> Subject:
+        left = _of_task(self.results, one)
+        # each step narrows only where something is left, so another model still finds a partner
+        left = [other for other in left if other.result.run.identity == one.result.run.identity] or left
+        left = [other for other in left if other.result.run.model == one.result.run.model] or left
         if len(left) != 1:
             there = some([f"{other.label} of {other.model}" for other in left or self.results])
-            what = (
-                "could be set against several; give a baseline with one of them"
-                if left
-                else "has nothing to be set against"
-            )
+            several = "could be set against several; give a baseline with one of them"
+            what = several if left else "has nothing to be set against"
             raise RecordError(f"{self.path}: {one.label} of {one.model} {what}; the baseline has {there}")
         (other,) = left
         if not other.result.docs:
             raise RecordError(f"{other.result.run.path}: nothing was scored in {other.label}: an empty baseline")
-        prints = other.result.fingerprint, own.fingerprint
+        prints = other.result.fingerprint, one.result.fingerprint
         if told := alike.apart(*prints, self.ignore):
             raise RecordError(
                 f"{other.result.run.path}: the baseline of {one.label} was made otherwise: {', '.join(told)} differ; "
                 "run it again with the same settings, or list under defaults 'ignore' what may differ"
             )
-        ignored = ", ".join(alike.apart(*prints))
-        notes = [
-            f"differs from the baseline in {ignored}: ignored, as the rules say" * bool(ignored),
-            runs.not_compared(*prints),
-        ]
-        self.notes |= {f"{one.label}: {said}": None for said in notes if said}
-        self._partners[id(one)] = other
+        if ignored := alike.apart(*prints):
+            self._note(one, f"differs from the baseline in {', '.join(ignored)}: ignored, as the rules say")
+        self._note(one, runs.not_compared(*prints))
         return other
 
-    def compared(self, one: Subject, level: float = LEVEL) -> Compared:
+    def _note(self, one: Subject, *said: str) -> None:
+        self.notes |= dict.fromkeys(f"{one.label}: {note}" for note in said if note)
+
+    def compared(self, one: Subject, level: float = LEVEL) -> Task:
         """Return the differences of a result to its partner, paired by doc.
 
         Raises:
@@ -206,19 +192,18 @@ class Baseline:
         if key in self._compared:
             return self._compared[key]
         compared = self._compared[key] = paired.compare(other.result, one.result, level=level)
-        only = compared.only_first or compared.only_second
-        if only:
+        if only := compared.only_first or compared.only_second:
             where = "the baseline" if compared.only_first else "this run"
             raise RecordError(
                 f"{other.result.run.path}: the baseline of {one.label} asks other docs: {len(only)} are in {where} only, such as doc {only[0]}"
             )
-        docs, notes = max(one.result.docs, other.result.docs), list(compared.warnings)
+        self._note(one, *compared.warnings)
         if compared.identical and one.result.run.model == other.result.run.model:
             dates = f"this run is of {one.result.run.date}, the baseline of {other.result.run.date}"
-            notes.append(f"every score is the baseline's: a model that answers as before, or a copy ({dates})")
-        if compared.docs < docs:
-            notes.append(f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those")
-        self.notes |= dict.fromkeys(f"{one.label}: {said}" for said in notes)
+            self._note(one, f"every score is the baseline's: a model that answers as before, or a copy ({dates})")
+        if compared.docs < (docs := max(one.result.docs, other.result.docs)):
+            said = f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those"
+            self._note(one, said)
         return compared
 
     def gone(self, rule: Rule, judged: Sequence[Subject]) -> list[tuple[Subject, str]]:
@@ -231,25 +216,28 @@ class Baseline:
         # another model in the place of the baseline's only model must have its tasks, too
         if not models & {other.result.run.identity for other in self.results}:
             models = {self.partner(one).result.run.identity for one in judged if rule.of_difference}
+        # with another judge ignored, a run without a judge may lack the judge's numbers
+        skipped = BY_JUDGE if "judge" in self.ignore else ()
+        fewer_docs_allowed = bool({"docs", "limit", "number of docs"} & set(self.ignore))
         out: list[tuple[Subject, str]] = []
         for other in self.results:
             if other.result.run.identity not in models or not other.selected(rule, ("task", "base", "kind")):
                 continue
-            index = other.result.kind.index
-            asked = [f"{index}{n}" for n in other.result.grids] if index else []
-            names = matching(other.numbers, rule.metric) if rule.metric else asked
-            if rule.metric and not names:
+            names = [f"{other.result.kind.index}{n}" for n in other.result.indexed]
+            if rule.metric and not (names := matching(other.numbers, rule.metric)):
                 continue
-            mine = [one for one in judged if alike.matches(other.result, one.result)]
-            mine = [one for one in mine if one.result.task == other.result.task] or mine
+            mine = _of_task(judged, other)[:1]
             if not mine:
                 out.append((other, "the baseline has this task, this run has not"))
-            for one in mine[:1]:
-                if one.result.docs < other.result.docs and not {"docs", "limit", "number of docs"} & set(self.ignore):
+            for one in mine:
+                if one.result.docs < other.result.docs and not fewer_docs_allowed:
                     out.append((one, f"{one.result.docs} docs, of {other.result.docs} in the baseline"))
-                # With another judge ignored, a run without a judge may lack the judge's numbers.
-                skipped = BY_JUDGE if "judge" in self.ignore else ()
-                lost = [name for name in names if name not in skipped and not matching(one.numbers, name)]
-                if lost:
+                if lost := [name for name in names if name not in skipped and not matching(one.numbers, name)]:
                     out.append((one, f"the baseline has {some(lost)}, this run has not"))
         return out
+
+
+def _of_task(results: Sequence[Subject], one: Subject) -> list[Subject]:
+    """Return the results with the benchmark and kind of a result: of its task, or else of renamed tasks."""
+    fits = [other for other in results if alike.matches(other.result, one.result)]
+    return [other for other in fits if other.result.task == one.result.task] or fits

@@ -101,7 +101,7 @@ def write(results: Sequence[Result], details: Mapping[str, Details], path: Path)
     frame = pl.concat(rows, how="diagonal_relaxed")
     table = samples.path_of(path, about.task)
     about = samples.write(table, frame if len(rows) > 1 else frame.drop("filter"), about)
-    filed = Run.of(path, [(about, table)]).results
+    filed = Run(path, ((about, table),)).results
     return [dataclasses.replace(one, given=computed.given) for one, computed in zip(filed, results, strict=True)]
 
 
@@ -307,7 +307,7 @@ def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
     out: dict[str, list[Result]] = {}
     try:
         abouts = {task: about_of(results, task, details) for task, details in ours.items()}
-        run = Run.of(Path(f"{results.get('date') or ''}_results.json"), ((about, None) for about in abouts.values()))
+        run = Run(Path(f"{results.get('date') or ''}_results.json"), tuple((about, None) for about in abouts.values()))
         for result in run.results:
             one = dataclasses.replace(result, given=ours[result.task][result.filter].computed)
             one.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written

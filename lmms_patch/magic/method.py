@@ -13,7 +13,7 @@ from lmms_patch.errors import RecordError, shown
 from lmms_patch.magic.score import results, rows
 from lmms_patch.magic.score.magiscore import counted
 from lmms_patch.magic.score.results import Record
-from lmms_patch.runs.details import JudgedBounds, LeftOut, MagicNumbers
+from lmms_patch.runs.details import LeftOut, MagicNumbers
 from lmms_patch.runs.run import Result
 
 Part = tuple[float, float]
@@ -93,7 +93,7 @@ def numbers_of(records: Sequence[Record], about: Mapping[str, Any]) -> MagicNumb
         counts=counts,
         warnings=notes,
         by_type=results.by_type(answered, variant, judged, seed=SEED),
-        bounds={name: JudgedBounds(one.low, one.high, one.unjudged) for name, one in bounds.items()},
+        bounds=bounds,
         dataset=about.get("dataset"),
         seed=about.get("seed"),
         left_out=left_out,

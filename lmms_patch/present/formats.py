@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.runs.details import JudgedBounds
+from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats.bounds import Count, Number, Some, one_of
 from lmms_patch.stats.resample import Estimate
 
@@ -196,7 +196,7 @@ class MagicTask(Struct, kw_only=True):
     docs: Count
     results: str
     numbers: dict[str, Estimate]
-    bounds: dict[str, JudgedBounds] | UnsetType = UNSET
+    bounds: dict[str, Bounds] | UnsetType = UNSET
     counts: dict[str, Count]
     warnings: list[str]
 

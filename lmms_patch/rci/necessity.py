@@ -68,7 +68,6 @@ def _map(
     of = found.planned & (found.by_image != UNKNOWN)
     checked = of & (found.text != UNKNOWN)
     how = settings.how
-    known = [need for need, keep in zip(found.needs, of, strict=True) if keep]
     # Luck is counted on right and wrong answers of all docs: not on graded scores, not on a sample.
     without_luck = (
         None
@@ -87,7 +86,7 @@ def _map(
         checked=int(checked.sum()),
         sources=found.sources,
         shares=counted,
-        counts={need: known.count(need) for need in NEEDS},
+        counts={need: int((found.classes[of] == number).sum()) for number, need in enumerate(NEEDS)},
         by_image={NEEDS[image]: int((found.by_image[of] == image).sum()) for image in _IMAGE},
         unscored=int((found.planned & found.used & (found.by_image == UNKNOWN)).sum()),
         graded=int((of & found.graded).sum()),

@@ -242,7 +242,7 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
     parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
     for a, b in pairs:
-        best = tables[b].at(places[a])
+        best = tables[b].views.chosen(places[a])
         used = best.known & (places[b] >= 0)
         decides |= used
         for chosen in (tables[b].full, best):

@@ -89,10 +89,7 @@ def _keep(results: Sequence[Result]) -> None:
         frame = pl.concat([old.join(new, on=["task", "filter"], how="anti"), frame])
     except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError):
         others = {}
-    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    table = table.replace_schema_metadata({samples.KEY: json.dumps({"schema": 1, "tasks": others | told})})
-    with files.replacing(path) as part, open(part, "wb") as file:
-        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+    samples.store(path, frame, {samples.KEY: json.dumps({"schema": 1, "tasks": others | told}).encode()})
 
 
 def place(results: Path) -> Path:
@@ -115,6 +112,6 @@ def _name(result: Result) -> str:
 
 
 def _key(result: Result, numbers: Any) -> str:
-    """Return what tells that numbers are those of a table, as this version computes them, and are as they were written."""
+    """Return a digest of a table, this version and numbers: the same only of unchanged numbers of this table."""
     assert result.path is not None
     return digest([samples.digest_of(result.path), lmms_patch.__version__, COMPUTATION, numbers])

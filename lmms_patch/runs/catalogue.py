@@ -11,7 +11,6 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Literal, cast
 
 from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, PCRI, RCI, REGIONS, Key, Kind, end
@@ -20,16 +19,9 @@ from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.stats.resample import Estimate
 
-
-class Absent(Enum):
-    """Marks a number as absent from a task, where null says: not defined."""
-
-    ABSENT = "absent"
-
-
-ABSENT = Absent.ABSENT
+ABSENT: Any = object()
+"""Marks a number as absent from a task, where null says: not defined."""
 Value = Estimate | float | int | None
-Get = Callable[[Analysis, Key], Value | Absent]
 Of = Callable[["Kind", "Keys"], Iterable[Key | None]]
 
 
@@ -63,7 +55,8 @@ class Number:
         help: what it is, in one sentence (docs/metrics.md).
         of: from the kind and keys of a task to the keys of the family; to one None for a single number; to nothing if
         the kind lacks the number.
-        get: takes the number of a key from an analysis: an estimate, or a value where there is no interval.
+        where: where it stands in an analysis, ``*`` for its key, or what takes it from one: an estimate, or a value where
+            there is no interval.
         ends: which ends of its interval are columns of the results file; empty where it has none.
         columns: whether it is a column of the results file.
         listed: whether lmms-eval's own table has a row of it.
@@ -81,9 +74,9 @@ class Number:
     name: str
     help: str
     of: Of
-    get: Get
+    where: str | Callable[[Analysis, Key], Value]
     _: dataclasses.KW_ONLY
-    ends: tuple[Literal["low", "high"], ...] = ()
+    ends: tuple[str, ...] = ()
     columns: bool = True
     listed: bool = False
     measured: bool = False
@@ -92,6 +85,19 @@ class Number:
     words: Literal["", "raw", "corrected"] = ""
     title: str = ""
     label: str = ""
+
+    def get(self, analysis: Analysis, key: Key | None) -> Value:
+        """Return the number of a key; ``ABSENT`` where the analysis has no such part."""
+        if callable(self.where):
+            return self.where(analysis, cast(Key, key))
+        value: Any = analysis
+        for name in self.where.split("."):
+            if value is None:
+                return cast(Value, ABSENT)
+            at = key if name == "*" else name
+            # as read from a file, keys are texts
+            value = value.get(at, value.get(str(at))) if isinstance(value, Mapping) else getattr(value, str(at))
+        return cast(Value, value)
 
     @property
     def signed(self) -> bool:
@@ -147,11 +153,9 @@ def _points(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.points
 
 
-def _wrong(analysis: Analysis, what: str) -> Value:
-    """Return what a gate knows of the docs asked on wrong images; 0 or None without such docs."""
-    looks = [one for one in analysis.gate.looks if one.against == "wrong images"]
-    docs, other = (looks[0].docs, looks[0].other) if looks else (0, None)
-    return docs if what == "docs" else other
+def _wrong(analysis: Analysis, what: str, otherwise: Value = None) -> Value:
+    """Return what a gate knows of the docs asked on wrong images; ``otherwise`` without such docs."""
+    return next((getattr(look, what) for look in analysis.gate.looks if look.against == "wrong images"), otherwise)
 
 
 def _corrected(grid: Grid) -> Value:
@@ -171,52 +175,28 @@ def _chance(analysis: Analysis) -> Estimate:
     return Estimate(chance.value, None, None, None, docs, docs, 0, reason=chance.reason or NO_INTERVAL)
 
 
-def _part(part: str, name: str) -> Get:
-    """Return a function to take a number from a part of an analysis (``regions``, ``turned``, ``hidden``).
-
-    The ``Get`` returns ABSENT for an analysis without the part.
-    """
-    return lambda analysis, key: ABSENT if getattr(analysis, part) is None else getattr(getattr(analysis, part), name)
-
-
-def _of(numbers: Mapping[Any, Any] | None, key: Key) -> Any:
-    """Return the number of a key; as read from a file, keys are texts."""
-    return ABSENT if numbers is None else numbers[key] if key in numbers else numbers[str(key)]
-
-
-def _line(name: str) -> Get:
-    """Return a function to take a number of windows from an analysis; ABSENT where the analysis has no windows."""
-    return lambda analysis, key: ABSENT if analysis.lines is None else getattr(_of(analysis.lines, key), name)
-
-
-def _own(name: str) -> Get:
-    """Return a function to take a number of a method of another package; ABSENT where the analysis has none."""
-    return lambda analysis, key: ABSENT if analysis.own is None else analysis.own[name]
-
-
 def _of_kind(name: str) -> Of:
     """Return a function for ``Number.of``: a single number for a kind, nothing for the rest."""
     return lambda kind, keys: (None,) if kind.name == name else ()
 
 
-def _left_out(analysis: Analysis, key: Key) -> Value | Absent:
-    found = _of(analysis.curve, key)
-    return analysis.n_docs - found.n if isinstance(found, Estimate) else found
+def _left_out(analysis: Analysis, key: Key) -> Any:
+    points = analysis.curve
+    return ABSENT if points is None else analysis.n_docs - points[key if key in points else str(key)].n
 
 
-def _at_place(analysis: Analysis, key: Key) -> Value | Absent:
+def _at_place(analysis: Analysis, key: Key) -> Any:
     known = analysis.turned.placed if analysis.turned else None
     return ABSENT if known is None or int(key) > len(known.scores) else known.scores[int(key) - 1]
 
 
-def _p(analysis: Analysis, key: Key) -> Value | Absent:
-    if analysis.turned is None:
-        return ABSENT
-    return analysis.turned.placed.p if analysis.turned.placed else None
+def _p(analysis: Analysis, key: Key) -> Any:
+    turned = analysis.turned
+    return ABSENT if turned is None else turned.placed and turned.placed.p
 
 
 NO_INTERVAL = "the harness's own number: no interval"
-_BOTH: tuple[Literal["low", "high"], ...] = ("low", "high")
+_BOTH = ("low", "high")
 _Shown = functools.partial(Number, ends=_BOTH, measured=True)
 _Count = functools.partial(Number, scale="count")
 NUMBERS = (
@@ -224,7 +204,7 @@ NUMBERS = (
         "score",
         "the primary metric of the task's own first view",
         _always,
-        lambda a, k: a.fip,
+        "fip",
         columns=False,
         measured=True,
         better=True,
@@ -234,7 +214,7 @@ NUMBERS = (
         "fip",
         "Full Image Performance: the same on full images",
         _once("full"),
-        lambda a, k: a.fip,
+        "fip",
         columns=False,
         measured=True,
         better=True,
@@ -248,19 +228,26 @@ NUMBERS = (
         listed=True,
         label="Chance",
     ),
-    Number("ceiling", "what the gold answers score", _always, lambda a, k: a.ceiling, measured=True, label="Ceiling"),
+    Number(
+        "ceiling",
+        "what the gold answers score",
+        _always,
+        lambda a, k: without_interval(a.ceiling, a.fip.n),
+        measured=True,
+        label="Ceiling",
+    ),
     _Count(
         "gate",
         "1: the index may be read; 0: it may not, the reason says why; null: unknown",
         _once("has_index"),
-        lambda a, k: a.gate.number,
+        "gate.number",
         listed=True,
     ),
     _Count(
         "n_docs",
         "docs with the primary metric and an answer to their first view",
         _always,
-        lambda a, k: a.n_docs,
+        "n_docs",
     ),
     _Count(
         "n_failed",
@@ -272,7 +259,7 @@ NUMBERS = (
         "n_null",
         "docs that were also asked on another doc's image",
         _once("has_index"),
-        lambda a, k: _wrong(a, "docs"),
+        lambda a, k: _wrong(a, "docs", 0),
     ),
     Number(
         "fip0",
@@ -284,7 +271,7 @@ NUMBERS = (
         "mpp{key}",
         "Maximum Patch Performance: the native metric over each doc's best cell, segment or box",
         _sets,
-        lambda a, k: a.sets[k].mpp,
+        "sets.*.mpp",
         columns=False,
         measured=True,
         better=True,
@@ -294,7 +281,7 @@ NUMBERS = (
         "{index}{key}",
         "1 − MPP / FIP of the primary metric; null where the gate fails",
         _sets,
-        lambda a, k: a.sets[k].index,
+        "sets.*.index",
         scale="index",
         words="raw",
     ),
@@ -319,7 +306,7 @@ NUMBERS = (
         "gap{key}",
         "FIP − MPP, which stays stable where FIP is near 0 and the ratio does not",
         _sets,
-        lambda a, k: a.sets[k].gap,
+        "sets.*.gap",
         scale="difference",
         better=True,
         label="Gap, FIP less MPP, {key}",
@@ -328,7 +315,7 @@ NUMBERS = (
         "mpp_windows{key}",
         "the same as `mpp<n>` with the windows between the cells among those of which the best counts",
         _shifted,
-        _line("mpp"),
+        "lines.*.mpp",
         better=True,
         label="Best of cells and windows, {key}",
     ),
@@ -336,7 +323,7 @@ NUMBERS = (
         "between{key}",
         "share of docs that a window between the cells answers and no cell does, luck-corrected",
         _shifted,
-        _line("between"),
+        "lines.*.between",
         title="between {key}",
         label="Answered between the cells only, {key}",
     ),
@@ -344,7 +331,7 @@ NUMBERS = (
         "on_lines{key}",
         "of the docs that the full image answers and no cell does, the share that a window answers, luck-corrected",
         _shifted,
-        _line("share"),
+        "lines.*.share",
         title="on lines {key}",
         label="Of what no cell answers, on a line, {key}",
     ),
@@ -352,13 +339,13 @@ NUMBERS = (
         "n_excluded{key}",
         "docs that the other numbers of this `<n>` leave out",
         _sets,
-        lambda a, k: a.sets[k].excluded,
+        "sets.*.excluded",
     ),
     _Shown(
         "mean{key}",
         "the metric of one box of each doc drawn at random; it does not rise with the number of boxes",
         _boxes,
-        lambda a, k: ABSENT if a.regions is None else a.regions.mean[str(k)],
+        "regions.mean.*",
         better=True,
         label="One box drawn at random, {key}",
     ),
@@ -366,7 +353,7 @@ NUMBERS = (
         "regions_best",
         "best relevant less best adversarial box, over docs with both",
         _once("regions"),
-        _part("regions", "best"),
+        "regions.best",
         scale="difference",
         label="Best relevant less best adversarial box",
     ),
@@ -374,7 +361,7 @@ NUMBERS = (
         "regions_even",
         "the best of equally many boxes of each set, likewise",
         _once("regions"),
-        _part("regions", "even"),
+        "regions.even",
         scale="difference",
         label="Best of equally many boxes, relevant less adversarial",
     ),
@@ -382,16 +369,16 @@ NUMBERS = (
         "regions_mean",
         "one box of each set drawn at random, likewise",
         _once("regions"),
-        _part("regions", "average"),
+        "regions.average",
         scale="difference",
         label="One box drawn at random, relevant less adversarial",
     ),
-    _Count("n_both", "docs with usable boxes of both sets", _once("regions"), _part("regions", "both")),
+    _Count("n_both", "docs with usable boxes of both sets", _once("regions"), "regions.both"),
     _Shown(
         "rotate_every",
         "the circular score: the metric over each doc's worst order of its options",
         _once("turns"),
-        _part("turned", "every"),
+        "turned.every",
         better=True,
         label="Right in every order of the options",
     ),
@@ -399,7 +386,7 @@ NUMBERS = (
         "rotate_once",
         "the metric in the docs' own order, over the docs of `rotate_every`",
         _once("turns"),
-        _part("turned", "once"),
+        "turned.once",
         better=True,
         label="Asked once, the same docs",
     ),
@@ -407,7 +394,7 @@ NUMBERS = (
         "rotate_mean",
         "the mean over all orders, over the same docs",
         _once("turns"),
-        _part("turned", "mean"),
+        "turned.mean",
         better=True,
         label="Mean over the orders",
     ),
@@ -415,7 +402,7 @@ NUMBERS = (
         "rotate_lost",
         "`rotate_once` less `rotate_every`, paired by doc",
         _once("turns"),
-        _part("turned", "lost"),
+        "turned.lost",
         scale="difference",
         better=True,
         label="Asked once less every order",
@@ -432,7 +419,7 @@ NUMBERS = (
         "rotate_guess",
         "what independent guesses would earn in place of `rotate_every`",
         _once("turns"),
-        _part("turned", "guess"),
+        "turned.guess",
         listed=True,
     ),
     Number(
@@ -447,14 +434,14 @@ NUMBERS = (
         "n_rotated",
         "docs that are asked in every order, each with a score",
         _once("turns"),
-        _part("turned", "docs"),
+        "turned.docs",
         listed=True,
     ),
     _Shown(
         "{kind}{key}",
         "the metric at so many frames, that reduction, with boxes hidden, or on the view beside",
         _points,
-        lambda a, k: _of(a.curve, k),
+        "curve.*",
         better=True,
         label="Score, {key}",
     ),
@@ -463,7 +450,7 @@ NUMBERS = (
         "drop{key}",
         "how far the full image is above that, over the same docs",
         _drops,
-        lambda a, k: _of(a.drops, k),
+        "drops.*",
         scale="difference",
         better=True,
         label="FIP less the score, {key}",
@@ -472,14 +459,14 @@ NUMBERS = (
         "drop_extra",
         "how much further the metric falls with the relevant boxes hidden than with the adversarial ones, over docs with both",
         _once("hides"),
-        _part("hidden", "extra"),
+        "hidden.extra",
         scale="difference",
         better=True,
         label="Drop of the relevant boxes less that of the adversarial ones",
     ),
-    _Count("n_both", "docs with usable boxes of both sets", _once("hides"), _part("hidden", "both")),
+    _Count("n_both", "docs with usable boxes of both sets", _once("hides"), "hidden.both"),
     *(
-        _Shown(own.name, own.help, _of_kind(name), _own(own.name), scale=own.scale, title=own.title)
+        _Shown(own.name, own.help, _of_kind(name), f"own.{own.name}", scale=own.scale, title=own.title)
         for name, kind in KINDS.items()
         for own in kind.own
     ),
@@ -516,15 +503,18 @@ def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
         kind: of the task.
     """
     out: dict[str, float | int | None] = {}
-    for number, key in rows(kind, keys_of(analysis)):
-        value = number.get(analysis, cast(Key, key))
-        if value is ABSENT or not (number.columns or number.ends):
-            continue
-        name = number.named(kind, key)
+    for name, number, _, value in _held(analysis, kind):
         if number.columns:
             out[name] = value.value if isinstance(value, Estimate) else value
         out |= {f"{name}_{side}": getattr(value, side, None) for side in number.ends}
     return out
+
+
+def _held(analysis: Analysis, kind: Kind) -> Iterator[tuple[str, Number, Key | None, Value]]:
+    """Yield the numbers of an analysis: name, row, key and value."""
+    for number, key in rows(kind, keys_of(analysis)):
+        if (value := number.get(analysis, key)) is not ABSENT:
+            yield number.named(kind, key), number, key, value
 
 
 def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
@@ -590,12 +580,9 @@ def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Itera
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
-    known = {
-        name: key
-        for name, (number, key) in keyed(kind, grids).items()
-        if isinstance(key, int) and number.of is not _places
-    }
-    return known | {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
+    known = {name: key for name, (number, key) in keyed(kind, grids).items() if number.of is not _places}
+    of_cells = {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
+    return {name: key for name, key in known.items() if isinstance(key, int)} | of_cells
 
 
 def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
@@ -610,31 +597,22 @@ def estimates(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
         analysis: the numbers.
         kind: of the task.
     """
-    out: dict[str, Estimate] = {}
-    for number, key in rows(kind, keys_of(analysis)):
-        value = number.get(analysis, cast(Key, key)) if number.measured else None
-        # an analysis has the ceiling as a bare number
-        if number.name == "ceiling":
-            value = without_interval(cast("float | None", value), analysis.fip.n)
-        if not isinstance(value, Estimate):
-            continue
-        out[number.named(kind, key)] = _with_words(value, number, analysis, kind, key)
-    return out
+    return {
+        name: _with_words(value, number, analysis, kind, key)
+        for name, number, key, value in _held(analysis, kind)
+        if number.measured and isinstance(value, Estimate)
+    }
 
 
 def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind, key: Key | None) -> Estimate:
     """Return an index with its words (``reading``)."""
     if not number.words or key is None:
         return found
-    grid, marginal = analysis.sets[key], analysis.gate.marginal
-    sampled = analysis.asked is not None and analysis.asked.estimated
+    grid, marginal, sampled = analysis.sets[key], analysis.gate.marginal, reading.is_sampled(analysis)
     if number.words == "raw":
         return reading.raw(found, grid.mark, marginal, sampled)
-    return (
-        found
-        if grid.adj is None
-        else reading.corrected(found, marginal, "boxes" if kind.regions else kind.words.parts, sampled)
-    )
+    parts = "boxes" if kind.regions else kind.words.parts
+    return found if grid.adj is None else reading.corrected(found, marginal, parts, sampled)
 
 
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:
@@ -642,53 +620,3 @@ def without_interval(value: float | None, docs: int, reason: str = "") -> Estima
     return Estimate(
         value, None, None, None, docs, docs, 0, reason=reason or ("not defined" if value is None else NO_INTERVAL)
     )
-
-
-def documented() -> dict[str, str]:
-    """Return the rows of the table in docs/metrics.md: the names of a number, with ``<n>`` for its key, and what the number is."""
-    out: dict[str, list[str]] = {}
-    for number in NUMBERS:
-        names = list(
-            dict.fromkeys(
-                number.name.format(index=kind.prefix, kind=kind.name, key="" if kind.beside else "<n>")
-                for kind in KINDS.values()
-                if _has(number, kind)
-            )
-        )
-        sides = list(number.ends)
-        # only the ends of its interval have a name
-        if not (number.columns or number.measured):
-            names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
-        ends = "; " * bool(sides) + ", ".join(f"`_{side}`" for side in sides)
-        # numbers of the same meaning share a row
-        out.setdefault(number.help, []).append(", ".join(f"`{name}`" for name in names) + ends)
-    return {names: said for said, several in out.items() for names in dict.fromkeys(several)}
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON schema of the columns of a task by the patterns of their names."""
-    numbers = [number for number in NUMBERS if number.columns or number.ends]
-    of_kinds = {
-        name: "|".join(dict.fromkeys(str(getattr(kind, name)) for kind in KINDS.values() if _has_parts(kind, name)))
-        for name in ("prefix", "name")
-    }
-    out: dict[str, Any] = {}
-    for number in numbers:
-        name = number.name.format(
-            index=f"({of_kinds['prefix']})", kind=f"({of_kinds['name']})", key=r"(\d+|_relevant|_adversarial|)"
-        )
-        ends = f"_({'|'.join(number.ends)})" if number.ends else ""
-        out[f"^{name}{f'({ends})?' if ends and number.columns else ends}$"] = {
-            "type": ["number", "null"],
-            "description": number.help,
-        }
-    return out
-
-
-def _has(number: Number, kind: Kind) -> bool:
-    """Return whether a kind may have a number."""
-    return bool(list(number.of(kind, Keys.asked(kind, kind.sizes[:1], (1,)))))
-
-
-def _has_parts(kind: Kind, name: str) -> bool:
-    return kind.prefix is not None if name == "prefix" else bool(kind.points(kind.sizes[:1]))

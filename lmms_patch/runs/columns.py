@@ -7,7 +7,6 @@ It computes a standard error where the metric is a mean of its docs; of our metr
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,7 +22,8 @@ LAST = 6
 """How many numbers of a task lmms-eval's last table shows."""
 OBJECTS = ("patch", "magic")
 """The metrics whose value is an object of ours."""
-_ERROR = re.compile(r"(?P<metric>.+)_stderr(?P<sort>_clt|_clustered)?,(?P<filter>.*)")
+SIDES, ERRORS = ("low", "high"), ("_stderr", "_stderr_clt", "_stderr_clustered")
+"""What follows a metric's name in the columns of its interval, and in those where the harness puts standard errors."""
 
 
 def by_filter(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -46,19 +46,17 @@ def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[st
         results: the results of the task, one for each filter pipeline.
     """
     out = dict(values)
-    native: set[tuple[str, str]] = set()
     for result in results:
-        # all metrics of a MAGIC task are ours
-        if result.kind.suffix:
-            native |= {(metric, result.filter) for metric in result.about.metrics}
         for metric, estimate in estimates(values, result).items():
             key = f"{metric}_stderr,{result.filter}"
-            if estimate.se is not None and math.isfinite(estimate.se) and not bounds.is_number(out.get(key)):
+            if bounds.is_number(estimate.se) and not bounds.is_number(out.get(key)):
                 out[key] = float(estimate.se)
-    for key, value in values.items():
-        error = _ERROR.fullmatch(key)
-        if error and value == "N/A" and out[key] == "N/A" and (error["metric"], error["filter"]) not in native:
-            del out[key]
+        # all metrics of a MAGIC task are ours
+        native = result.about.metrics if result.kind.suffix else ()
+        for metric in by_filter(values).get(result.filter, {}).keys() - native:
+            for key in (f"{metric}{error},{result.filter}" for error in ERRORS):
+                if out.get(key) == "N/A":
+                    del out[key]
     return out
 
 
@@ -73,23 +71,20 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
     """
     added: dict[str, Any] = {}
     for result in results:
-        name, flat, known = result.filter, _flat(result), estimates(values, result)
+        name, flat = result.filter, {} if result.analysis is None else catalogue.columns(result.analysis, result.kind)
+        if not result.kind.suffix:
+            known = estimates(values, result)
+            flat = {f"{metric}_{side}": getattr(one, side) for metric, one in known.items() for side in SIDES}
         for metric in _names(values, result):
-            ends = {
-                f"{metric}_{side},{name}": flat[f"{metric}_{side}"]
-                for side in ("low", "high")
-                if f"{metric}_{side}" in flat
-            }
-            if not result.kind.suffix and (one := known.get(metric)) is not None:
-                ends = {f"{metric}_low,{name}": one.low, f"{metric}_high,{name}": one.high}
-            added[f"{metric},{name}"] = ends
+            ends = [f"{metric}_{side}" for side in SIDES]
+            added[f"{metric},{name}"] = {f"{end},{name}": flat[end] for end in ends if end in flat}
         if "n_docs" in flat:
             last_of_task = f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}"
             added[last_of_task] = {f"n_docs,{name}": flat["n_docs"]}
     out: dict[str, Any] = {}
     for key, value in values.items():
         # the objects are for this process alone
-        if not _is_object(key):
+        if key.partition(",")[0].partition("_stderr")[0] not in OBJECTS:
             out |= {key: value, **added.get(key, {})}
     return out
 
@@ -115,14 +110,13 @@ def tracked(values: Mapping[str, Any], result: Result, most: int = MOST) -> dict
     names = sorted(numbers, key=lambda name: ranks.get(name, 6))
     out = {name: numbers[name] for name in names[:most]}
     for name in sorted(out, key=lambda name: 0 if name in indices else 1 if name == metric else 2):
-        one = known.get(name)
-        has_ends = one is not None and one.low is not None and one.high is not None
-        if one is not None and has_ends and len(out) + 2 <= most and name not in gaps:
-            out |= {f"{name}_low": float(one.low or 0.0), f"{name}_high": float(one.high or 0.0)}
+        ends = {f"{name}_{side}": getattr(known.get(name), side, None) for side in SIDES}
+        if None not in ends.values() and name not in gaps and len(out) + 2 <= most:
+            out |= {side: float(end) for side, end in ends.items() if end is not None}
     for name in names:
-        one = known.get(name)
-        if one is not None and one.se is not None and math.isfinite(one.se) and len(out) < most:
-            out[f"{name}_stderr"] = float(one.se)
+        error = getattr(known.get(name), "se", None)
+        if bounds.is_number(error) and len(out) < most:
+            out[f"{name}_stderr"] = float(error)
     return out
 
 
@@ -148,8 +142,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
             else list(tracked(values, result, LAST))
         )
         for name in [name for name in names if name in known]:
-            # the harness writes standard errors in up to three columns
-            keys = [f"{name}{sort},{result.filter}" for sort in ("", "_stderr", "_stderr_clt", "_stderr_clustered")]
+            keys = [f"{name}{error},{result.filter}" for error in ("", *ERRORS)]
             out |= {key: values[key] for key in keys if key in values}
         out[f"n_docs,{result.filter}"] = _docs(result)
     return out
@@ -169,29 +162,18 @@ def estimates(values: Mapping[str, Any], result: Result) -> dict[str, Estimate]:
     return out
 
 
-def _flat(result: Result) -> dict[str, float | int | None]:
-    """Return every flat number of a wrapped task."""
-    return {} if result.analysis is None else catalogue.columns(result.analysis, result.kind)
-
-
 def _docs(result: Result) -> int:
     return int(result.scored or result.docs)
-
-
-def _is_object(key: str) -> bool:
-    """Return whether a column has an object of ours, or stands beside such a column."""
-    metric = key.partition(",")[0]
-    return metric in OBJECTS or (key.partition("_stderr")[0] in OBJECTS and "_stderr" in metric)
 
 
 def _names(values: Mapping[str, Any], result: Result) -> list[str]:
     """Return the metrics of which a result has a column, but for the ends of intervals."""
     names = by_filter(values).get(result.filter, {})
-    ends = {f"{name}_{side}" for name in names for side in ("low", "high")}
+    ends = {f"{name}_{side}" for name in names for side in SIDES}
     return [name for name in names if name not in OBJECTS and name not in ends]
 
 
 def _values(values: Mapping[str, Any], result: Result) -> dict[str, float]:
-    """Return the columns of a result that have a number."""
+    """Return the columns of a result with a number."""
     own = by_filter(values).get(result.filter, {})
     return {name: float(own[name]) for name in _names(values, result) if bounds.is_number(own[name])}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from lmms_patch.runs.numbers import Analysis, Null, Stress
+from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Share, Some
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
@@ -144,18 +145,6 @@ class TstDetails(Stress):
     seconds: Number | UnsetType = UNSET
 
 
-class JudgedBounds(Struct):
-    """What a number by the judge would be, were all docs without a verdict wrong (low), or all right (high).
-
-    Attributes:
-        unjudged: docs without a verdict
-    """
-
-    low: Estimate
-    high: Estimate
-    unjudged: Count
-
-
 class LeftOut(Struct, frozen=True):
     """What of a MAGIC dataset is not asked.
 
@@ -186,7 +175,7 @@ class MagicNumbers(Struct):
     counts: dict[str, Any]
     warnings: list[str]
     by_type: dict[str, dict[str, Estimate]] | None = None
-    bounds: dict[str, JudgedBounds] | UnsetType = UNSET
+    bounds: dict[str, Bounds] = {}
     dataset: str | None = None
     seed: int | None = None
     left_out: LeftOut = LeftOut()

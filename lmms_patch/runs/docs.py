@@ -29,10 +29,22 @@ def used_for(docs: pl.DataFrame, key: Key) -> Bools:
 
 
 def full_marks(metric: str) -> pl.Expr:
-    """Return what the gold of each doc scores, over the docs' first rows; 1 where that is unknown or not above 0."""
+    """Return what the gold of each doc scores, over the docs' first rows; 1 where the score is unknown or not above 0."""
     one = pl.element().struct
     gold = one.field("roles").list.contains("gold") & (one.field("metric") == metric) & (one.field("score") > 0)
     return pl.col("references").list.eval(one.field("score").filter(gold)).list.max().fill_null(1.0)
+
+
+def entries_of(docs: pl.DataFrame, name: str, *beside: str) -> pl.DataFrame:
+    """Return the entries of a list of docs as rows, each with the place of its doc (``doc``).
+
+    Args:
+        docs: a row a doc.
+        name: the column of lists.
+        beside: further columns of the doc.
+    """
+    rows = docs.select(name, *beside, doc=pl.int_range(pl.len())).filter(pl.col(name).list.len() > 0)
+    return rows.explode(name).unnest(name)
 
 
 class Groups:
@@ -55,12 +67,8 @@ class Groups:
 
     def clusters_of(self, docs: Any, *, renumbered: bool = False) -> Ints | None:
         """Return the cluster numbers of some docs, as they are or from 0 on; None where docs are independent."""
-        if self.clusters is None or not renumbered:
-            return None if self.clusters is None else self.clusters[docs]
-        different, places = np.unique(self.clusters[docs], return_inverse=True)
-        numbers = cluster_numbers(different.tolist())
-        assert numbers is not None
-        return numbers[places]
+        clusters = None if self.clusters is None else self.clusters[docs]
+        return clusters if clusters is None or not renumbered else cluster_numbers(clusters.tolist())
 
     def complete(self, there: Bools) -> Bools:
         """Return which docs can be used: those of which there is something.
@@ -123,7 +131,7 @@ def numbers_of(labels: pl.Series) -> Ints | None:
 
 
 def _ranks(texts: pl.Series) -> Ints:
-    """Return the place of each text among the different ones, sorted."""
+    """Return the place of each text among the different texts, sorted."""
     return texts.rank("dense").to_numpy().astype(np.intp) - 1
 
 
@@ -138,10 +146,9 @@ class References(Answers):
 
     def __init__(self, docs: pl.DataFrame, metric: str, items: Mapping[int, Sequence[Any]] | None) -> None:
         self._docs = docs
-        rows = docs.select("doc_id", "references", doc=pl.int_range(pl.len()))
-        rows = rows.filter(pl.col("references").list.len() > 0).explode("references")
+        rows = entries_of(docs, "references", "doc_id")
         rows = rows.with_columns(number=pl.int_range(pl.len()).over("doc")) if items else rows
-        rows = rows.unnest("references").filter(metric=metric).with_columns(item=pl.int_range(pl.len()))
+        rows = rows.filter(metric=metric).with_columns(item=pl.int_range(pl.len()))
         own = [items[doc_id][number] for doc_id, number in rows.select("doc_id", "number").rows()] if items else None
         super().__init__(rows, len(docs), own)
 
@@ -181,7 +188,7 @@ class References(Answers):
 
     @cached_property
     def marks(self) -> Array:
-        """What the gold of each doc scores; 1 where that is unknown or not above 0."""
+        """What the gold of each doc scores; 1 where the score is unknown or not above 0."""
         return np.where(self._golds.scores > 0, self._golds.scores, 1.0)
 
     @property
@@ -243,8 +250,7 @@ class Sampling:
         # what a doc was expected to score is of the metric that the run went by; by another metric expect 0
         if not self._other:
             expected[:, 0] = self._quick["full"].fill_null(0.0)
-            rows = self._quick.select("expected", doc=pl.int_range(pl.len())).drop_nulls().explode("expected")
-            rows = rows.unnest("expected").filter(set=str(key))
+            rows = entries_of(self._quick, "expected").filter(set=str(key))
             expected[rows["doc"], 1:] = rows.select(pl.col("before", "after").fill_null(0.0)).to_numpy()
         return Sampled(np.nan_to_num(full), np.nan_to_num(best), self.steps, self._p, *expected.T)
 

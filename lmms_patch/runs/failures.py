@@ -87,7 +87,7 @@ class Failed:
 
 
 def told_of(analysis: Analysis | None) -> list[str]:
-    """Return the sentences of an analysis about answers that are not whole and scored: failed, unscored, unfinished, unread."""
+    """Return the sentences of an analysis about answers not whole and scored: failed, unscored, unfinished, unread."""
     if analysis is None:
         return []
     said = [line for line in analysis.warnings if _NO_VALUE in line or _CUT in line or _UNREAD in line]
@@ -129,20 +129,17 @@ def unfinished(table: Table) -> str:
     They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares
     unlike answers.
     """
-    if not table.logged["unfinished"].any():
-        return ""
     own = table.logged.filter(~pl.col("other"))
-    cut, is_first = own["unfinished"].fill_null(False).to_numpy(), (own["view"] == 0).to_numpy()
-    if not cut.any():
+    parts = [own.filter(which)["unfinished"] for which in (pl.col("view") == 0, pl.col("view") > 0)]
+    (first, firsts), (further, others) = counts = [(int(cut.sum()), len(cut)) for cut in parts]
+    if not first + further:
         return ""
-    first, others = cut[is_first], cut[~is_first]
-    said = f"{first.sum()} of {len(first)} answers to the first view and {others.sum()} of {len(others)} to other views {_CUT}"
-    sizes = [max(1, len(some)) for some in (first, others)]
-    shares = [int(some.sum()) / size for some, size in zip((first, others), sizes, strict=True)]
+    said = f"{first} of {firsts} answers to the first view and {further} of {others} to other views {_CUT}"
+    shares = [(cut / max(1, of), max(1, of)) for cut, of in counts]
     # the standard error of the difference between the two shares
-    error = math.sqrt(sum(share * (1 - share) / size for share, size in zip(shares, sizes, strict=True)))
+    error = math.sqrt(sum(share * (1 - share) / size for share, size in shares))
     # a difference within noise, or below 1 %, is no news
-    if len(others) and abs(shares[0] - shares[1]) > max(2 * error, WORTH_A_WARNING):
+    if others and abs(shares[0][0] - shares[1][0]) > max(2 * error, WORTH_A_WARNING):
         said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
     return said
 
@@ -155,16 +152,13 @@ def unread(table: Table) -> str:
     The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is
     tested (``luck.Tests``).
     """
-    asked = pl.col("choices") > 0, pl.col("names").is_not_null()
+    read = table.logged.filter(pl.col("choices") > 0, pl.col("names").is_not_null())
     parts = {
         "the first view": ~pl.col("other") & (pl.col("view") == 0),
         "other views": ~pl.col("other") & (pl.col("view") > 0),
         "a wrong image": pl.col("other"),
     }
-    none = {
-        what: table.logged.select(pl.col("names").filter(*asked, which)).to_series() == 0
-        for what, which in parts.items()
-    }
+    none = {what: read.filter(which)["names"] == 0 for what, which in parts.items()}
     first = none["the first view"]
     if first.sum() <= WORTH_UNREAD * len(first):
         return ""
@@ -196,7 +190,7 @@ def too_many(table: Table, key: Key) -> str:
     }
     for what, which in parts.items():
         calls = rows.filter(which)["failed"]
-        asked, failed = len(calls), len(calls) - calls.null_count()
+        asked, failed = len(calls), calls.count()
         if failed > most * asked + 2 * math.sqrt(most * (1 - most) * asked):
             share = (
                 f"{failed / asked:.0%}, more than {most:.0%}"

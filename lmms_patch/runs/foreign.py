@@ -31,7 +31,7 @@ def write_samples(
     higher: bool = True,
     settings: Mapping[str, Any] = {},
 ) -> Path:
-    """Write results as the samples table of a run that finished now, and return its path.
+    """Write results as the samples table of a run finished now, and return its path.
 
     What follows from other columns is filled in where the frame lacks it: ``view``, ``row`` and ``col`` of cells,
     ``best``, ``choices`` of ``options``, ``label``.
@@ -79,7 +79,7 @@ def write_samples(
 
 
 def filled(frame: pl.DataFrame, higher: bool = True) -> pl.DataFrame:
-    """Return rows of docs in the order of their views, with the columns that follow from others (``write_samples``)."""
+    """Return rows of docs in the order of their views, with the columns implied by the rest (``write_samples``)."""
     absent = [pl.lit(None, kind).alias(name) for name, kind in TYPES.items() if name not in frame.columns]
     frame = frame.with_columns(absent).sort("doc_id", "swapped", pl.col("kind") != "full", "n", "cell")
     cell, n, score = pl.col("cell"), pl.col("n"), pl.col("score") if higher else -pl.col("score")

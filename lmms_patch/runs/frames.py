@@ -24,44 +24,40 @@ def frame_of(docs: Sequence[SampleRecord], metrics: Sequence[str]) -> pl.DataFra
         metrics: the native metrics, the primary one first.
     """
     docs = sorted(docs, key=lambda doc: doc.doc_id)
-    rows = [(doc, at, one) for doc in docs for at, one in enumerate(doc.every_view)]
+    rows = [(doc, at, view) for doc in docs for at, view in enumerate(doc.every_view)]
+    views = [view for _, _, view in rows]
     # docs have the same views, as a rule: each is turned into columns once
-    distinct = {id(one.view): one.view for _, _, one in rows}
+    distinct = {id(one.view): one.view for one in views}
     places = {key: place for place, key in enumerate(distinct)}
     shown = [_shown(view) for view in distinct.values()]
     of_views = pl.DataFrame([_series(name, [one[name] for one in shown]) for name in _shown(View("full"))])
-    of_views = of_views[[places[id(one.view)] for _, _, one in rows]]
-    labels = [_labels(one.items.get(metrics[0])) for _, _, one in rows]
+    labels = [_labels(one.items.get(metrics[0])) for one in views]
     columns: dict[str, Any] = {
-        name: [getattr(one, name) for _, _, one in rows] for name in ("names", "error", "losses")
-    }
-    columns |= {name: [getattr(one, name) or None for _, _, one in rows] for name in ("failed", "unfinished", "misread")}  # fmt: skip
-    columns |= {
+        **of_views[[places[id(one.view)] for one in views]].to_dict(),
+        **{name: [getattr(one, name) for one in views] for name in ("names", "error", "losses")},
+        **{name: [getattr(one, name) or None for one in views] for name in ("failed", "unfinished", "misread")},
         "doc_id": [doc.doc_id for doc, _, _ in rows],
         "view": [at for _, at, _ in rows],
         "wrong_from": [doc.wrong_image.source if one.view.swapped and doc.wrong_image else None for doc, _, one in rows],
         "gold_at": [one.view.gold or doc.answer.get("gold_at") for doc, _, one in rows],
-        "answer": [None if one.failed else one.answer for _, _, one in rows],
+        "answer": [None if one.failed else one.answer for one in views],
         "answer_no": [number for doc in docs for number in _numbers_of_answers(doc)],
         "best": [(at < len(doc.views) and at in doc.best.values()) or None for doc, at, _ in rows],
         "said_yes": [said for said, _ in labels],
         "gold_yes": [gold for _, gold in labels],
-        "score": [one.scores.get(metrics[0]) for _, _, one in rows],
-        "tokens_in": [one.tokens[0] for _, _, one in rows],
-        "tokens_out": [one.tokens[1] for _, _, one in rows],
+        "score": [one.scores.get(metrics[0]) for one in views],
+        "tokens_in": [one.tokens[0] for one in views],
+        "tokens_out": [one.tokens[1] for one in views],
     }  # fmt: skip
     others = [
-        pl.Series(f"{OTHER_METRIC}{whole(name)}", [one.scores.get(name) for _, _, one in rows], REAL)
-        for name in metrics[1:]
+        pl.Series(f"{OTHER_METRIC}{whole(name)}", [one.scores.get(name) for one in views], REAL) for name in metrics[1:]
     ]
-    columns |= of_views.to_dict()
     frame = pl.DataFrame([_series(name, columns.get(name, [None] * len(rows))) for name in OF_VIEW] + others)
     told = [_doc(doc) for doc in docs]
     of_docs = pl.DataFrame([_series(name, [one.get(name) for one in told]) for name in ("doc_id", *OF_DOC, *LISTS)])
     named = sorted({name for doc in docs for name in doc.fields if name.startswith(FIELD)})
-    of_docs = of_docs.with_columns(
-        pl.Series(whole(name), _alike([one.fields.get(name) for one in docs])) for name in named
-    )
+    fields = [pl.Series(whole(name), _alike([one.fields.get(name) for one in docs])) for name in named]
+    of_docs = of_docs.with_columns(fields)
     frame = frame.join(of_docs.drop(LISTS), on="doc_id", maintain_order="left")
     lists = of_docs.select("doc_id", *LISTS, view=pl.lit(0, TYPES["view"]))
     return frame.join(lists, on=["doc_id", "view"], how="left", maintain_order="left")
@@ -70,9 +66,8 @@ def frame_of(docs: Sequence[SampleRecord], metrics: Sequence[str]) -> pl.DataFra
 def _alike(values: list[Any]) -> list[Any]:
     """Return the values of a field in one type: texts where some doc has a text; numbers, with yes as 1, where types mix."""
     kinds = {type(value) for value in values if value is not None}
-    if str in kinds:
-        return [_text(value) for value in values]
-    return values if len(kinds) < 2 else [None if value is None else float(value) for value in values]
+    make = _text if str in kinds else float if len(kinds) > 1 else None
+    return [value if value is None else make(value) for value in values] if make else values
 
 
 def items_of(docs: Sequence[SampleRecord], metric: str) -> Items:
@@ -87,7 +82,7 @@ def items_of(docs: Sequence[SampleRecord], metric: str) -> Items:
 
 
 def merged_of(docs: Sequence[SampleRecord]) -> dict[str, str]:
-    """Return what categories count in, where they count in one with others."""
+    """Return what categories count in, where several count as a single category."""
     return {
         str(doc.fields.get("category")): str(name) for doc in docs if (name := doc.fields.get("merged")) is not None
     }
@@ -100,7 +95,7 @@ def _series(name: str, values: Any) -> pl.Series:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value as a text that UTF-8 can hold."""
+    """Return a value as a text for UTF-8."""
     return None if value is None else whole(value if isinstance(value, str) else str(value))
 
 
@@ -113,7 +108,7 @@ def _labels(item: Any) -> tuple[bool | None, bool | None]:
 
 
 def _shown(view: View) -> dict[str, Any]:
-    """Return the columns that say which view it is; 0 is null."""
+    """Return the columns to tell a view; 0 is null."""
     placed = view.cell is not None or view.kind == "window"
     areas = [view.area] if isinstance(view, Region) else view.areas if isinstance(view, HiddenView) else ()
     return {
@@ -140,7 +135,7 @@ def _numbers_of_answers(doc: SampleRecord) -> list[int | None]:
 
 
 def _doc(doc: SampleRecord) -> dict[str, Any]:
-    """Return the columns of a doc that are not those of its views."""
+    """Return the columns of a doc beside those of its views."""
     target = None if doc.asks is None or doc.asks.target is None else str(doc.asks.target)
     gold, clips = doc.answer.get("gold"), [*doc.clips, *[(None, None)] * (len(doc.sizes) - len(doc.clips))]
     asked = {} if doc.asks is None else {

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from lmms_patch.ask.kinds import Key
+from lmms_patch.runs.docs import entries_of
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import Form, Picked
@@ -119,8 +120,7 @@ def _elsewhere(table: Table, key: Key, with_full: bool) -> Array:
     assert table.references.ceiling is not None
     # no division by zero where a gold earns nothing
     marks = np.maximum(table.references.ceiling.scores, 1e-300)
-    exchanged = table.docs.select("exchanged", doc=pl.int_range(pl.len())).drop_nulls().explode("exchanged")
-    exchanged = exchanged.unnest("exchanged")
+    exchanged = entries_of(table.docs, "exchanged")
     best, docs = exchanged.filter(set=str(key)), np.zeros(len(table), bool)
     docs[best["doc"]] = True
     pairs = exchanged.filter(set="full").join(best, on=["doc", "to"], suffix="_best")

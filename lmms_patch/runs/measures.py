@@ -26,12 +26,10 @@ from typing import TYPE_CHECKING, Any
 from lmms_patch.ask.kinds import end
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
-from lmms_patch.runs.unjudged import bounds_of
 from lmms_patch.stats.index import SIGNED
 from lmms_patch.stats.resample import Estimate
 
 if TYPE_CHECKING:
-    from lmms_patch.ask.kinds import Kind
     from lmms_patch.runs.details import MagicNumbers, TstDetails
     from lmms_patch.runs.numbers import Analysis
     from lmms_patch.runs.run import Result
@@ -48,7 +46,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     if computed.magic is not None:
         out = _of_magic(computed.magic)
         return {**out, "score": out[metric]}
-    out = {} if computed.analysis is None else of_analysis(computed.analysis, kind)
+    out = {} if computed.analysis is None else catalogue.estimates(computed.analysis, kind)
     values = result.native.values
     if "score" not in out:
         out["score"] = without_interval(
@@ -102,20 +100,10 @@ def full_marks_of(result: Result) -> float | None:
     return full_marks(result.analysis, result.options.scale, signed=result.about.settings.signed)
 
 
-def of_analysis(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:
-    """Return an analysis's numbers with a row in the catalogue.
-
-    Args:
-        analysis: the numbers.
-        kind: of the task.
-    """
-    return catalogue.estimates(analysis, kind)
-
-
 def _of_magic(magic: MagicNumbers) -> dict[str, Estimate]:
     """Return the numbers of a MAGIC task; a judge's number without all verdicts brings its bounds."""
-    said = {name: one.span for name, one in bounds_of(magic).items() if one.matter}
-    return {name: reading.noted(one, said[name]) if name in said else one for name, one in magic.numbers.items()}
+    said = {name: one.span for name, one in magic.bounds.items() if one.matter}
+    return {name: reading.noted(one, said.get(name, "")) for name, one in magic.numbers.items()}
 
 
 def _of_tst(found: TstDetails) -> dict[str, Estimate]:
@@ -123,9 +111,12 @@ def _of_tst(found: TstDetails) -> dict[str, Estimate]:
     head = found.by_grouping[found.headline]
     tst = head.accuracy
     out = {"tst": tst, "tst_majority": without_interval(head.majority, tst.n), "tst_above": head.above}
-    out["tst_over_chance"] = (
-        without_interval(None, tst.n, "chance is unknown") if found.chance is None else _moved(tst, -found.chance)
-    )
+    if (chance := found.chance) is None:
+        out["tst_over_chance"] = without_interval(None, tst.n, "chance is unknown")
+    else:
+        ends = {end: getattr(tst, end) for end in ("value", "low", "high")}
+        moved: dict[str, Any] = {name: None if end is None else end - chance for name, end in ends.items()}
+        out["tst_over_chance"] = dataclasses.replace(tst, **moved)
     for name in ("leakage", "zero_shot", "delta"):
         if (one := getattr(found, name)) is not None:
             out[f"tst_{name}"] = one
@@ -133,13 +124,8 @@ def _of_tst(found: TstDetails) -> dict[str, Estimate]:
     return out
 
 
-def _moved(found: Estimate, by: float) -> Estimate:
-    value, low, high = (None if end is None else end + by for end in (found.value, found.low, found.high))
-    return dataclasses.replace(found, value=value, low=low, high=high)
-
-
 def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
-    """Return the names matched by a wildcard that a user wrote; ``rci`` and ``pcri`` mean the same: the task's index.
+    """Return the names matched by a user's wildcard; ``rci`` and ``pcri`` mean the same: the task's index.
 
     >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
     ['pcri3', 'pcri3_adj']

@@ -62,14 +62,9 @@ class DocNeeds:
     def classes(self) -> NDArray[np.int8]:
         """The class of each doc, as far as known.
 
-        ``UNKNOWN`` for a doc that was not asked without its image, or has a view without a score.
+        The place of its name in ``NEEDS``; ``UNKNOWN`` for a doc that was not asked without its image, or has a view without a score.
         """
         return np.where(self.text == 1, TEXT, np.where(self.tried, self.by_image, UNKNOWN)).astype(np.int8)
-
-    @property
-    def needs(self) -> list[Need | None]:
-        """The names of ``classes``; None where the class is unknown."""
-        return [None if need == UNKNOWN else NEEDS[need] for need in self.classes.tolist()]
 
 
 def has_classes(result: Result) -> bool:
@@ -80,11 +75,6 @@ def has_classes(result: Result) -> bool:
     """
     asked = result.kind.index and result.grids and result.higher_is_better and result.metric in result.about.metrics
     return bool(asked and (result.analysis is None or result.analysis.necessity))
-
-
-def needs(table: Table, n: int, blind: Mapping[int, float] = {}) -> dict[int, Need | None]:
-    """Return the class of each doc of a table, by its id (``find``); None where the answers do not tell."""
-    return dict(zip(table.place, find(table, n, blind).needs, strict=True))
 
 
 def find(table: Table, n: int, blind: Mapping[int, float] = {}) -> DocNeeds:
@@ -142,14 +132,9 @@ def without_image(wrong: Array, blind: Array) -> tuple[NDArray[np.int8], Bools, 
         wrong: shape (docs,), whether the doc is right on a wrong image: 1, 0, or nan.
         blind: shape (docs,), the same of a blind run.
     """
-    asked = {
-        name: np.isfinite(right)
-        for name, right in (("wrong images", wrong), ("blind", blind))
-        if np.isfinite(right).any()
-    }
+    ways: dict[Source, Array] = {"wrong images": wrong, "blind": blind}
+    asked = {name: np.isfinite(right) for name, right in ways.items() if np.isfinite(right).any()}
     right = (wrong == 1) | (blind == 1)
     everywhere = np.logical_and.reduce([*asked.values()]) if asked else np.zeros(len(wrong), bool)
     text = np.select([right, everywhere], [1, 0], UNKNOWN).astype(np.int8)
-    alike = everywhere & (blind != 1) if len(asked) == 2 else everywhere
-    sources: tuple[Source, ...] = ("wrong images", "blind")
-    return text, alike, tuple(name for name in sources if name in asked)
+    return text, everywhere & (blind != 1) if len(asked) == 2 else everywhere, tuple(asked)

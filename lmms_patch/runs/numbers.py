@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from msgspec import UNSET, Struct
 
 from lmms_patch.ask.kinds import BESIDE, Key, Kind, end
-from lmms_patch.runs import reading, typed
+from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
+from lmms_patch.runs.scoring import plain
 from lmms_patch.stats import gate, luck, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
@@ -445,15 +444,6 @@ EXTRA = "drop_extra"
 """How much further the score falls with the relevant boxes hidden than with the adversarial ones."""
 
 
-def read(analysis: Mapping[str, Any]) -> Analysis:
-    """Return an analysis from plain JSON types.
-
-    Raises:
-        msgspec.ValidationError: it is none.
-    """
-    return typed.convert(analysis, Analysis)
-
-
 def none_used(key: Key) -> str:
     """Return why a set of views without usable docs has no number."""
     return (
@@ -491,10 +481,6 @@ def to_json(value: Any) -> Any:
         return {name: to_json(getattr(value, name)) for name in names if name not in absent}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
-    if isinstance(value, np.ndarray):
-        return to_json(value.tolist())
     if isinstance(value, (list, tuple)):
         return [to_json(inner) for inner in value]
-    if isinstance(value, np.generic):
-        return to_json(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain(value)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Key, Kind, Words
 from lmms_patch.stats.gate import NOT_SHOWN, SAME, Gate
@@ -45,13 +44,8 @@ def words(estimate: Estimate | None) -> tuple[str, ...]:
 
 
 def misleads(estimate: Estimate | None) -> bool:
-    """Return whether people read "1.00, cells mislead" in place of the number."""
+    """Return whether people read "1.00, cells mislead" in place of the number and its interval."""
     return bool(set(words(estimate)) & set(MISLEAD))
-
-
-def shows_interval(estimate: Estimate | None) -> bool:
-    """Return whether people see the interval: not of "1.00, cells mislead"."""
-    return not misleads(estimate)
 
 
 def contradicted(estimate: Estimate | None) -> bool:
@@ -62,16 +56,12 @@ def contradicted(estimate: Estimate | None) -> bool:
 def noted(estimate: Estimate, *said: str) -> Estimate:
     """Return the number with words to show beside; empty words are left out."""
     kept = tuple(word for word in said if word)
-    return estimate if not kept or estimate.value is None else Noted(**_fields(estimate), words=kept)
+    return estimate if not kept or estimate.value is None else Noted(**vars(plain(estimate)), words=kept)
 
 
 def plain(estimate: Estimate) -> Estimate:
     """Return the number without its words."""
-    return Estimate(**_fields(estimate)) if isinstance(estimate, Noted) else estimate
-
-
-def _fields(estimate: Estimate) -> dict[str, Any]:
-    return {field.name: getattr(estimate, field.name) for field in dataclasses.fields(Estimate)}
+    return Estimate(**{name: value for name, value in vars(estimate).items() if name != "words"})
 
 
 def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) -> Estimate:
@@ -151,7 +141,7 @@ def text(estimate: Estimate, number: Callable[[float], str]) -> str:
     """
     assert estimate.value is not None
     value = IN_PLACE if misleads(estimate) else number(estimate.value)
-    if estimate.low is not None and estimate.high is not None and shows_interval(estimate):
+    if estimate.low is not None and estimate.high is not None and not misleads(estimate):
         value += f" [{number(estimate.low)}, {number(estimate.high)}]"
     return ", ".join([value, *words(estimate)])
 
@@ -277,20 +267,12 @@ def asked_in_words(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     if not asked.estimated:
         left_out = f"{words.parts} that could not change a number were left out"
         return f"asked in {share}: {left_out}; heat maps are from the {asked.whole:,} docs asked whole"
-    whole = {n: grid.full_pass for n, grid in analysis.grids.items() if grid.full_pass is not None}
-    ends = [
-        f"{index.low:+.3f} and {index.high:+.3f} ({words.grid(n)})"
-        for n, index in whole.items()
-        if index.low is not None
-    ]
+    whole = {words.grid(n): grid.full_pass for n, grid in analysis.grids.items() if grid.full_pass is not None}
+    ends = [f"{index.low:+.3f} and {index.high:+.3f} ({n})" for n, index in whole.items() if index.low is not None]
     level = next((index.level for index in whole.values()), LEVEL)
-    told = (
-        f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %"
-        if ends
-        else ""
-    )
-    told += "".join(
-        f"; no interval of what a full pass over these docs would print ({words.grid(n)}): {index.reason}"
+    told = f"; a full pass over these docs would print an index between {' or '.join(ends)}, at {100 * level:.3g} %"
+    told = told * bool(ends) + "".join(
+        f"; no interval of what a full pass over these docs would print ({n}): {index.reason}"
         for n, index in whole.items()
         if index.low is None
     )

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -51,50 +51,41 @@ class Run:
 
     Attributes:
         path: the place of its results file; it names the run, and nothing is read from it.
-        results: of its wrapped tasks, in order; a task with several filter pipelines has one for each.
+        tables: footer and file of each table, in the order of the tasks; None: it is not written.
     """
 
     path: Path
-    results: tuple[Result, ...] = field(default=(), repr=False)
+    tables: tuple[tuple[About, Path | None], ...] = field(repr=False)
 
-    @staticmethod
-    def of(path: Path, tables: Iterable[tuple[About, Path | None]]) -> Run:
-        """Return a run from what its tables say of themselves.
-
-        Args:
-            path: the place of its results file.
-            tables: footer and file of each; None: it is not written.
-        """
-        run = Run(path)
-        found = [Result(run, about, name, table) for about, table in tables for name in about.filters]
-        # a frozen dataclass can set a field that leads back to it only this way
-        object.__setattr__(run, "results", tuple(found))
-        return run
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """Those of its wrapped tasks, in order; a task with several filter pipelines has a result for each."""
+        return tuple(Result(self, about, name, table) for about, table in self.tables for name in about.filters)
 
     @property
-    def about(self) -> About | None:
-        """What the first of its tables says of itself; None of a run without any."""
-        return self.results[0].about if self.results else None
+    def about(self) -> About:
+        """What the first of its tables says of itself."""
+        return self.tables[0][0]
 
     @property
     def model(self) -> str:
         """What names the model: its checkpoint (of a local folder the name), or else the adapter, or else the run's folder."""
-        return self.about.model.name or self.path.parent.name if self.about else ""
+        return self.about.model.name or self.path.parent.name
 
     @property
     def adapter(self) -> str:
         """What ``--model`` was."""
-        return self.about.model.adapter if self.about else ""
+        return self.about.model.adapter
 
     @property
     def model_args(self) -> str:
         """What ``--model_args`` was, without secrets: runs that differ in these alone are runs of one model."""
-        return self.about.model.args if self.about else ""
+        return self.about.model.args
 
     @property
     def date(self) -> str:
         """When it was, as the harness writes it; sorts by time."""
-        return (self.about.model.date if self.about else "") or self.path.name.removesuffix("_results.json")
+        return self.about.model.date or self.path.name.removesuffix("_results.json")
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -104,33 +95,31 @@ class Run:
     @property
     def limit(self) -> float | None:
         """The harness's ``--limit``: the most docs of a task, or a share of them; None where all were asked."""
-        return self.about.host.limit if self.about else None
+        return self.about.host.limit
 
     @property
     def offset(self) -> int:
         """The harness's ``--offset``: how many docs at the beginning of a task were skipped."""
-        return self.about.host.offset if self.about else 0
+        return self.about.host.offset
 
     @property
     def groups(self) -> Mapping[str, Sequence[str]]:
         """The groups that were asked, with their members."""
-        return self.about.groups if self.about else {}
+        return self.about.groups
 
     def _repr_html_(self) -> str:
         """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
         lines = []
         for result in self.results:
-            known = {name: number for name, estimate in result.measures.items() if (number := _shown(estimate))}
+            shown = {name: _shown(estimate) for name, estimate in result.measures.items()}
             rows = catalogue.keyed(result.kind, result.grids).items()
             indices = "; ".join(
-                f"{row.index(result.kind, key)} {known[name]}"
+                f"{row.index(result.kind, key)} {shown[name]}"
                 for name, (row, key) in rows
-                if row.words and name in known
+                if row.words and shown.get(name)
             )
             gate = reading.gate_word(result.analysis.gate if result.analysis else None) if result.kind.has_index else ""
-            lines.append(
-                [result.label, str(result.docs), result.metric, _shown(result.measures["score"]), indices, gate]
-            )
+            lines.append([result.label, str(result.docs), result.metric, shown["score"], indices, gate])
         return html_table(
             ["task", "docs", "metric", "score", "index", "gate"], lines, f"{self.model or self.adapter}, {self.date}"
         )
@@ -302,8 +291,46 @@ class Result:
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:
-        """All settings, apart from model and grids, on which the result depends (``_fingerprint``)."""
-        return _fingerprint(self)
+        """Every setting, apart from model and grids, on which the result depends; None where the run is silent.
+
+        The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``,
+        ``few-shot``, ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``,
+        ``benchmark version``, ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images``
+        (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
+        """
+        about, kind, asked, made, host = self.about, self.kind, self.described, self.made, self.about.host
+        options, magic = asked["options"], about.magic
+        statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
+        tst = {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None
+        drawn = ["seed"] if kind.name in ("shuffle", "tshuffle") else []
+        moved = {n: options.get(n) for n in (*_VIEW_OPTIONS, *drawn)}
+        # the digest of docs of a MAGIC task covers the images
+        images = "of the docs" if kind.name == "magic" else "" if kind.needs_image else "none shown"
+        limit = "all" if host.limit is None else f"{host.limit:g}"
+        return {
+            "benchmark": self.base,
+            "kind": kind.way,
+            "metric": self.metric,
+            "filter": self.filter,
+            "docs": made.docs,
+            "number of docs": self.docs,
+            "prompts": made.prompts,
+            "image sizes": images or made.image_sizes,
+            "images": images or made.images,
+            "dataset": host.dataset,
+            "revision": host.revision,
+            "split": host.split,
+            "limit": f"{limit} from {host.offset}" if host.offset else limit,
+            "few-shot": host.few_shot,
+            "system instruction": host.system_instruction,
+            "generation": None if host.generation is None else digest(host.generation),
+            "benchmark version": host.benchmark_version,
+            "views": digest([asked.get("pixels"), moved]),
+            **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
+            "statistics": digest([statistics, about.settings.level, tst]),
+            "folds": asked.get("folds"),
+            "lmms-eval version": made.lmms_eval,
+        }
 
     @property
     def origin(self) -> str:
@@ -315,15 +342,6 @@ class Result:
     def is_same(self, other: Result) -> bool:
         """Return whether two results are the same: from the same file, or from a copy of the file."""
         return self.origin == other.origin
-
-    def _repr_html_(self) -> str:
-        """Return a table of all numbers for a notebook."""
-        rows = [[name, _shown(one), one.reason if one.value is None else ""] for name, one in self.measures.items()]
-        return html_table(
-            ["number", "value", "why there is none"],
-            rows,
-            f"{self.label}, {self.docs} docs: {self.run.model or self.run.adapter}",
-        )
 
     # --- its docs ---------------------------------------------------------------------------------
 
@@ -339,9 +357,9 @@ class Result:
         if self.path is None:
             raise RecordError(f"{self.task}: its answers were not kept; run with --output_path OUT")
         several = len(self.about.filters) > 1
-        wanted = None if columns is None else list(dict.fromkeys([*columns, "doc_id", "view", *["filter"] * several]))
+        wanted = None if columns is None else list(dict.fromkeys([*columns, *["filter"] * several]))
         found = samples.frame_of(self.path, wanted)
-        found = found.filter(pl.col("filter") == self.filter) if several else found
+        found = found.filter(filter=self.filter) if several else found
         return found if columns is None else found.select([*dict.fromkeys(columns)])
 
 
@@ -379,16 +397,15 @@ def read(path: Path) -> Run:
         RecordError: there is none, or one is cut, of another version, or a part that passes for the whole.
     """
     path = Path(path)
-    name = path.name if samples.NAME not in path.name else f"{path.name.partition(samples.NAME)[0]}_results.json"
-    results = path.with_name(name)
+    results = place_of(path) if samples.NAME in path.name else path
     tables = [one for one in _tables(results.parent) if place_of(one) == results]
     if not tables:
         if not results.is_file():
             raise RecordError(f"{path}: no such run; give the folder that was --output_path of one")
-        where = f"{name.removesuffix('_results.json')}{samples.NAME}*.parquet"
+        where = f"{results.name.removesuffix('_results.json')}{samples.NAME}*.parquet"
         raise RecordError(f"{path}: no samples tables beside it ({where}); copy them too, or run it again")
     found = sorted(((samples.about_of(one), one) for one in tables), key=lambda one: one[0].place)
-    run = Run.of(results, found)
+    run = Run(results, tuple(found))
     for result in run.results:
         _check_whole(result)
     return run
@@ -493,12 +510,12 @@ def find(paths: Iterable[Path]) -> list[Run]:
     Raises:
         RecordError: a path without a run, or a file that cannot be read.
     """
-    found: dict[Path, Path] = {}
+    runs: dict[str, Run] = {}
     for path in paths:
         for file in places(path) if Path(path).is_dir() else [Path(path)]:
+            run = read(file)
             # resolve() raises where a link leads to itself
-            found.setdefault(Path(os.path.realpath(file)), file)
-    runs = {Path(os.path.realpath(run.path)): run for run in map(read, found.values())}
+            runs.setdefault(os.path.realpath(run.path), run)
     # digits alone, since harness and imports write different marks between them
     return sorted(runs.values(), key=lambda run: (re.sub(r"\D", "", run.date), run.path.name, str(run.path)))
 
@@ -508,15 +525,11 @@ def newest(results: Iterable[Result]) -> tuple[list[Result], int]:
 
     And how many earlier ones there are.
     """
-    last: dict[tuple[str, ...], Result] = {}
-    count = 0
-    for result in results:
-        count += 1
-        key = (*result.run.identity, result.task, result.filter)
-        # removed first, so that the last result stands at its own place in the order and not at the place of the first
-        last.pop(key, None)
-        last[key] = result
-    return list(last.values()), count - len(last)
+    found = list(results)
+    keys = [(*one.run.identity, one.task, one.filter) for one in found]
+    last = dict(zip(keys, found, strict=True))
+    kept = [one for key, one in zip(keys, found, strict=True) if last[key] is one]
+    return kept, len(found) - len(kept)
 
 
 def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
@@ -526,14 +539,7 @@ def labels(runs: Iterable[Run]) -> dict[tuple[str, str, str], str]:
     adapters = Counter((model, adapter) for model, adapter, _ in known)
     out = {}
     for model, adapter, args in known:
-        parts = [
-            part
-            for part, needed in (
-                (adapter, adapters[model, adapter] < names[model]),
-                (args, adapters[model, adapter] > 1),
-            )
-            if needed
-        ]
+        parts = [adapter] * (adapters[model, adapter] < names[model]) + [args] * (adapters[model, adapter] > 1)
         # a run without arguments must have a name too, beside runs with some
         more = ", ".join(part or "default" for part in parts)
         out[model, adapter, args] = f"{model} ({more})" if more else model
@@ -550,104 +556,42 @@ def command(adapter: str, model_args: str, tasks: Iterable[str], limit: str = "a
         limit: which docs, as fingerprints have it: ``all``, ``40``, ``40 from 80``.
     """
     most, _, start = limit.partition(" from ")
-    parts = [
-        "lmms-eval",
-        "--model",
-        adapter or "MODEL",
-        *(["--model_args", model_args] if model_args else []),
-        "--tasks",
-        ",".join(tasks),
-    ]
-    parts += [*(["--limit", most] if most != "all" else []), *(["--offset", start] if start else [])]
-    return one_line(f"{shlex.join(parts)} --output_path out")
+    options = {
+        "--model": adapter or "MODEL",
+        "--model_args": model_args,
+        "--tasks": ",".join(tasks),
+        "--limit": most if most != "all" else "",
+        "--offset": start,
+    }
+    words = (word for option, value in options.items() if value for word in (option, value))
+    return one_line(f"{shlex.join(['lmms-eval', *words])} --output_path out")
 
 
 # --- what must be the same ------------------------------------------------------------------------
 
 
-def _fingerprint(result: Result) -> dict[str, Any]:
-    """Return every setting, apart from model and grids, on which a result depends; None where the run is silent.
-
-    The keys are words for people: ``benchmark``, ``docs`` (which docs with which golds), ``prompts``, ``limit``,
-    ``few-shot``, ``system instruction``, ``generation``, ``kind``, ``metric``, ``filter``, ``views``, ``statistics``,
-    ``benchmark version``, ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images``
-    (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
-    """
-    about, kind = result.about, result.kind
-    asked, made, host, options, magic = about.asked, about.made, about.host, about.asked["options"], about.magic
-    statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
-    tst = {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None
-    moved = {n: options.get(n) for n in (*_VIEW_OPTIONS, *(["seed"] if kind.name in ("shuffle", "tshuffle") else []))}
-    return {
-        "benchmark": result.base,
-        "kind": kind.way,
-        "metric": result.metric,
-        "filter": result.filter,
-        "docs": made.docs,
-        "number of docs": result.docs,
-        "prompts": made.prompts,
-        **_images(kind, made),
-        "dataset": host.dataset,
-        "revision": host.revision,
-        "split": host.split,
-        "limit": _limit(result.run),
-        "few-shot": host.few_shot,
-        "system instruction": host.system_instruction,
-        "generation": None if host.generation is None else digest(host.generation),
-        "benchmark version": host.benchmark_version,
-        "views": digest([asked.get("pixels"), moved]),
-        **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
-        "statistics": digest([statistics, about.settings.level, tst]),
-        "folds": asked.get("folds"),
-        "lmms-eval version": made.lmms_eval,
-    }
-
-
 def dataset_of(config: Mapping[str, Any]) -> dict[str, str | None]:
     """Return which data a task's config names; where a file lies on somebody's disk is left out."""
     if "dataset_path" not in config:
-        return dict.fromkeys(("dataset", "hub", "config", "revision", "split"))
-    path, name = config["dataset_path"], config.get("dataset_name")
-    where = "none named" if not path else str(path) if is_hub(path) else "local files"
-    given = config.get("dataset_kwargs")
+        return {}
+    path, name, given = (config.get(f"dataset_{what}") for what in ("path", "name", "kwargs"))
+    # a loader, or a place on somebody's disk, is no name on the Hub
+    is_hub = isinstance(path, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path)
+    hub = path if is_hub and path not in _LOADERS else None
+    where = hub or ("local files" if path else "none named")
+    splits = (config.get(f"{name}_split") for name in ("test", "validation", "training"))
     return {
         "dataset": f"{where}, {name}" if name else where,
-        "hub": path if is_hub(path) else None,
+        "hub": hub,
         "config": str(name) if name else None,
         "revision": str((given.get("revision") if isinstance(given, dict) else None) or "none"),
-        "split": split_of(config) or "none",
+        "split": str(next(filter(None, splits), "none")),
     }
-
-
-def is_hub(path: Any) -> bool:
-    """Return whether a dataset's path is a name on the Hub, rather than a loader or a place on somebody's disk."""
-    return (
-        isinstance(path, str)
-        and re.fullmatch(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", path) is not None
-        and path not in _LOADERS
-    )
-
-
-def split_of(config: Mapping[str, Any]) -> str | None:
-    """Return the split evaluated by the harness: test, else validation, else training; None where none is named."""
-    return next(
-        (str(config[key]) for key in ("test_split", "validation_split", "training_split") if config.get(key)), None
-    )
 
 
 def name_of(model: str) -> str:
     """Return a model's Hub id unchanged; of a local folder only the last name, without where the folder lies."""
     return PurePath(model).name or model if model.startswith(("/", "~", ".")) else model
-
-
-def _images(kind: Kind, made: Made) -> dict[str, str | None]:
-    """Return digests of what the full views show: their sizes, and their pixels."""
-    if kind.name == "magic":
-        # their digest covers the images
-        return dict.fromkeys(("image sizes", "images"), "of the docs")
-    if not kind.needs_image:
-        return dict.fromkeys(("image sizes", "images"), "none shown")
-    return {"image sizes": made.image_sizes, "images": made.images}
 
 
 def _judge(magic: Mapping[str, Any]) -> str:
@@ -660,38 +604,27 @@ def _judge(magic: Mapping[str, Any]) -> str:
     )
 
 
-def _limit(run: Run) -> str:
-    limit, offset = run.limit, run.offset
-    return f"{'all' if limit is None else f'{limit:g}'}{f' from {offset}' if offset else ''}"
-
-
-def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> list[str]:
+def differences(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Collection[str] = ()) -> list[str]:
     """Return in what two fingerprints differ, in words.
 
     What one of them does not say is not compared: see ``not_compared``.
     """
-    skip = set(ignore)
-    out = []
-    for key, value in one.items():
-        theirs = other.get(key)
-        if key not in skip and value is not None and theirs is not None and value != theirs:
-            out.append(f"{key} ({value} and {theirs})" if len(f"{value}{theirs}") < 60 else key)
-    return out
-
-
-def not_compared(one: Mapping[str, Any], other: Mapping[str, Any], ignore: Iterable[str] = ()) -> str:
-    """Say which settings cannot be compared because a fingerprint lacks them; empty where all can."""
-    skip = set(ignore)
-    unknown = [
-        key
-        for key in RECORDED
-        if key not in skip and (key in one or key in other) and (one.get(key) is None or other.get(key) is None)
+    both = ((key, value, other.get(key)) for key, value in one.items() if key not in ignore)
+    return [
+        f"{key} ({value} and {theirs})" if len(f"{value}{theirs}") < 60 else key
+        for key, value, theirs in both
+        if value is not None and theirs is not None and value != theirs
     ]
+
+
+def not_compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Say which settings cannot be compared because a fingerprint lacks them; empty where all can."""
+    unknown = [key for key in RECORDED if (key in one or key in other) and None in (one.get(key), other.get(key))]
     return f"not recorded in both runs, so not compared: {', '.join(unknown)}" if unknown else ""
 
 
 def check_keys(keys: Iterable[str], known: Mapping[str, Any]) -> None:
-    """Refuse names that are not keys of a fingerprint.
+    """Refuse names beside the keys of a fingerprint.
 
     Raises:
         RecordError: a name is no key; the error lists the keys.

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from lmms_patch import files
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options
-from lmms_patch.errors import OTHER_VERSION, OptionError, RecordError, shown
+from lmms_patch.errors import OTHER_VERSION, RecordError, shown
 from lmms_patch.runs.details import About
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.schema import FIELD, MAY_LACK, OTHER_METRIC, RANGES, REAL, TYPES
@@ -40,6 +40,16 @@ _FAULTS = (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError, pl
 """What pyarrow and polars raise at a damaged file; a panic is no ``Exception``."""
 _ROWS = 1 << 17
 """Rows of a group: so many are held at once by who reads a table in parts."""
+
+
+class _Asked(msgspec.Struct):
+    """What must be known of a wrapped task."""
+
+    base: str
+    kind: str
+    grids: list[int]
+    metric: str
+    options: Options
 
 
 def path_of(results: Path, task: str) -> Path:
@@ -60,12 +70,16 @@ def write(path: Path, frame: pl.DataFrame, about: About) -> About:
     """
     kept = frame.select(column.name for column in frame if column.null_count() < len(column))
     told = msgspec.structs.replace(about, rows=len(kept), docs=_docs(kept), columns=kept.columns)
-    table = kept.to_arrow(compat_level=pl.CompatLevel.oldest())
     footer = whole(json.dumps(to_json(told), ensure_ascii=False)).encode()
-    table = table.replace_schema_metadata({KEY: footer, CHECKSUM: _checksum(footer)})
+    store(path, kept, {KEY: footer, CHECKSUM: _checksum(footer)})
+    return about_of(path)
+
+
+def store(path: Path, frame: pl.DataFrame, footer: Mapping[bytes, bytes]) -> None:
+    """Write a frame with its footer, whole or not at all; every page has a checksum."""
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).replace_schema_metadata(footer)
     with files.replacing(path) as part, open(part, "wb") as file:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True, row_group_size=_ROWS)
-    return about_of(path)
 
 
 def _checksum(footer: bytes) -> bytes:
@@ -147,20 +161,17 @@ def _about(path: Path, *state: int) -> About:
         raise RecordError(f"{path}: a table of schema {shown(given.get('schema'))}; {OTHER_VERSION}")
     try:
         about = read_as(given, About, "footer")
-        Options.of_file(about.asked.get("options"), "footer.asked.options")
-    except (OptionError, RecordError) as error:
+        asked = read_as(about.asked, _Asked, "footer.asked")
+    except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
-    kind = str(about.asked.get("kind"))
-    grids = about.asked.get("grids")
-    if kind not in KINDS:
-        raise RecordError(f"{path}: {about.task} is of the unknown kind {shown(kind)}; allowed: {', '.join(KINDS)}")
-    least, most = KINDS[kind].sizes
-    if not isinstance(grids, list) or not all(isinstance(n, int) and least <= n <= most for n in grids):
+    if asked.kind not in KINDS:
+        allowed = ", ".join(KINDS)
+        raise RecordError(f"{path}: {about.task} is of the unknown kind {shown(asked.kind)}; allowed: {allowed}")
+    least, most = KINDS[asked.kind].sizes
+    if not all(least <= n <= most for n in asked.grids):
         raise RecordError(
-            f"{path}: footer.asked.grids must be whole numbers from {least} to {most}, not {shown(grids)}"
+            f"{path}: footer.asked.grids must be whole numbers from {least} to {most}, not {shown(asked.grids)}"
         )
-    if missing := [key for key in ("base", "metric") if not isinstance(about.asked.get(key), str)]:
-        raise RecordError(f"{path}: footer.asked.{missing[0]} is missing")
     return about
 
 
@@ -205,8 +216,7 @@ def _check(path: Path, *state: int) -> bool:
     """
     about = about_of(path)
     try:
-        with pq.ParquetFile(mapped(path)) as file:
-            found = pl.DataFrame(pl.from_arrow(file.schema_arrow.empty_table())).schema
+        found = pl.DataFrame(pl.from_arrow(pq.read_schema(mapped(path)).empty_table())).schema
     except _FAULTS as error:
         raise RecordError(f"{path}: {_why(path, error)}") from None
     if missing := [
@@ -217,12 +227,10 @@ def _check(path: Path, *state: int) -> bool:
         wanted = REAL if name.startswith(OTHER_METRIC) else TYPES.get(name)
         if wanted is not None and kind != wanted:
             raise RecordError(f"{path}: the column {name} must be {wanted}, not {kind}")
-    needed = [name for name in (*_NEEDED, "swapped", *RANGES, *_LISTS) if name in found] + [
-        name for name in found if name.startswith(OTHER_METRIC)
-    ]
-    frame = _read(path, list(dict.fromkeys([*needed, *_NEEDED])))
-    if (rows := len(frame)) != about.rows or (docs := _docs(frame)) != about.docs:
-        docs = _docs(frame)
+    lists = [name for name in found if name in _LISTS or name.startswith(OTHER_METRIC)]
+    frame = _read(path, list(dict.fromkeys([*_NEEDED, *RANGES, *lists])))
+    rows, docs = len(frame), _docs(frame)
+    if (rows, docs) != (about.rows, about.docs):
         raise RecordError(
             f"{path}: {rows:,} rows of {docs:,} docs, but its footer says {about.rows:,} of {about.docs:,}; a part is missing or doubled"
         )
@@ -235,7 +243,7 @@ def _check(path: Path, *state: int) -> bool:
 
 
 _PLACE = ("doc_id", "view")
-_NEEDED = ("filter", "doc_id", "view", "kind", "n", "cell", "row", "col", "names", "choices", "gold_at")
+_NEEDED = ("filter", "doc_id", "view", "kind", "swapped", "n", "cell", "row", "col", "names", "choices", "gold_at")
 _LISTS = {
     "references": ("answer", "roles", "metric"),
     "exchanged": ("to", "set"),
@@ -252,22 +260,19 @@ def _rules(frame: pl.DataFrame, about: About) -> dict[str, pl.Expr]:
         "doc_id, view and kind must not be null": pl.any_horizontal(pl.col("doc_id", "view", "kind").is_null()),
         "it has a view twice, or lacks one": views.any().over("filter", "doc_id"),
         f"filter must be one of {', '.join(about.filters)}": ~pl.col("filter").is_in(about.filters)
-        if len(about.filters) > 1
-        else pl.lit(False),
-        "its first view must show its own image": pl.col("swapped") & (pl.col("view") == 0)
-        if "swapped" in frame.columns and not KINDS[about.asked["kind"]].swapped
-        else pl.lit(False),
+        & (len(about.filters) > 1),
+        "its first view must show its own image": pl.col("swapped")
+        & (pl.col("view") == 0)
+        & (not KINDS[about.asked["kind"]].swapped),
     }
     for name, (least, most) in RANGES.items():
-        if name in frame.columns:
-            out[f"{name} must be a number from {least:,} to {most:,}"] = ~pl.col(name).is_between(least, most)
+        out[f"{name} must be a number from {least:,} to {most:,}"] = ~pl.col(name).is_between(least, most)
     for name in frame.columns:
         if name.startswith(OTHER_METRIC):
             out[f"{name} must be finite"] = ~pl.col(name).is_finite()
-    for name, never in _LISTS.items():
-        if name in frame.columns:
+        if name in _LISTS:
             out[f"{name} lacks a part, or has a number beyond {LARGEST:g}"] = _faulty(
-                frame[name].dtype, pl.col(name), never
+                frame[name].dtype, pl.col(name), _LISTS[name]
             )
     number = pl.col("row").cast(pl.Int64) * pl.col("n") + pl.col("col") + 1  # a clip's segments are one row
     out["cell must be the number of the cell in its row and column, row by row from 1"] = pl.col(

@@ -14,13 +14,12 @@ Scalar = float | None
 """A score on the metric's own scale, or None where the item is unscored."""
 
 
-def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], Any] | None = None) -> Scalar:
-    """Return the scalar of a native item: a number, the number under a key, or M on the single item.
+def scalar(item: Any, keys: Sequence[str] = ("score",)) -> Scalar:
+    """Return the scalar of a native item: a number, or the number under a key.
 
     Args:
         item: what the native ``process_results`` returned for one metric.
         keys: the keys to look for in a dict item, in order.
-        single: the native aggregation of a list of one item, tried last.
 
     Returns:
         The scalar, or None where nothing gives a finite number: unscored, never zero.
@@ -28,8 +27,6 @@ def scalar(item: Any, keys: Sequence[str] = ("score",), single: Callable[[Any], 
     value = _number(item)
     if value is None and isinstance(item, Mapping):
         value = next((v for v in (_number(item.get(key)) for key in keys) if v is not None), None)
-    if value is None and single is not None and item is not None:
-        value = _number(single(item))
     return value
 
 
@@ -59,9 +56,8 @@ def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
     >>> best([0.0, 1.0, 1.0, None])
     1
     """
-    # -i, so that of equal scores the one with the lowest index is the largest pair
-    scored = [(s if higher_is_better else -s, -i) for i, s in enumerate(scores) if s is not None]
-    return -max(scored)[1] if scored else None
+    scored = {place: score for place, score in enumerate(scores) if score is not None}
+    return max(scored, key=lambda place: scored[place] if higher_is_better else -scored[place], default=None)
 
 
 def worst_orders(
@@ -84,13 +80,12 @@ def worst_orders(
     places: dict[Hashable, list[int]] = {}
     for place, view in enumerate(views):
         places.setdefault(of(view), []).append(place)
-    return [_worst([(place, score(views[place])) for place in own], higher_is_better) for own in places.values()]
 
+    def rank(place: int) -> float:
+        found = score(views[place])
+        return -math.inf if found is None else found if higher_is_better else -found
 
-def _worst(scored: Sequence[tuple[int, Scalar]], higher_is_better: bool) -> int:
-    unscored = [place for place, score in scored if score is None]
-    known = [((score if higher_is_better else -score), place) for place, score in scored if score is not None]
-    return unscored[0] if unscored else min(known)[1]
+    return [min(own, key=rank) for own in places.values()]
 
 
 def plain(value: Any) -> Any:
@@ -98,26 +93,20 @@ def plain(value: Any) -> Any:
 
     Dict keys become strings; anything else that JSON lacks becomes its ``str``.
     """
-    if type(value) is dict:
-        return {str(k): plain(v) for k, v in value.items()}
-    if type(value) not in _PLAIN and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        value = value.item()
     # most values are plain; the questions below cost ten times as much
     if type(value) in _PLAIN or (type(value) is float and math.isfinite(value)):
         return value
-    if isinstance(value, str):
-        # without its subclass, which msgspec cannot encode
-        return str.__str__(value)
-    if value is None or isinstance(value, bool):
-        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(inner) for inner in value), key=str)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((plain(v) for v in value), key=str)
-    return plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+    # a subclass of str is none that msgspec can encode
+    return str.__str__(value) if isinstance(value, str) else str(value)

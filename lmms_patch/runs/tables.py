@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from lmms_patch.ask.kinds import REGIONS, TURNS, Key, Kind
-from lmms_patch.runs.docs import Groups, References, Sampling, used_for
+from lmms_patch.runs.docs import Groups, References, Sampling, entries_of, used_for
 from lmms_patch.runs.schema import FLAG, LISTS, OF_DOC, OTHER_METRIC, REAL, TYPES
 from lmms_patch.runs.views import Chosen, Items, Views, set_of
 from lmms_patch.stats.forms import Form, Picked, on, value_of
@@ -138,14 +138,9 @@ class Table:
     @property
     def excluded(self) -> pl.DataFrame:
         """Which sets (``set``) docs with the metric are not used for, by ``doc_id``, and ``why``."""
-        lists = _docs(self.frame).select("doc_id", "excluded").drop_nulls()
-        return lists.explode("excluded").unnest("excluded")
+        return entries_of(_docs(self.frame), "excluded", "doc_id")
 
     # --- answers ----------------------------------------------------------------------------------
-
-    def at(self, places: Ints) -> Chosen:
-        """Return the answer of each doc at the place of a view in the doc; -1: none."""
-        return self.views.chosen(places)
 
     @cached_property
     def full(self) -> Chosen:
@@ -160,7 +155,7 @@ class Table:
     @cached_property
     def full_seen(self) -> Chosen:
         """What each doc scores on the full image; nan where the full image was not asked."""
-        return self.at(np.zeros(len(self), np.intp))
+        return self.views.chosen(np.zeros(len(self), np.intp))
 
     def best(self, key: Key) -> Chosen:
         """Return the answer of each doc's best view of a set; in a sampled run an estimate, as in ``full``.
@@ -168,7 +163,7 @@ class Table:
         There is none where the doc is not used for the set.
         """
         if self.sampling.no_best:
-            return self.at(np.full(len(self), -1))
+            return self.views.chosen(np.full(len(self), -1))
         if not self.sampling.used:
             return self.best_seen(key)
         used = used_for(self.docs, key)
@@ -180,7 +175,7 @@ class Table:
         Computed once: several numbers are made of it.
         """
         if key not in self._best:
-            self._best[key] = self.at(self.best_places(key))
+            self._best[key] = self.views.chosen(self.best_places(key))
         return self._best[key]
 
     def best_places(self, key: Key) -> Ints:
@@ -208,7 +203,7 @@ class Table:
         out = {}
         for key in self.kind.points(sorted(self.grids)):
             there = self.views.where(set_of(key) if isinstance(key, str) else pl.col("n") == key)
-            found = self.at(np.where(used_for(self.docs, key), self.views.first(there), -1))
+            found = self.views.chosen(np.where(used_for(self.docs, key), self.views.first(there), -1))
             used = np.isfinite(found.scores)
             out[key] = found.where(used & np.isfinite(self.full.scores) if self.kind.full else used)
         return out
@@ -277,7 +272,7 @@ class Table:
 
     @property
     def marks(self) -> Array:
-        """What the gold of each doc scores; 1 where that is unknown or not above 0."""
+        """What the gold of each doc scores; 1 where the score is unknown or not above 0."""
         return self.references.marks
 
 

@@ -12,15 +12,9 @@ A difference of two runs has such bounds too (``compare.magic.bounds``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from msgspec import UNSET
 
 from lmms_patch.stats.bounds import Count
 from lmms_patch.stats.resample import Estimate
-
-if TYPE_CHECKING:
-    from lmms_patch.runs.details import MagicNumbers
 
 BY_JUDGE = {"acc_short": "short", "acc_full": "full", "self_heal": "healed"}
 """Metrics that are a judge's verdicts -> the key of the verdict in a doc's record."""
@@ -57,9 +51,3 @@ class Bounds:
         """Both, in words."""
         low, high = ("n/a" if end.value is None else f"{end.value:.3f}" for end in (self.low, self.high))
         return f"{low} to {high} with the unjudged"
-
-
-def bounds_of(magic: MagicNumbers) -> dict[str, Bounds]:
-    """Return the bounds of a MAGIC task's numbers that go by a judge."""
-    kept = {} if magic.bounds is UNSET else magic.bounds
-    return {name: Bounds(one.low, one.high, one.unjudged) for name, one in kept.items() if name in BY_JUDGE}

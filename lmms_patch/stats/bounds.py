@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 from msgspec import Meta
 
@@ -31,7 +31,7 @@ Parts = Annotated[int, Meta(ge=1, le=64)]
 """The number after a kind of task: a grid size, a number of segments or frames, or a reduction."""
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Return whether a value is an int or float within ±``LARGEST``.
 
     Texts, truth values, NaN and infinities are not.

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import polars as pl
 
+from lmms_patch.ask.kinds import KINDS
 from lmms_patch.runs import catalogue, schema
+from lmms_patch.runs.catalogue import Keys
 
 DOCS = Path(__file__).parents[2] / "docs"
 LAST = "<!-- end -->\n"
@@ -19,7 +21,18 @@ LAST = "<!-- end -->\n"
 def numbers() -> Iterator[tuple[str, str]]:
     """Yield the rows of docs/metrics.md."""
     yield "name", "what it is"
-    yield from catalogue.documented().items()
+    told: dict[str, dict[str, None]] = {}
+    for number in catalogue.NUMBERS:
+        of = [kind for kind in KINDS.values() if list(number.of(kind, Keys.asked(kind, kind.sizes[:1], (1,))))]
+        names = [number.name.format(index=kind.prefix, kind=kind.name, key="" if kind.beside else "<n>") for kind in of]
+        sides = list(number.ends)
+        # only the ends of its interval have a name
+        if not (number.columns or number.measured):
+            names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
+        ends = "; " * bool(sides) + ", ".join(f"`_{side}`" for side in sides)
+        # numbers of the same meaning share a row
+        told.setdefault(number.help, {})[", ".join(f"`{name}`" for name in dict.fromkeys(names)) + ends] = None
+    yield from ((names, said) for said, several in told.items() for names in several)
 
 
 def columns() -> Iterator[tuple[str, str, str]]:

@@ -213,7 +213,7 @@ def line(run: Path) -> str:
         y = top + 16 + i * step
         value = 1.0 if reading.misleads(index) else index.value or 0.0
         ends = [value, value]
-        if index.low is not None and index.high is not None and reading.shows_interval(index):
+        if index.low is not None and index.high is not None and not reading.misleads(index):
             ends = [index.low, index.high]
             out.append(f'<path class="span" d="M{at(ends[0]):.1f} {y}H{at(ends[1]):.1f}"/>')
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]

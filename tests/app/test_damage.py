@@ -90,26 +90,9 @@ def test_bytes_changed_cut_or_put_in(whole, tmp_path, seed):
 # --- columns, types, ranges, rows -------------------------------------------------------------------------------------
 
 NAMES = [
-    "doc_id",
-    "view",
-    "kind",
-    "n",
-    "cell",
-    "row",
-    "col",
-    "score",
-    "best",
-    "gold",
-    "choices",
-    "label",
-    "category",
-    "cluster",
-    "stratum",
-    "images",
-    "options",
-    "shown",
-    "references",
-]
+    "doc_id", "view", "kind", "n", "cell", "row", "col", "score", "best", "gold", "choices", "label", "category",
+    "cluster", "stratum", "images", "options", "shown", "references",
+]  # fmt: skip
 OTHERS = {
     "dropped": lambda name: lambda frame: frame.drop(name),
     "null": lambda name: lambda frame: frame.with_columns(pl.lit(None, frame.schema[name]).alias(name)),

@@ -19,7 +19,6 @@ import yaml
 import lmms_patch
 from lmms_patch.app import cli
 from lmms_patch.ask import spec
-from lmms_patch.present import palette
 from tests.places import ROOT
 from tests.sizes import each, size
 
@@ -208,14 +207,6 @@ def test_the_line_of_indices_tells_the_numbers_of_the_first_lines_of_the_run():
     assert dots[texts["count"] - 4] == pytest.approx(ticks[1.0], abs=1)
     assert ">1.00, cells mislead<" in picture
     assert not {"larger", "text"} & set(texts)  # the gate refuses these two
-
-
-def test_pictures_have_no_colours_but_those_of_the_palette():
-    known = {colour for pair in {**palette.PAGE, **palette.variables()}.values() for colour in pair}
-    for file in (DOCS / "pictures").glob("*.svg"):
-        style = re.search(r"<style>(.*?)</style>", file.read_text(encoding="utf-8"), re.DOTALL)[1]
-        assert set(re.findall(r"#[0-9a-f]{6}", style)) <= known
-    assert not re.findall(r"#[0-9a-f]{6}", (ROOT / "scripts" / "docs" / "pictures.py").read_text())
 
 
 @pytest.fixture(scope="module")

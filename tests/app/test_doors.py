@@ -113,13 +113,7 @@ def test_no_door_lets_anything_out(runs, tmp_path, capfd, monkeypatch, command):
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
     first, second = runs[:2]
-    names = {
-        "A": str(first),
-        "A2": str(runs[2]),
-        "B": str(second),
-        "RULES": str(rules),
-        "NOWHERE": "no" + HOSTILE,
-    }
+    names = {"A": str(first), "A2": str(runs[2]), "B": str(second), "RULES": str(rules), "NOWHERE": "no" + HOSTILE}
     argv = [names.get(word, word.replace("OUT", str(tmp_path / "out"))) for word in COMMANDS[command].split()]
     (tmp_path / "out").mkdir()
     status = cli.main(argv)
@@ -156,18 +150,8 @@ def test_annotations_are_ours_alone(runs, tmp_path, capfd, monkeypatch):
     rules = tmp_path / "rules.yaml"
     rules.write_text(json.dumps(RULES))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    status = cli.main(
-        [
-            "gate",
-            str(runs[0]),
-            "-c",
-            str(rules),
-            "-b",
-            str(runs[1]),
-            "--json",
-            str(tmp_path / "x.json"),
-        ]
-    )
+    words = ["gate", runs[0], "-c", rules, "-b", runs[1], "--json", tmp_path / "x.json"]
+    status = cli.main([*map(str, words)])
     out, _ = capfd.readouterr()
     blocked = [one for one in json.loads((tmp_path / "x.json").read_text())["verdicts"] if one["verdict"] != "pass"]
     acted = [line for line in out.split("\n") if line.strip().startswith("::")]

@@ -79,10 +79,6 @@ def seen(out):
 # --- histories: each takes the run's folder, and returns what is read then (None: the same folder) --------------------
 
 
-def moved(out):
-    return out.rename(out.parent / "elsewhere")
-
-
 def moved_deep(out):
     (out.parent / "a" / "b" / "c").mkdir(parents=True)
     return out.rename(out.parent / "a" / "b" / "c" / "out").parents[2]
@@ -96,14 +92,6 @@ def copied_without_times(out):
 
 def folder_of_the_model_renamed(out):
     next(out.iterdir()).rename(out / "final, do not touch")
-
-
-def spaces(out):
-    return out.rename(out.parent / "my runs of (today)")
-
-
-def not_ascii(out):
-    return out.rename(out.parent / "Läufe 実行 😀")
 
 
 def folder_linked(out):
@@ -136,14 +124,6 @@ def hard_links(out):
     return out.parent / "linked"
 
 
-def table_named(out):
-    return tables(out)[0]
-
-
-def results_file_named(out):
-    return next(out.rglob("*_results.json"))
-
-
 def results_indented(out):
     path = next(out.rglob("*_results.json"))
     path.write_text(json.dumps(json.loads(path.read_text()), indent=4, sort_keys=True))
@@ -152,10 +132,6 @@ def results_indented(out):
 def lines_end_as_on_windows(out):
     for path in (*out.rglob("*.json"), *out.rglob("*.jsonl")):
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
-
-
-def results_deleted(out):
-    next(out.rglob("*_results.json")).unlink()
 
 
 def results_of_another_run(out):
@@ -245,10 +221,6 @@ def a_note_beside(out):
     (out / "._20260101_samples_toy_rci2.json").write_bytes(b"\0")
 
 
-def another_parquet_beside(out):
-    pl.DataFrame({"a": [1]}).write_parquet(next(out.iterdir()) / "mine_samples_of_dough.parquet")
-
-
 def copied_twice(out):
     """The same run in two folders is one run."""
     shutil.copytree(out / "org__model", out / "backup" / "org__model")
@@ -261,13 +233,24 @@ def nested(out):
     return next(out.glob("*/*_results.json"))
 
 
-HISTORIES = [
-    moved, moved_deep, copied_without_times, folder_of_the_model_renamed, spaces, not_ascii, folder_linked, files_linked, hub,
-    hard_links, table_named, results_file_named, results_indented, lines_end_as_on_windows, results_deleted,
-    results_of_another_run, results_cut, logs_deleted, logs_gzipped, times_set, in_the_future, another_time_zone,
-    another_locale, zipped, tarred, numbers_made, numbers_stale, numbers_damaged, nobody_may_write, a_note_beside,
-    another_parquet_beside, copied_twice, nested,
-]  # fmt: skip
+LONGER = (
+    moved_deep, copied_without_times, folder_of_the_model_renamed, folder_linked, files_linked, hub, hard_links,
+    results_indented, lines_end_as_on_windows, results_of_another_run, results_cut, logs_deleted, logs_gzipped,
+    times_set, in_the_future, another_time_zone, another_locale, zipped, tarred, numbers_made, numbers_stale,
+    numbers_damaged, nobody_may_write, a_note_beside, copied_twice, nested,
+)  # fmt: skip
+HISTORIES = {
+    "moved": lambda out: out.rename(out.parent / "elsewhere"),
+    "spaces": lambda out: out.rename(out.parent / "my runs of (today)"),
+    "not ASCII": lambda out: out.rename(out.parent / "Läufe 実行 😀"),
+    "a table named": lambda out: tables(out)[0],
+    "the results file named": lambda out: next(out.rglob("*_results.json")),
+    "results deleted": lambda out: next(out.rglob("*_results.json")).unlink(),
+    "another Parquet file beside": lambda out: pl.DataFrame({"a": [1]}).write_parquet(
+        next(out.iterdir()) / "mine_samples_of_dough.parquet"
+    ),
+    **{one.__name__: one for one in LONGER},
+}
 
 
 @pytest.fixture
@@ -281,11 +264,11 @@ def clock_and_tongue():
     locale.setlocale(locale.LC_ALL, tongue)
 
 
-@pytest.mark.parametrize("history", HISTORIES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("history", HISTORIES)
 def test_a_history_changes_no_number(finished, before, tmp_path, history, clock_and_tongue):
     out = tmp_path / "out"
     shutil.copytree(finished, out)
-    there = history(out) or out
+    there = HISTORIES[history](out) or out
     assert seen(there) == before[1]
     assert_frame_equal(numbers(there), before[0])
 

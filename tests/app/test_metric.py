@@ -63,25 +63,6 @@ def test_the_numbers_of_a_run(rci, tmp_path):
         assert found[name] == pytest.approx(ours[name], abs=0.02), name
 
 
-@pytest.mark.parametrize(
-    ("cells", "clusters", "says"),
-    [
-        ([[1, 0, 0]], None, "n\\*n cells"),
-        ([[1, 0, 0, 0], [1]], None, "inhomogeneous"),
-        ([[1, 0, 0, 0]], ["a", "b"], "boolean index"),
-    ],
-)
-def test_bad_input(rci, cells, clusters, says):
-    with pytest.raises((ValueError, IndexError), match=says):
-        rci.compute(full_scores=[1.0] * len(cells), cell_scores=cells, chance=0.1, clusters=clusters)
-
-
-def test_the_card_says_what_goes_in_and_out():
-    card = RCI().inputs_description
-    for name in ("full_scores", "cell_scores", "chance", "clusters", "rci3_low", "win"):
-        assert name in card
-
-
 def test_segments_of_a_clip_are_as_many_as_one_likes(rci):
     """Of 100 clips the whole is right on 80, segment 1 on 60, segment 5 on 20 others: MPP 0.8, the index 0."""
     full = [float(i < 80) for i in range(100)]

@@ -33,21 +33,8 @@ def run(tmp_path_factory):
 
 
 def test_a_log_of_every_eval_ever_is_valid_by_its_own_schema(run, tmp_path, capsys):
-    assert (
-        main(
-            [
-                "export",
-                str(run),
-                "--to",
-                "every-eval-ever",
-                "--output",
-                str(tmp_path / "x.json"),
-                "--organization",
-                "me",
-            ]
-        )
-        == 0
-    )
+    words = ["--to", "every-eval-ever", "--output", str(tmp_path / "x.json"), "--organization", "me"]
+    assert main(["export", str(run), *words]) == 0
     made = json.loads((tmp_path / "x.json").read_text())
     assert capsys.readouterr().out == f"written: {tmp_path}/x.json, {len(made['evaluation_results'])} numbers\n"
     jsonschema.Draft7Validator(SCHEMA).validate(made)
@@ -104,6 +91,7 @@ def test_a_run_without_data_on_the_hub_has_nothing_for_it(run, tmp_path, monkeyp
             "this is how lmms-eval names the files of a run",
         ),
         (["--to", "nowhere"], "--to must be parquet, csv, jsonl, every-eval-ever"),
+        (["--output", "a.xls"], "a table cannot be written as 'xls'; allowed: parquet, csv, jsonl"),
     ],
 )
 def test_mistakes_are_one_line(run, arguments, told, capsys, tmp_path, monkeypatch):

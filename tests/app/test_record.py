@@ -191,15 +191,6 @@ def test_kept_numbers_that_were_changed_are_never_taken(runs, capsys, tmp_path):
 # --- rows changed, missing, doubled -------------------------------------------------------------------------------------
 
 
-def rewritten(runs, folder, change):
-    """The run of the first model, with the rows of a task changed as another program would."""
-    shutil.copytree(runs / "m1", folder)
-    (path,) = folder.glob("*_samples_toy_rci2.parquet")
-    about = pq.read_metadata(path).metadata[samples.KEY].decode()
-    change(pl.read_parquet(path)).write_parquet(path, metadata={"lmms_patch": about})
-    return path
-
-
 def test_a_changed_score_gives_the_number_that_the_table_then_has(foreign, tmp_path, capsys):
     folder, scores = foreign
     shutil.copytree(folder / "m0", tmp_path / "run")
@@ -211,29 +202,3 @@ def test_a_changed_score_gives_the_number_that_the_table_then_has(foreign, tmp_p
     status, out, _ = typed(capsys, "show", tmp_path / "run", "--wide")
     assert status == 0
     assert f"  {scores['org/m0'][50:, 0].sum() / DOCS:.3f}  " in re.search(r"^toy_rci2  .*", out, re.M)[0]
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (lambda frame: frame.head(-1), "a part is missing or doubled"),
-        (lambda frame: frame.filter(pl.col("doc_id") != 7), "a part is missing or doubled"),
-        (lambda frame: pl.concat([frame, frame.head(1)]), "a part is missing or doubled"),
-        (lambda frame: pl.concat([frame.head(-1), frame.head(1)]), "it has a view twice, or lacks one"),
-        (lambda frame: frame.with_columns(score=pl.lit(1e300)), "score must be a number from"),
-        (lambda frame: frame.with_columns(score=pl.lit(float("nan"))), "score must be a number from"),
-        (
-            lambda frame: frame.with_columns(pl.col("score").cast(pl.String)),
-            "the column score must be Float64, not String",
-        ),
-        (lambda frame: frame.drop("score"), "the column 'score' is missing, which the footer names"),
-    ],
-)
-def test_what_no_run_writes_is_one_line(runs, tmp_path, capsys, change, told):
-    path = rewritten(runs, tmp_path / "run", change)
-    for words in (["show"], ["compare", runs / "m2"]):
-        status, _, err = typed(capsys, *words, tmp_path / "run")
-        assert status == 2
-        (line,) = [line for line in err.splitlines() if line.startswith("lmms-patch:")]
-        assert told in line
-        assert path.name in line

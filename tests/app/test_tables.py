@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from html.parser import HTMLParser
 
 import pandas as pd
 import polars as pl
@@ -17,6 +16,7 @@ from lmms_patch.runs import tabular
 from lmms_patch.runs.run import find
 from lmms_patch.runs.schema import TYPES
 from tests.making.edited import edit
+from tests.making.html import Read
 from tests.making.runs import magic_doc, mc_run, world_run, write_magic, write_run
 
 HOSTILE = '<script>alert(1)</script> "q" & \x1b[31m\u202ered'
@@ -83,39 +83,11 @@ def test_csv_and_json_lines_have_the_same_rows_and_nothing_that_acts(run, tmp_pa
     assert [{name: line[name] for name in numbers} for line in lines] == table.select(numbers).to_dicts()
     answers = [row[head.index("answer")] for row in cells if row[head.index("task")] == "toy2_rci2"]
     assert answers[:5] == ["'=1+1", "-2", "'@x", "\ufffd[31m", "..."]
-    assert [line["answer"] for line in lines if line["task"] == "toy2_rci2"][:5] == [
-        "=1+1",
-        "-2",
-        "@x",
-        "\ufffd[31m",
-        "...",
-    ]
+    told = [line["answer"] for line in lines if line["task"] == "toy2_rci2"]
+    assert told[:5] == ["=1+1", "-2", "@x", "\ufffd[31m", "..."]
     assert json.loads(cells[0][head.index("options")]) == lines[0]["options"] == ["A", "B", "C", "D"]
     back = pd.read_csv(tmp_path / "a.csv")
     assert back.score.tolist() == table["score"].to_list()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--output", "a.xls"], "a table cannot be written as 'xls'; allowed: parquet, csv, jsonl"),
-        (["--to", "xls"], "--to must be parquet, csv, jsonl, every-eval-ever or eval-results, not 'xls'"),
-        (["--task", "nothing"], "no task 'nothing'; allowed: toy_rci2, toy2_rci2"),
-    ],
-)
-def test_mistakes_of_export_are_one_line(run, arguments, told, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["export", str(run), *arguments]) == 2
-    assert told in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_export_never_writes_over_the_run(run, capsys):
-    before = {path: path.read_bytes() for path in run.iterdir()}
-    for path in before:
-        assert main(["export", str(run), "--to", "parquet", "--output", str(path)]) == 2
-        assert "this is a file of the run itself" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in run.iterdir()} == before
 
 
 @pytest.mark.parametrize("where", ["another", "nowhere"])
@@ -170,22 +142,6 @@ def test_results_have_each_number_of_each_task(run, tmp_path):
 # --- notebooks ------------------------------------------------------------------------------------
 
 
-class Parsed(HTMLParser):
-    """The tags and texts of some HTML."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tags, self.texts, self.attributes = set(), [], []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
     out = []
@@ -197,10 +153,14 @@ def hostile(tmp_path_factory):
 
 def test_notebooks_show_tables_and_no_name_is_more_than_a_text(hostile):
     [run] = find(hostile[:1])
-    for shown in (run, run.results[0], commands.show(hostile[0]), commands.compare(*hostile)):
-        parsed = Parsed(shown._repr_html_())
-        assert parsed.tags <= {"ul", "li", "table", "caption", "thead", "tbody", "tr", "th", "td"}
-        assert parsed.attributes == []  # no colour, no script: it looks as the notebook does, light or dark
+    for shown in (run, commands.show(hostile[0]), commands.compare(*hostile)):
+        parsed = Read(shown._repr_html_())
+        assert {tag for tag, _ in parsed.elements} <= {
+            *["ul", "li", "table", "caption", "thead", "tbody", "tr", "th", "td"]
+        }
+        assert not any(
+            attributes for _, attributes in parsed.elements
+        )  # no colour, no script: it looks as the notebook does, light or dark
         text = " ".join(parsed.texts)
         assert "<script>alert(1)</script>" in text
         assert not re.search("[\x00-\x08\x1b\u202e]", text)
@@ -211,14 +171,14 @@ def test_a_run_says_in_a_notebook_what_show_says(run, capsys):
     assert main(["show", str(run), "--wide"]) == 0
     sentences = [line[2:] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
     assert sentences[0].startswith("Undecided: toy (")
-    parsed = Parsed(commands.show(run)._repr_html_())
+    parsed = Read(commands.show(run)._repr_html_())
     assert parsed.texts[: len(sentences)] == sentences
-    assert {"ul", "table"} <= parsed.tags
+    assert {"ul", "table"} <= {tag for tag, _ in parsed.elements}
 
 
 def test_the_table_of_a_run_has_its_numbers(run):
     [one] = find([run])
-    cells = Parsed(one._repr_html_()).texts
+    cells = Read(one._repr_html_()).texts
     result = one.results[0]
     fip = result.measures["fip"]
     assert f"{fip.value:.3f} [{fip.low:.3f}, {fip.high:.3f}]" in cells

@@ -1,10 +1,8 @@
 """lmms-eval as a command of its own: a small program stands in for it."""
 
-import io
 import sys
 
 import pytest
-from tqdm import tqdm
 
 from lmms_patch.app import watched
 from lmms_patch.app.watched import RunError, lmms_eval
@@ -49,15 +47,6 @@ def test_progress_is_told_and_lines_are_kept_without_bars(program, tmp_path, cap
     assert log.read_text(encoding="utf-8").splitlines() == ["first line", "last line \u5927"]
     assert log == tmp_path / "out" / "lmms-eval.log"
     assert capfd.readouterr() == ("", "")
-
-
-def test_the_bars_of_folds_are_told():
-    drawn = tqdm.format_meter(3, 15, 1.0, prefix="gqa_tst5: folds")
-    assert watched._BAR.match(f"\r{drawn}".lstrip("\r")).groupdict() == {
-        "what": "gqa_tst5: folds",
-        "done": "3",
-        "of": "15",
-    }
 
 
 @pytest.mark.parametrize(
@@ -136,18 +125,3 @@ def test_a_link_is_not_followed(program, tmp_path, there):
 def test_ends_of_lines_of_every_kind(program, tmp_path, printed, kept):
     program(f"import sys; sys.stdout.buffer.write({printed.encode()!r})")
     assert lmms_eval([], tmp_path, unseen).read_text().splitlines() == kept
-
-
-def test_a_line_comes_when_it_is_printed():
-    """A bar is told when the next state of it begins: nobody waits for the end of the program."""
-    read = []
-
-    class Told(io.StringIO):
-        def read(self, size):
-            one = super().read(size)
-            read.append(one)
-            return one
-
-    lines = watched._lines(Told("a\nb\rc\r\nd\n", newline=""))
-    seen = [(next(lines), "".join(read)) for _ in range(4)]
-    assert seen == [("a\n", "a\n"), ("b\r", "a\nb\rc"), ("c\n", "a\nb\rc\r\n"), ("d\n", "a\nb\rc\r\nd\n")]

@@ -47,20 +47,12 @@ def test_every_number_by_hand(tmp_path):
     first[0]["dismissed"] = [3]
     found = pair(tmp_path, first, four(B, (1, 0, 1, 1)))
     by_hand = {
-        "magiscore_precision_micro": (2 / 3, 3 / 5),
-        "magiscore_recall_micro": (2 / 5, 3 / 5),
-        "magiscore_f1_micro": (4 / 8, 6 / 10),
-        "magiscore_precision_macro": (1 / 2, 1 / 2),
-        "magiscore_recall_macro": (1 / 2, 2 / 3),
-        "magiscore_f1_macro": (4 / 9, 2 / 3),
-        "regions_exhaustive": (0, 0),
-        "regions_unused": (2 / 4, 0),
-        "regions_dismissed": (1 / 4, 0),
-        "regions_invented": (0, 0),
-        "acc_exact": (2 / 4, 3 / 4),
-        "acc_synonym": (2 / 4, 3 / 4),
-        "answer_found": (1, 1),
-    }
+        "magiscore_precision_micro": (2 / 3, 3 / 5), "magiscore_recall_micro": (2 / 5, 3 / 5),
+        "magiscore_f1_micro": (4 / 8, 6 / 10), "magiscore_precision_macro": (1 / 2, 1 / 2),
+        "magiscore_recall_macro": (1 / 2, 2 / 3), "magiscore_f1_macro": (4 / 9, 2 / 3), "regions_exhaustive": (0, 0),
+        "regions_unused": (2 / 4, 0), "regions_dismissed": (1 / 4, 0), "regions_invented": (0, 0),
+        "acc_exact": (2 / 4, 3 / 4), "acc_synonym": (2 / 4, 3 / 4), "answer_found": (1, 1),
+    }  # fmt: skip
     assert list(found.differences) == list(by_hand)
     for name, (first, second) in by_hand.items():
         one = found.differences[name]

@@ -86,13 +86,6 @@ def test_the_order_of_docs_changes_nothing(tmp_path):
     assert first == second
 
 
-def test_docs_are_joined_by_id_not_by_place(tmp_path):
-    """B knows what A knows, in another order of lines: no difference, on every doc."""
-    records = scored(A * 25)
-    one, two = finish(tmp_path / "a", records), finish(tmp_path / "b", records[::-1])
-    assert compare(one, two).identical
-
-
 # --- which docs -----------------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from lmms_patch.ask.references import digest
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError
 from lmms_patch.present.terminal import compare as show_compare
@@ -156,15 +155,6 @@ def test_clusters_and_mcnemar(tmp_path):
     assert "McNemar's test takes docs as independent, but they hang together in 30 clusters" in text
 
 
-def test_settings_are_told(tmp_path):
-    finish(tmp_path / "a", docs(0.5), made={"lmms_eval": "0.7.2"})
-    finish(tmp_path / "b", docs(0.6), made={"lmms_eval": "0.7.3"})
-    text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
-    assert (
-        "mind: A and B differ in lmms-eval version (0.7.2 and 0.7.3): that may be where a difference comes from" in text
-    )
-
-
 def indices(tmp_path, *right, best):
     """Two runs of 400 docs with an exact index of 1 − best / right each."""
     for side, share in zip("ab", right, strict=True):
@@ -266,16 +256,6 @@ def test_a_task_that_cannot_be_compared_says_how_to_leave_it_out(tmp_path):
         compare(one, two, draws=FEW)
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
-# --- two models of one name ------------------------------------------------------------------------
-
-
-def of_model(name, args="", adapter="hf"):
-    return {"model_name": name, "config": {"model": adapter, "model_args": args}}
-
-
 # --- corrected indices ----------------------------------------------------------------------------
 
 
@@ -331,21 +311,3 @@ def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measur
     before = planted(tmp_path / "before", one_cell_knows, null=False)
     (task,) = compare(first, before).tasks
     assert "rci3_adj" not in task.by_name
-
-
-# --- asked the same way ---------------------------------------------------------------------------
-
-
-def _with_images(path, change):
-    """Change the digests of images in a log, by doc."""
-    (log,) = path.parent.glob("*.jsonl")
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        line["patch"]["images"] = change(line["doc_id"], line["patch"]["images"])
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    data = json.loads(path.read_text())
-    for details in (value for task in data["results"].values() for value in task.values() if isinstance(value, dict)):
-        details.get("made", {}).pop("log", None)
-        if "images" in details.get("made", {}):
-            details["made"]["images"] = digest((line["doc_id"], line["patch"]["images"]) for line in lines)
-    path.write_text(json.dumps(data))

@@ -185,20 +185,12 @@ def test_shipped_rules_are_read_and_keep_the_schema(name):
     jsonschema.validate(yaml.safe_load(path.read_text()), schemas.load("gate-config"))
 
 
-def test_the_schema_has_every_key_and_what_they_need_of_each_other():
+def test_the_schema_has_every_key():
     schema = schemas.load("gate-config")
     assert set(schema["properties"]) == {"schema", "defaults", "rules"}
-    rule = schema["$defs"]["Rule"]
-    assert set(rule["properties"]) == set(Rule.model_fields)
+    assert set(schema["$defs"]["Rule"]["properties"]) == set(Rule.model_fields)
     assert set(schema["$defs"]["Defaults"]["properties"]) == set(rules.Defaults.model_fields)
-    assert rule["anyOf"] == [{"required": [check]} for check in rules.CHECKS]
-    for wrong in (
-        {"name": "a"},
-        {"name": "a", "min": 1},
-        {"name": "a", "metric": "fip"},
-        {**GOOD, "maxx": 1},
-        {"min_docs": 1},
-    ):
+    for wrong in ({"metric": "fip", "min": 1}, {**GOOD, "maxx": 1}, {**GOOD, "min": "high"}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(file_of(wrong), schema)
 

@@ -33,8 +33,9 @@ from lmms_eval.models import get_model
 
 from lmms_patch.rci import recompute
 from lmms_patch.rci.ensemble import ensembles
+from lmms_patch.runs.catalogue import estimates
 from lmms_patch.runs.columns import by_filter
-from lmms_patch.runs.measures import measures, of_analysis
+from lmms_patch.runs.measures import measures
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.run import Result, find
 from lmms_patch.tst.items import Prediction
@@ -353,7 +354,7 @@ def by_category_of(name: str, out: Path) -> list[Row]:
         for run in find([out])
         for one in recompute.load(run)
         for category, found in recompute.by_category(one)[0].items()
-        for measure, own in of_analysis(found, one.result.kind).items()
+        for measure, own in estimates(found, one.result.kind).items()
     ]
 
 

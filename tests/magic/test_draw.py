@@ -93,92 +93,6 @@ def test_where_the_label_stands(box: tuple[int, int, int, int], side: str) -> No
         assert top < near or bottom > 200 - near
 
 
-@st.composite
-def scenes(draw_: st.DrawFn) -> tuple[tuple[int, int], list[tuple[int, int, int, int]]]:
-    size = (draw_(st.integers(40, 260)), draw_(st.integers(40, 260)))
-    boxes = []
-    for _ in range(draw_(st.integers(1, 9))):
-        left, top = draw_(st.integers(0, size[0] - 1)), draw_(st.integers(0, size[1] - 1))
-        boxes.append((left, top, draw_(st.integers(left + 1, size[0])), draw_(st.integers(top + 1, size[1]))))
-    return size, boxes
-
-
-@examples(60)
-@given(scenes())
-def test_only_rings_and_plates_are_painted_and_all_lie_inside(
-    scene: tuple[tuple[int, int], list[tuple[int, int, int, int]]],
-) -> None:
-    size, boxes = scene
-    image = noise(*size)
-    before = image.tobytes()
-    out = draw(image, boxes, range(1, len(boxes) + 1))
-    assert image.tobytes() == before
-    assert (out.size, out.mode) == (size, "RGB")
-    drawing = layout(size, boxes, range(1, len(boxes) + 1))
-    side = (size[0] * size[1]) ** 0.5
-    width = max(1 if side < 150 else 2, round(side * 0.0045))
-    painted = np.zeros((size[1], size[0]), bool)
-    for plate in drawing.plates:
-        left, top, right, bottom = plate.rect
-        assert 0 <= left < right <= size[0]
-        assert 0 <= top < bottom <= size[1]
-        painted[top:bottom, left:right] = True
-    for left, top, right, bottom in boxes:
-        frame = np.zeros_like(painted)
-        frame[max(0, top - width - 1) : bottom + width + 1, max(0, left - width - 1) : right + width + 1] = True
-        edges = (
-            left < width,
-            top < width,
-            size[0] - right < width,
-            size[1] - bottom < width,
-        )  # there the line moves inwards, by at most its width
-        frame[
-            top + width * edges[1] : bottom - width * edges[3], left + width * edges[0] : right - width * edges[2]
-        ] = False
-        painted |= frame
-    changed = (np.asarray(out) != np.asarray(image)).any(axis=2)
-    assert not (changed & ~painted).any()
-    assert draw(image, boxes, range(1, len(boxes) + 1)).tobytes() == out.tobytes()
-
-
-def boxes_on_a_lattice(size: tuple[int, int], columns: int, rows: int) -> list[tuple[int, int, int, int]]:
-    """Boxes with as much room between them as they take."""
-    wide, high = size[0] / columns, size[1] / rows
-    return [
-        (int((c + 0.25) * wide), int((r + 0.4) * high), int((c + 0.75) * wide), int((r + 0.8) * high))
-        for r in range(rows)
-        for c in range(columns)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("side", "columns", "rows"), [(200, 3, 4), (640, 6, 10), (4000, 6, 10), (4000, 1, 1), (200, 1, 1)]
-)
-def test_labels_keep_off_each_other_and_off_the_regions_where_there_is_room(side: int, columns: int, rows: int) -> None:
-    boxes = boxes_on_a_lattice((side, side), columns, rows)
-    plates = [plate.rect for plate in layout((side, side), boxes, range(1, len(boxes) + 1)).plates]
-
-    def meet(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-        return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-    assert not [(i, j) for i in range(len(plates)) for j in range(i) if meet(plates[i], plates[j])]
-    assert not [(i, j) for i in range(len(plates)) for j in range(len(boxes)) if meet(plates[i], boxes[j])]
-
-
-def test_a_crowd_of_60_overlapping_boxes_keeps_its_labels_apart() -> None:
-    stream = np.random.default_rng(5)
-    boxes = []
-    for _ in range(60):
-        wide, high = (int(stream.integers(25, 160)) for _ in range(2))
-        left, top = int(stream.integers(0, 640 - wide)), int(stream.integers(0, 480 - high))
-        boxes.append((left, top, left + wide, top + high))
-    canvas = np.zeros((480, 640), int)
-    for plate in layout((640, 480), boxes, range(1, 61)).plates:
-        left, top, right, bottom = plate.rect
-        canvas[top:bottom, left:right] += 1
-    assert canvas.max() == 1
-
-
 def tiles(size: tuple[int, int], columns: int, rows: int) -> list[Rect]:
     """Boxes that cover an image, edge to edge."""
     xs, ys = (
@@ -439,19 +353,6 @@ def test_labels_and_lines_grow_with_the_image() -> None:
     assert points[4000] >= 100  # an adapter that shrinks the image to 640 leaves 16
     lines = {side: drawing.outlines[0].inner[0] - drawing.outlines[0].outer[0] for side, drawing in sizes.items()}
     assert lines == {200: 2, 640: 3, 4000: 18}
-
-
-def test_the_number_stands_in_the_middle_of_a_red_plate() -> None:
-    out = np.asarray(draw(plain(640, 640), [(200, 200, 400, 400)], [28]))
-    left, top, right, bottom = layout((640, 640), [(200, 200, 400, 400)], [28]).plates[0].rect
-    plate = out[top:bottom, left:right]
-    white = (plate == WHITE).all(axis=2)
-    assert all(edge.all() for edge in (white[0], white[-1], white[:, 0], white[:, -1]))
-    inner = white[2:-2, 2:-2]
-    assert inner.sum() > 20
-    assert not any(edge.any() for edge in (inner[0], inner[-1], inner[:, 0], inner[:, -1]))
-    columns = np.flatnonzero(inner.any(axis=0))
-    assert abs(columns[0] - (inner.shape[1] - 1 - columns[-1])) <= 3
 
 
 def test_a_number_is_drawn_as_another_one_is_not() -> None:

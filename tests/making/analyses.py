@@ -10,14 +10,15 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from msgspec import structs
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.runs.numbers import Analysis, read
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.run import Labelled
+from lmms_patch.runs.typed import convert
 from tests.making.results import result
 
 
 def analysis(known: Mapping[str, Any]) -> Analysis:
     """Return an analysis with some numbers, given in plain JSON types."""
-    return read(completed(Analysis, known))
+    return convert(completed(Analysis, known), Analysis)
 
 
 def labelled(

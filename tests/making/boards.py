@@ -1,36 +1,23 @@
 """Results files with numbers that a test chose."""
 
+from msgspec import to_builtins
+
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.present.board.board import board
 from lmms_patch.present.ranking import by_of
 from lmms_patch.runs.run import find
 from lmms_patch.stats.index import disagreement
+from lmms_patch.stats.resample import Estimate
 from tests.making.files import write_data
+from tests.making.results import cross_validated
 
 
 def est(value, low=None, high=None, n=100, reason=""):
-    return {
-        "value": value,
-        "se": None,
-        "low": low,
-        "high": high,
-        "n": n,
-        "clusters": n,
-        "draws": 1000,
-        "level": 0.95,
-        "reason": reason,
-    }
+    return to_builtins(Estimate(value, None, low, high, n, n, 1000, reason=reason))
 
 
-LUCK = {
-    "fip0": None,
-    "mpp0": None,
-    "kappa_full": None,
-    "kappa_best": None,
-    "classes": [],
-    "saturated_docs": 0,
-}
+LUCK = {**dict.fromkeys(("fip0", "mpp0", "kappa_full", "kappa_best")), "classes": [], "saturated_docs": 0}
 
 
 def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None,
@@ -68,14 +55,8 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
                            "full": fip, "other": 0.1, "docs": 60, "wanted": None, "difference": est(fip - 0.1, fip - 0.2, fip, n=60)}]},
     }  # fmt: skip
     about = {"docs": "d", "prompts": "p", "image_sizes": "s", "images": "i", "lmms_eval": "0.7.3", **(made or {})}
-    patch = {
-        "records": docs,
-        **flat,
-        "made": about,
-        "settings": {"level": 0.95},
-        "higher_is_better": {metric: True},
-        "analysis": analysis,
-    }
+    told = {"made": about, "settings": {"level": 0.95}, "higher_is_better": {metric: True}, "analysis": analysis}
+    patch = {"records": docs, **flat, **told}
     described = {"schema": 1, "pixels": 1, **spec.described(), "metric": metric}
     described["options"] = {**described["options"], **options}
     return spec.name, {metric: fip, **named, **flat, "patch": patch}, described
@@ -93,29 +74,10 @@ def blind_task(base="toy", score=0.3):
 def tst_task(base="toy", tst=0.5, above=0.1, chance=0.25):
     _, values, described = blind_task(base, tst)
     spec = WrapSpec(base, KINDS["tst"])
-    head = {
-        "accuracy": est(tst, tst - 0.1, tst + 0.1),
-        "majority": 0.4,
-        "above": est(above, above - 0.1, above + 0.1),
-        "sd": 0.01,
-        "seeds": 3,
-        "p": 0.1,
-    }
-    found = {
-        "diagnostic": "rf",
-        "headline": "source",
-        "by_grouping": {"source": head},
-        "chance": chance,
-        "leakage": None,
-        "zero_shot": None,
-        "delta": None,
-        "s": None,
-    }
-    return (
-        spec.name,
-        {"acc": tst, "patch": {**values["patch"], "tst_details": found}},
-        {**described, **spec.described(), "metric": "acc"},
-    )
+    ends = (est(value, value - 0.1, value + 0.1) for value in (tst, above))
+    found = cross_validated(*ends, 0.4, chance)
+    patch = {**values["patch"], "tst_details": found}
+    return spec.name, {"acc": tst, "patch": patch}, {**described, **spec.described(), "metric": "acc"}
 
 
 def document(model="m", tasks=None, date="20260101_000000", args="", config=None, **more):

@@ -14,20 +14,8 @@ def ends(value, low=None, high=None, n=400, reason="", level=0.95):
     return Estimate(value, None, low, high, n, n, 1000, level, reason)
 
 
-def indexed(
-    base,
-    *grids,
-    luck=True,
-    gate=None,
-    size=None,
-    model="m",
-    kind="rci",
-    asked=None,
-    mark="",
-    raw=None,
-    wrong=0,
-    **scores,
-):
+def indexed(base, *grids, luck=True, gate=None, size=None, model="m", kind="rci", asked=None, mark="",
+            raw=None, wrong=0, **scores):  # fmt: skip
     """A task with an index.
 
     Args:

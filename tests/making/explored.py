@@ -41,17 +41,8 @@ def write_task(folder, spec, frame, place=0, model=VLM, metric="acc", **more):
     return path
 
 
-def write_many(
-    folder,
-    docs,
-    *,
-    base="album",
-    grid=3,
-    categories=("indoor", "outdoor", "other"),
-    blind=None,
-    change=lambda frame: frame,
-    **about,
-):
+def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "outdoor", "other"),
+               blind=None, change=lambda frame: frame, **about):  # fmt: skip
     """Write a run of so many docs; the place of its results file.
 
     ``blind`` tells which docs are right in a blind task beside it; None: there is none. ``change`` may alter the rows;

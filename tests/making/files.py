@@ -12,7 +12,7 @@ from lmms_patch.magic.score.results import Record as MagicRecord
 from lmms_patch.runs import samples
 from lmms_patch.runs.details import Computed, Made, MagicNumbers, Of, Settings, TstDetails
 from lmms_patch.runs.frames import frame_of
-from lmms_patch.runs.numbers import read
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.schema import TYPES
 from lmms_patch.runs.typed import convert
 from tests.making.docs import as_docs
@@ -77,7 +77,7 @@ def as_details(given, asked, lines):
     out = given if isinstance(given, Details) else Details({k: v for k, v in given.items() if not isinstance(v, dict)})
     higher = given.get("higher_is_better") or {asked["metric"]: True} if not isinstance(given, Details) else {}
     if not isinstance(given, Details):
-        analysis = read(given["analysis"]) if given.get("analysis") else None
+        analysis = convert(given["analysis"], Analysis) if given.get("analysis") else None
         tst = convert(given["tst_details"], TstDetails) if given.get("tst_details") else None
         magic = convert(given["magic"], MagicNumbers) if given.get("magic") else None
         out.computed = Computed(analysis, tst, magic)

@@ -12,20 +12,8 @@ from tests.making.runs import details
 FEW = 400
 
 
-def finish(
-    folder,
-    records,
-    aggregate=mean,
-    *,
-    options=None,
-    higher=True,
-    kind="rci",
-    name="toy",
-    made=None,
-    about=None,
-    date=DATE,
-    flat=None,
-):
+def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="rci", name="toy",
+           made=None, about=None, date=DATE, flat=None):  # fmt: skip
     """The two files of a finished run of one task; the aggregation is any function of the items."""
     grids = tuple(records[0]["grids"])
     spec = WrapSpec(name, KINDS[kind], grids, Options(**(options or {})))
@@ -48,10 +36,5 @@ def finish(
 
     found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
     found.about = {**found.about, "made": structs.replace(found.about["made"], **(made or {}))}
-    values = {
-        "acc": whole(),
-        **{f"acc_mpp{n}": over_cells(n)[1] for n in grids},
-        "patch": found,
-        **(flat or {}),
-    }
+    values = {"acc": whole(), **{f"acc_mpp{n}": over_cells(n)[1] for n in grids}, "patch": found, **(flat or {})}
     return write_files(folder, {spec.name: (values, described(spec), lines_of(records))}, date=date, **(about or {}))

@@ -26,21 +26,8 @@ def planted(n, full, best):
     return (np.arange(n) < round(full * n)).astype(float), (np.arange(n) % 10 < round(best * 10)).astype(float)
 
 
-def task(
-    full,
-    best=None,
-    *,
-    name="toy_rci2",
-    chance=0.25,
-    gate=None,
-    looks=None,
-    clusters=None,
-    docs=None,
-    prompts="p",
-    higher=True,
-    out=(),
-    unscored=(),
-):
+def task(full, best=None, *, name="toy_rci2", chance=0.25, gate=None, looks=None, clusters=None,
+         docs=None, prompts="p", higher=True, out=(), unscored=()):  # fmt: skip
     """One task of a run: what the host has of it, its config, and its records. Without ``best`` it has no index (blind).
 
     Its numbers are those that its records give, with full marks of 1. ``gate`` True: no floor is in the way of the
@@ -76,33 +63,12 @@ def _records(spec, full, best, clusters):
         if best is not None:
             cells = [float(best[i]), 0.0, 0.0, 0.0]
             views += [
-                {
-                    "kind": "cell",
-                    "n": 2,
-                    "cell": k + 1,
-                    "row": k // 2,
-                    "col": k % 2,
-                    "scores": {"acc": c},
-                    "items": {"acc": c},
-                }
-                for k, c in enumerate(cells)
+                {"kind": "cell", "n": 2, "cell": k, "scores": {"acc": c}, "items": {"acc": c}}
+                for k, c in enumerate(cells, 1)
             ]
-        record = {
-            "schema": 1,
-            "task": spec.name,
-            "base": spec.base,
-            "kind": spec.kind.name,
-            "grids": list(spec.grids),
-            "doc_id": i,
-            "image_sizes": [],
-        }
-        record |= {
-            "views": views,
-            "best": {"2": 1} if best is not None else {},
-            "excluded": {},
-            "answer": {"gold": "A"},
-            "baselines": [{"answer": "A", "roles": ["gold"], "scores": {"acc": 1.0}}],
-        }
+        record = {"task": spec.name, "base": spec.base, "kind": spec.kind.name, "grids": list(spec.grids), "doc_id": i}
+        record |= {"image_sizes": [], "views": views, "best": {"2": 1} if best is not None else {}, "excluded": {}}
+        record |= {"answer": {"gold": "A"}, "baselines": [{"answer": "A", "roles": ["gold"], "scores": {"acc": 1.0}}]}
         record |= {"fields": {"cluster": int(clusters[i])}} if clusters is not None else {}
         out.append(record)
     return out

@@ -41,26 +41,13 @@ def record(one: Mapping[str, Any], variant: str) -> dict[str, Any]:
     parsed = parse(one["response"])
     named = regions_of_steps(parsed.steps, one["boxes"])
     return {
-        "schema": results.SCHEMA,
-        "variant": variant,
-        "id": one["item"],
-        "item": one["item"],
-        "group": one["group"],
-        "type": "query",
-        "question": f"What is in {one['item']}?",
-        "asked": {"doc": "d" + one["item"], "prompt": "p"},
-        "boxes": one["boxes"],
-        "relevant": one["relevant"],
-        "used": sorted(named.used),
-        "dismissed": sorted(named.negated),
-        "invented": sorted(named.invented),
-        "steps": len(parsed.steps),
-        "answer": parsed.answer,
-        "answer_found": parsed.found,
-        "exact": matching.exact(parsed.answer, one["gold"]),
-        "synonym": matching.synonym(parsed.answer, one["gold"]),
-        **one["verdicts"],
-    }
+        "schema": results.SCHEMA, "variant": variant, "id": one["item"], "item": one["item"], "group": one["group"],
+        "type": "query", "question": f"What is in {one['item']}?", "asked": {"doc": "d" + one["item"], "prompt": "p"},
+        "boxes": one["boxes"], "relevant": one["relevant"], "used": sorted(named.used),
+        "dismissed": sorted(named.negated), "invented": sorted(named.invented), "steps": len(parsed.steps),
+        "answer": parsed.answer, "answer_found": parsed.found, "exact": matching.exact(parsed.answer, one["gold"]),
+        "synonym": matching.synonym(parsed.answer, one["gold"]), **one["verdicts"],
+    }  # fmt: skip
 
 
 def write_magic_run(

@@ -14,23 +14,12 @@ from PIL import Image
 def row(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A row without a fault."""
     good = {
-        "schema": 1,
-        "id": f"q{number}",
-        "image": "images/a.png",
-        "question": "What is left of the plate?",
-        "question_type": "query",
-        "answer": "bottle",
-        "full_answer": "A bottle is left of the plate.",
-        "boxes": [
-            {"box": [0, 0, 40, 30], "relevant": True, "label": "plate"},
-            {"box": [50, 10, 60, 20], "relevant": False, "label": ""},
-        ],
-        "steps": [
-            {"text": "I look at R1.", "correct": True, "correction": ""},
-            {"text": "In R2 there is a cup.", "correct": False, "correction": "In R1 there is a bottle."},
-        ],
+        "schema": 1, "id": f"q{number}", "image": "images/a.png", "question": "What is left of the plate?",
+        "question_type": "query", "answer": "bottle", "full_answer": "A bottle is left of the plate.",
+        "boxes": [{"box": [0, 0, 40, 30], "relevant": True, "label": "plate"}, {"box": [50, 10, 60, 20], "relevant": False, "label": ""}],
+        "steps": [{"text": "I look at R1.", "correct": True, "correction": ""}, {"text": "In R2 there is a cup.", "correct": False, "correction": "In R1 there is a bottle."}],
         "group": "a",
-    }
+    }  # fmt: skip
     return {**good, **changes}
 
 

@@ -13,7 +13,7 @@ from lmms_patch.runs import reading
 from lmms_patch.stats.index import span
 from lmms_patch.stats.resample import Estimate
 from tests.making.analyses import analysis
-from tests.making.results import result
+from tests.making.results import cross_validated, result
 
 SCRIPT = "<script>alert(1)</script>"
 IMG = '"><img src=x onerror=alert(2)>'
@@ -80,59 +80,24 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
             f"{index}{n}_adj": reading.corrected(adj, None, False),
             f"gap{n}": gap,
         }
-        label = {
-            "label": "mc4",
-            "docs": docs,
-            "state": "used",
-            "fip": fip,
-            "mpp": mpp,
-            "ceiling": 1.0,
-            "fip0": 0.23,
-            "mpp0": 0.25,
-        }
+        luck = {"fip0": 0.23, "mpp0": 0.25}
+        label = {"label": "mc4", "docs": docs, "state": "used", "fip": fip, "mpp": mpp, "ceiling": 1.0, **luck}
+        known = {"estimate": to_builtins(adj), "kappa_full": 0.7, "kappa_best": 0.8, "classes": [label], **luck}
         grids[n] = {
             "n": n,
             "span": span(found.low, found.high) if value is not None else None,
-            "band": None,
             "fip": fip - 0.001,
             "shares": shares(n, docs, top if n == 3 else None) if value is not None else NO_SHARES,
-            "adj": {
-                "estimate": to_builtins(adj),
-                "fip0": 0.23,
-                "mpp0": 0.25,
-                "kappa_full": 0.7,
-                "kappa_best": 0.8,
-                "classes": [label],
-            },
-            "warnings": [],
+            "adj": known,
         }
     valid = fip >= chance + 0.1
-    terms = {
-        "valid": valid,
-        "fip": fip,
-        "chance": chance,
-        "delta": 0.01,
-        "se_fip": 0.036,
-        "se_chance": 0.0536,
-        "threshold": chance + 0.1073,
-    }
-    floors = {
-        "uniform": to_builtins(estimate(chance, 0.03, docs)),
-        "constant": to_builtins(estimate(chance - 0.01, 0.05, docs)),
-    }
-    about = {
-        "floor": "uniform",
-        "floors": floors,
-        "value": chance,
-        "published": 0.25,
-        "constants": {"mc": "A", "number": SCRIPT},
-    }
-    return Part(
-        docs,
-        measures,
-        int(valid),
-        analysis({"grids": grids, "gate": {**terms, "reason": "" if valid else NEAR}, "chance": about}),
-    )
+    ends = {"delta": 0.01, "se_fip": 0.036, "se_chance": 0.0536, "threshold": chance + 0.1073}
+    gate = {"valid": valid, "fip": fip, "chance": chance, "reason": "" if valid else NEAR, **ends}
+    floors = {"uniform": (chance, 0.03), "constant": (chance - 0.01, 0.05)}
+    floors = {name: to_builtins(estimate(*floor, docs)) for name, floor in floors.items()}
+    about = {"floor": "uniform", "floors": floors, "value": chance, "published": 0.25}
+    about["constants"] = {"mc": "A", "number": SCRIPT}
+    return Part(docs, measures, int(valid), analysis({"grids": grids, "gate": gate, "chance": about}))
 
 
 def index_entry(name, model, base, fip, indices, kind="rci", **more):
@@ -160,58 +125,30 @@ def blind_entry(name, model, base, value):
 
 
 def tst_details():
-    def grouped(value):
-        return {
-            "accuracy": to_builtins(estimate(value, 0.05)),
-            "sd": 0.004,
-            "seeds": 3,
-            "majority": 0.2,
-            "above": to_builtins(estimate(value - 0.2, 0.04)),
-            "p": 0.0005,
-        }
-
-    return {
-        "diagnostic": "rf",
-        "settings": {},
-        "folds": 5,
-        "headline": "source",
-        "by_grouping": {"source": grouped(0.45), "none": grouped(0.53)},
-        "unusable": {"text": f"every doc has the same text {SCRIPT}"},
-        "leakage": to_builtins(estimate(0.08, 0.03)),
-        "zero_shot": None,
-        "delta": None,
-        "chance": 0.28,
-        "s": 0.41,
-        "categories": {},
-        "unscored": 2,
-        "texts": {"different": 100, "repeated": 20, "conflicting": 4},
-        "importance": [
-            {
-                "kind": "number",
-                "feature": f"slot value {i}" if i else SCRIPT,
-                "gain": 0.5 / (i + 1),
-                "permutation": None if i == 2 else 0.1 - i / 50,
-            }
-            for i in range(4)
-        ],
-        "causes": [
-            {
-                "rank": i + 1,
-                "category": "count",
-                "words": IMG if i == 1 else f"how many {i}",
-                "docs": 9 - i,
-                "s": 0.6,
-                "s_minus_chance": 0.4 - i / 10,
-                "gold": "2",
-                "gold_share": 0.5,
-                "mean": 2.5,
-                "sd": None,
-                "cv": None,
-            }
-            for i in range(3)
-        ],
-        "seconds": 3.2,
+    ends = (to_builtins(estimate(*one)) for one in ((0.45, 0.05), (0.25, 0.04)))
+    names = [SCRIPT, *(f"slot value {i}" for i in range(1, 4))]
+    important = [{"kind": "number", "feature": name, "gain": 0.5, "permutation": 0.1} for name in names]
+    cause = {
+        "category": "count",
+        "docs": 9,
+        "s": 0.6,
+        "s_minus_chance": 0.4,
+        "gold": "2",
+        "gold_share": 0.5,
+        "mean": 2.5,
     }
+    words = ("how many 0", IMG, "how many 2")
+    return cross_validated(
+        *ends,
+        0.2,
+        0.28,
+        unusable={"text": f"every doc has the same text {SCRIPT}"},
+        leakage=to_builtins(estimate(0.08, 0.03)),
+        s=0.41,
+        texts={"different": 100, "repeated": 20, "conflicting": 4},
+        importance=important,
+        causes=[{"rank": i, "words": said, "sd": None, "cv": None, **cause} for i, said in enumerate(words, 1)],
+    )
 
 
 def tst_entry(name, model, base):

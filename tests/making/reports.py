@@ -11,7 +11,7 @@ from lmms_patch.stats.gate import SAME
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.stats.spatial import cell_shares
 from tests.making.analyses import analysis
-from tests.making.results import result
+from tests.making.results import cross_validated, result
 
 
 def undrawn(sketch, folder):
@@ -46,20 +46,8 @@ def shares(n, docs=200, seed=0, weights=None, kind="rci"):
     return {**listed, "centre": found.centre, "p": found.p, "docs": docs}
 
 
-def entry(
-    base="toy",
-    model="model",
-    grids=(2, 3),
-    fip=0.8,
-    indices=(-0.1, -0.2),
-    half=0.05,
-    gate=1,
-    kind="rci",
-    seed=0,
-    weights=None,
-    luck=False,
-    **more,
-):
+def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, gate=1,
+          kind="rci", seed=0, weights=None, luck=False, **more):  # fmt: skip
     measures = {
         "score": estimate(fip, 0.04),
         "fip": estimate(fip, 0.04),
@@ -105,9 +93,7 @@ def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
         "ceiling": estimate(1.0),
     }
     ends = [to_builtins(estimate(value, 0.05)) for value in (tst, tst - majority)]
-    head = {"accuracy": ends[0], "above": ends[1], "majority": majority, "sd": 0.01, "seeds": 3, "p": 0.001}
-    nothing = dict.fromkeys(("leakage", "zero_shot", "delta", "s"))
-    details = {"headline": "source", "folds": 5, "chance": chance, "by_grouping": {"source": head}, **nothing}
+    details = cross_validated(*ends, majority, chance)
     found = result("tst_rf", base, "tst", task=f"{base}_tst5", tst_details=details)
     return Entry(found, "tst_rf", f"e-{base}-tst", Part(200, measures, None))
 

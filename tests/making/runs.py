@@ -86,13 +86,8 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
     for i in range(n):
         own = views(i) if views else [view for view in views_of(spec) if not (i in short and view.n == max(spec.grids))]
         said = [LETTERS[i % 4] if order[i] < share * n else "none" for share in know]
-        scored = tuple(
-            ScoredView(view, *[{"acc": float(one == LETTERS[i % 4])}] * 2) for view, one in zip(own, said, strict=False)
-        )
-        baselines = made.baselines[i].items()
-        base_of = tuple(Baseline(a, tuple(roles), *[{"acc": float(a == LETTERS[i % 4])}] * 2) for a, roles in baselines)
-        answer = made.answers[i]
-        about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+        scored = _scored(own, said[: len(own)], LETTERS[i % 4])
+        base_of, about = _answered(made, i, LETTERS[i % 4])
         excluded = {max(spec.grids): "7 frames are too few"} if i in short else {}
         clips = ((7 if i in short else 32, 8.0),)
         one = SampleRecord(i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
@@ -125,14 +120,8 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
             view = View("full", turn=turn, gold=0 if i in left_out else at + 1)
             failed = "no answer" if i in unscored and turn == k - 1 else ""
             scored.append(ScoredView(view, {} if failed else item, {} if failed else item, failed=failed))
-        own = tuple(
-            Baseline(
-                letter,
-                ("gold", "option", "constant") if j == gold else ("option", "constant"),
-                *[{"acc": float(j == gold)}] * 2,
-            )
-            for j, letter in enumerate("ABCDEFGH"[:k])
-        )
+        roles = ("gold", "option", "constant")
+        own = tuple(_baseline(letter, roles[j != gold :], j == gold) for j, letter in enumerate("ABCDEFGH"[:k]))
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         excluded = {"turns": "two of its options are the same"} if i in left_out else {}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
@@ -149,10 +138,8 @@ def quick(records, whole, drawn, p=0.25):
     """
     out = []
     for one in records:
-        none, kept = (
-            dict.fromkeys(map(str, one["grids"]), 0.0),
-            {key: one[key] for key in one if key != "wrong_image"},
-        )
+        none = dict.fromkeys(map(str, one["grids"]), 0.0)
+        kept = {key: one[key] for key in one if key != "wrong_image"}
         how = {"metric": "acc", "block": 1, "p": [p, p], "full": 0.0, "before": none, "after": none}
         if one["doc_id"] in whole:
             out.append({**kept, "asked": {"metric": "acc", "block": 0, "steps": 2}})
@@ -217,26 +204,12 @@ BENCHMARKS = (
 
 def suite(folder, models=1, tasks=7, docs=100):
     """Runs of some models on some benchmarks, at 3x3, one results file a model: local, global, refused and undecided benchmarks in turn."""
-    sayers = (
-        knows(0.8, 0.9),
-        knows(0.9, 0.0),
-        never_looks,
-        knows(0.7, 0.5, lucky=True),
-        one_cell_knows,
-        knows(0.28, 0.1),
-        misled_by_cells,
-    )
+    sayers = knows(0.8, 0.9), knows(0.9, 0.0), never_looks, knows(0.7, 0.5, lucky=True), one_cell_knows
+    sayers += knows(0.28, 0.1), misled_by_cells
     for model in range(models):
+        alike = {"n": docs, "grid": 3, "categories": ("counting", "reading"), "answers": model}
         made = {
-            f"{name}_rci3": world_run(
-                sayers[i % len(sayers)],
-                n=docs,
-                grid=3,
-                seed=i,
-                base=name,
-                categories=("counting", "reading"),
-                answers=model,
-            )
+            f"{name}_rci3": world_run(sayers[i % len(sayers)], seed=i, base=name, **alike)
             for i, name in enumerate(BENCHMARKS[:tasks])
         }
         write_run(folder / f"model{model}", made, model_name=f"org/model-{model}-7b-instruct")
@@ -263,34 +236,28 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
     views = _scored(views_of(spec), said, golds[i])
     places = {n: [place for place, view in enumerate(views) if view.view.set == n] for n in spec.grids}
     best = {n: own[int(np.argmax([views[place].scores["acc"] for place in own]))] for n, own in places.items()}
-    base = tuple(
-        Baseline(a, tuple(roles), {"acc": float(a == golds[i])}, {"acc": float(a == golds[i])})
-        for a, roles in made.baselines[i].items()
-    )
-    answer = made.answers[i]
-    about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+    base, about = _answered(made, i, golds[i])
     fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
     source = (i + per_cluster) % len(golds)
-    lost = (
-        None
-        if wrong is None
-        else WrongImage(source, ((9, 9),), _scored(swapped(views_of(spec)), wrong, golds[i]), tuple(wrong))
-    )
-    whole = SampleRecord(
-        i,
-        ((9, 9),),
-        views,
-        best,
-        {},
-        fields,
-        about,
-        made.strata[i],
-        base,
-        wrong_image=lost,
-        images=f"{i:016x}",
-        clips=((32, 8.0),) if spec.kind.needs_video else (),
-    )
-    return as_json(whole, spec.described())
+    lost = None
+    if wrong is not None:
+        shown = _scored(swapped(views_of(spec)), wrong, golds[i])
+        lost = WrongImage(source, ((9, 9),), shown, tuple(wrong))
+    more = {"images": f"{i:016x}", "clips": ((32, 8.0),) if spec.kind.needs_video else ()}
+    one = SampleRecord(i, ((9, 9),), views, best, {}, fields, about, made.strata[i], base, wrong_image=lost, **more)
+    return as_json(one, spec.described())
+
+
+def _baseline(answer, roles, right):
+    item = {"acc": float(right)}
+    return Baseline(answer, tuple(roles), item, item)
+
+
+def _answered(made, i, gold):
+    """The baselines of a doc of a plan, and what is known of its answer."""
+    answer = made.answers[i]
+    about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
+    return tuple(_baseline(one, roles, one == gold) for one, roles in made.baselines[i].items()), about
 
 
 def _scored(views, said, gold):
@@ -333,27 +300,15 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
         tests = [one["tst"] for one in records if one.get("tst")]
         about_tst = {name: tests[0][name] for name in ("diagnostic", "grouping")} if tests else {}
         found = details(spec, records, "acc", {"acc": True}, native, made, about_tst, ("", ""), MEAN)
-        flat = {
-            key: found[key]
-            for key in found
-            if key.startswith(("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate"))
-        }
+        named = ("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate")
+        flat = {key: found[key] for key in found if key.startswith(named)}
         mpp = {f"acc_mpp{n}": found.computed.analysis.grids[n].mpp.value if part else aggregate(best[n]) for n in grids}
-        values = {
-            "acc": found.computed.analysis.fip.value if part and not orders else aggregate(full),
-            **mpp,
-            **flat,
-            "patch": found,
-        }
+        score = found.computed.analysis.fip.value if part and not orders else aggregate(full)
+        values = {"acc": score, **mpp, **flat, "patch": found}
         lines = lines_of(records)
         tasks[name] = values, {**DATA, **described(spec)}, lines
-    said = {
-        "n-shot": dict.fromkeys(tasks, 0),
-        "versions": dict.fromkeys(tasks, 1.0),
-        "system_instruction_sha": None,
-        "start_time": next(STARTS),
-        **about,
-    }
+    said = {"n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1.0), "start_time": next(STARTS)}
+    said |= {"system_instruction_sha": None, **about}
     return write_files(folder, tasks, date=date, group_subtasks=groups or {}, **said)
 
 
@@ -388,21 +343,8 @@ MAGIC_TASKS = {
 }
 
 
-def magic_doc(
-    name,
-    used=(),
-    relevant=(1,),
-    boxes=3,
-    *,
-    right=True,
-    invented=(),
-    group="",
-    kind="query",
-    found=True,
-    text="",
-    doc="",
-    **verdicts,
-):
+def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query",
+              found=True, text="", doc="", **verdicts):  # fmt: skip
     """The record of one doc, with what the model wrote under ``text``; ``verdicts``: short, full, healed."""
     return {
         "schema": 1, "id": name, "item": name.partition("/")[0], "group": group or f"image of {name}", "type": kind,
@@ -412,20 +354,8 @@ def magic_doc(
     }  # fmt: skip
 
 
-def write_magic(
-    folder,
-    variants,
-    *,
-    model="m",
-    judge=None,
-    seed=0,
-    date="20260101_000000",
-    docs="d",
-    log=True,
-    change=None,
-    tasks=MAGIC_TASKS,
-    **config,
-):
+def write_magic(folder, variants, *, model="m", judge=None, seed=0, date="20260101_000000", docs="d",
+                log=True, change=None, tasks=MAGIC_TASKS, **config):  # fmt: skip
     """A run of MAGIC tasks, ``{variant: records}``.
 
     ``change`` may alter the results file's content before it is written.
@@ -453,33 +383,18 @@ def write_magic(
             "records": len(records), **flat, "made": {"lmms_patch": "0", "lmms_eval": "0.7.3", "docs": docs, "prompts": "p"},
             "settings": {"draws": DRAWS, "level": 0.95, "seed": 0}, "higher_is_better": {key: magic.higher_is_better(key, variant) for key in numbers}, "magic": about,
         }  # fmt: skip
-        told = {
-            "schema": 1,
-            "base": name,
-            "kind": "magic",
-            "variant": variant,
-            "grids": [],
-            "options": {},
-            "pixels": 1,
-            "prompts": 1,
-            "seed": seed,
-        }
+        told = {"schema": 1, "base": name, "kind": "magic", "variant": variant, "grids": [], "options": {}}
+        told |= {"pixels": 1, "prompts": 1, "seed": seed}
         lines = [
             {"doc_id": n, "target": gold, "filtered_resps": [text], "input": f"Asked of {one['id']}", "magic": one}
             for n, (one, (text, gold)) in enumerate(zip(records, texts, strict=True))
         ]
         described_as = {**DATA, "metadata": {"magic": {**told, "metric": magic.primary(variant, False)}}}
         made[name] = {"magic": details_of, **flat}, described_as, lines if log else None
-    return write_files(
-        folder,
-        made,
-        date=date,
-        change=change,
-        **{"model_name": model, "versions": dict.fromkeys(made, 1.0), "n-shot": dict.fromkeys(made, 0)},
-        system_instruction_sha=None,
-        start_time=next(STARTS),
-        config={"model": "hf", "model_args": "", "limit": None, **config},
-    )
+    about = {"model_name": model, "versions": dict.fromkeys(made, 1.0), "n-shot": dict.fromkeys(made, 0)}
+    about |= {"system_instruction_sha": None, "start_time": next(STARTS)}
+    about["config"] = {"model": "hf", "model_args": "", "limit": None, **config}
+    return write_files(folder, made, date=date, change=change, **about)
 
 
 def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=(), failed=(), null=None, cluster=1):
@@ -535,26 +450,15 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
             cell = max(range(1, grid * grid + 1), key=lambda name: min(right[name]))
             places = [place for place, one in enumerate(views) if one.view.place == dict(cells)[cell].place]
             best = {grid: min(places, key=lambda place: views[place].scores["acc"])}
-        worst = tuple(Baseline(letter, ("option", "constant"), {"acc": 0.0}, {"acc": 0.0}) for letter in "ABCDEFGH"[:k])
-        own = (Baseline("ABCDEFGH"[gold], ("gold",), {"acc": 1.0}, {"acc": 1.0}), *worst)
+        worst = (_baseline(letter, ("option", "constant"), False) for letter in "ABCDEFGH"[:k])
+        own = (_baseline("ABCDEFGH"[gold], ("gold",), True), *worst)
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
         source = (i + cluster) % n
-        wrong = (
-            WrongImage(source, ((9, 9),), *asked(True)) if i not in left_out and (null is None or i < null) else None
-        )
-        record = SampleRecord(
-            i,
-            ((9, 9),),
-            views,
-            best,
-            excluded,
-            fields,
-            about,
-            "mc",
-            own,
-            wrong_image=wrong,
-            images=f"{i:016x}",
-        )
+        lost = None
+        if i not in left_out and (null is None or i < null):
+            lost = WrongImage(source, ((9, 9),), *asked(True))
+        more = {"wrong_image": lost, "images": f"{i:016x}"}
+        record = SampleRecord(i, ((9, 9),), views, best, excluded, fields, about, "mc", own, **more)
         records.append(as_json(record, spec.described()))
     return spec, records, None

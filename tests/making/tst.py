@@ -24,27 +24,11 @@ def stress_of(records, **options):
 def record(i, source, random, majority, category):
     """A doc of a run with two fold seeds."""
     scores = {"source": list(source), "none": list(random)}
-    tst = {
-        "diagnostic": "rf",
-        "grouping": "source",
-        "source": f"scene {i}",
-        "s": 0.5,
-        "s_minus_chance": 0.25,
-        "chance": 0.25,
-        "zero_shot": None,
-    }
+    tst = {"diagnostic": "rf", "grouping": "source", "source": f"scene {i}", "zero_shot": None}
+    tst |= {"s": 0.5, "s_minus_chance": 0.25, "chance": 0.25}
     view = {"kind": "blind", "scores": {"acc": source[0]}, "items": {"acc": source[0]}}
-    about = {
-        "schema": 1,
-        "task": "toy_tst5",
-        "base": "toy",
-        "kind": "tst",
-        "grids": [],
-        "doc_id": i,
-        "image_sizes": [],
-        "views": [view],
-    }
-    more = {"best": {}, "excluded": {}, "fields": {"category": category}}
+    about = {"task": "toy_tst5", "base": "toy", "kind": "tst", "grids": [], "doc_id": i, "image_sizes": []}
+    more = {"views": [view], "best": {}, "excluded": {}, "fields": {"category": category}}
     return {**about, **more, "tst": {**tst, "scores": scores, "baseline": {name: list(majority) for name in scores}}}
 
 
@@ -55,17 +39,8 @@ ABOUT = {
     "texts": {"different": 39, "repeated": 2, "conflicting": 2},
     "importance": [{"kind": "mc", "feature": "word: lamp", "gain": 0.75, "permutation": 0.125}],
     "causes": [
-        {
-            "rank": 1,
-            "category": "colour",
-            "words": "lamp",
-            "docs": 20,
-            "s": 0.5,
-            "s_minus_chance": 0.25,
-            "gold": "größer",
-            "gold_share": 0.9,
-        }
-        | {"mean": None, "sd": None, "cv": None}
+        {"rank": 1, "category": "colour", "words": "lamp", "docs": 20, "s": 0.5, "s_minus_chance": 0.25}
+        | {"gold": "größer", "gold_share": 0.9, "mean": None, "sd": None, "cv": None}
     ],
 }
 
@@ -104,22 +79,11 @@ def details_of(items, found, headline, **about):
     head, classes = found[headline], copies.classes(np.arange(len(items)), rewards)
     records, texts = [], unnamed_copies(items)
     for i, item in enumerate(items):
-        tst = {
-            "diagnostic": "rf",
-            "grouping": headline,
-            "source": item.source,
-            "s": float(head.s[i]),
-            "chance": float(head.floor[i]),
-        }
-        by_name = {"scores": {name: one.scores[:, i].tolist() for name, one in found.items()}}
-        by_name["baseline"] = {name: one.baseline[:, i].tolist() for name, one in found.items()}
-        records.append(
-            {
-                "doc_id": i,
-                "fields": {"category": item.category},
-                "tst": {**tst, **by_name, "copies": classes[i], "text": texts[i]},
-            }
-        )
+        tst = {"diagnostic": "rf", "grouping": headline, "source": item.source, "copies": classes[i], "text": texts[i]}
+        tst |= {"s": float(head.s[i]), "chance": float(head.floor[i])}
+        tst["scores"] = {name: one.scores[:, i].tolist() for name, one in found.items()}
+        tst["baseline"] = {name: one.baseline[:, i].tolist() for name, one in found.items()}
+        records.append({"doc_id": i, "fields": {"category": item.category}, "tst": tst})
     told = {"texts": asdict(copies.repeats())}
     return {**to_json(stress_of(records)), **told, **about}
 
@@ -127,17 +91,8 @@ def details_of(items, found, headline, **about):
 def tst_record():
     spec = parse("toy_tst5")
     (view,) = views_of(spec)
-    tst = {
-        "diagnostic": "lora",
-        "grouping": "none",
-        "fold": 0,
-        "source": None,
-        "answers": ["yes", "no"],
-        "s": 0.5,
-        "s_minus_chance": 0.0,
-        "chance": 0.5,
-    }
-    tst |= {"delta": 0.1, "zero_s": 0.4, "zero_score": None}
+    tst = {"diagnostic": "lora", "grouping": "none", "fold": 0, "source": None, "answers": ["yes", "no"]}
+    tst |= {"s": 0.5, "s_minus_chance": 0.0, "chance": 0.5, "delta": 0.1, "zero_s": 0.4, "zero_score": None}
     tst["folds"] = [
         {"grouping": "none", "seed": seed, "score": s, "baseline": 0.0} for seed, s in enumerate([1.0, None])
     ]

@@ -1,7 +1,6 @@
 """Tasks that cut clips in time, wherever people see them: they are about segments and clips, never about cells and images."""
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -11,6 +10,7 @@ from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.terminal import compare as compare_text
+from tests.making.html import Read
 from tests.making.runs import knows, misled_by_cells, never_looks, views_run, world_run, write_run
 
 SPATIAL = re.compile(r"\b(cells?|images?|pictures?|looks?|looking|2×2|4×4|4x4|pixels)\b", re.IGNORECASE)
@@ -107,28 +107,10 @@ def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
     assert_in_time(shown)
 
 
-class _Text(HTMLParser):
-    """The text of a page outside scripts and styles, and without its explanations."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.parts, self._hidden = [], False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self._hidden = tag in ("script", "style")
-
-    def handle_endtag(self, tag):
-        self._hidden = False
-
-    def handle_data(self, data):
-        self.parts += [] if self._hidden else [data]
-
-
 def test_the_report_shows_a_row_of_segments(run, tmp_path):
     made = commands.report([run], tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    words = " ".join(" ".join(_Text(page).parts).split())
+    words = " ".join(" ".join(Read(page).texts).split())
     results = words[: words.index("How to read it")]
     for said in (
         "Where in the clip",

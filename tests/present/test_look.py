@@ -1,42 +1,10 @@
 """The rules that all pages share: in one sheet, which both pages begin with."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 
-from lmms_patch.present import look, palette
-from lmms_patch.present.explore import page as explorer
-from lmms_patch.present.page import environment
-
-HERE = Path(look.__file__).parent
-OWN = {"report": HERE / "page" / "templates" / "page.css", "explorer": HERE / "explore" / "page" / "explore.css"}
-
-
-def rules(css):
-    """The rules of a style sheet outside of @media, spaces left out."""
-    plain = re.sub(r"/\*.*?\*/", "", css, flags=re.S)
-    top = re.sub(r"@\w[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", plain)
-    return {
-        (re.sub(r"\s+", " ", selector).strip(), re.sub(r"\s+", " ", body).strip())
-        for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", top)
-    }
-
-
-def test_both_pages_begin_with_the_shared_sheet():
-    assert look.css().startswith(palette.css())
-    assert environment("lmms_patch.present.report").globals["css"].startswith(look.css())
-    assert explorer.file("explore.css").startswith(look.css())
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_no_shared_rule_stands_in_a_page_again(name):
-    shared, own = (rules(path.read_text(encoding="utf-8")) for path in (HERE / "look.css", OWN[name]))
-    assert {".sr, .skip:not(:focus)", ".theme", ":focus-visible"} <= {selector for selector, _ in shared}
-    assert shared & own == set()
-    assert not any(selector.startswith((".theme", ".sr", ".skip", ":focus-visible")) for selector, _ in own)
+from lmms_patch.present import look
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "RGB"])

@@ -76,17 +76,13 @@ def test_whatever_the_truth_within_the_intervals_the_true_rank_is_in_the_range(e
         assert as_good <= place.last
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (-0.3, 0.1, (0, 0.3)),
-        (-0.1, 0.3, (0, 0.3)),
-        (0.1, 0.3, (0.1, 0.3)),
-        (-0.3, -0.1, (0.1, 0.3)),
-        (0, 0, (0, 0)),
-        (0, 0.2, (0, 0.2)),
-    ],
-)
+FOLDED = [
+    (-0.3, 0.1, (0, 0.3)), (-0.1, 0.3, (0, 0.3)), (0.1, 0.3, (0.1, 0.3)), (-0.3, -0.1, (0.1, 0.3)), (0, 0, (0, 0)),
+    (0, 0.2, (0, 0.2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("low", "high", "expected"), FOLDED)
 def test_the_interval_of_a_distance_from_0(low, high, expected):
     assert folded(low, high) == pytest.approx(expected)
 

@@ -2,7 +2,6 @@
 
 import re
 
-from lmms_patch.present.page import wording
 from lmms_patch.present.report import page
 from lmms_patch.stats.index import band
 from tests.making import pages
@@ -21,8 +20,3 @@ def test_the_legend_has_the_bands_of_the_paper():
     ]
     for _, name, sign, end in said:
         assert (band(float(end.replace("−", "-"))) == name) == (sign != "<")
-
-
-def test_its_numbers_are_those_of_the_definition(monkeypatch):
-    monkeypatch.setattr(wording, "BANDS", ((-1.5, "left"), (0.25, "middle")))
-    assert wording.bands() == [("left", "≤ −1.50"), ("middle", "< +0.25"), ("strong global", "≥ +0.25")]

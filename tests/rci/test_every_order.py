@@ -14,6 +14,7 @@ from lmms_patch.present.explore.docs import Docs, table_of
 from lmms_patch.present.terminal.rci import pooled_table
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
+from lmms_patch.runs.need import NEEDS
 from lmms_patch.runs.run import read
 from lmms_patch.runs.scoring import worst_orders
 from tests.making.docs import in_table
@@ -264,7 +265,7 @@ def test_the_explorer_counts_views_by_their_worst_order(runs):
         views = docs.answers(place)["views"]
         assert sum(view["counts"] for view in views) == len(scores)
     stored = result.analysis.necessity[0].counts
-    assert {name: docs.found().needs.count(name) for name in stored} == stored
+    assert {name: (docs.found().classes == NEEDS.index(name)).sum() for name in stored} == stored
 
 
 def test_groups_and_ensembles_name_the_index_that_they_pool(tmp_path):

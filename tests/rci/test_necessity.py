@@ -8,7 +8,7 @@ import pytest
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.necessity import NOT_ASKED, necessity, shares_of
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.need import NEEDS, needs
+from lmms_patch.runs.need import NEEDS, UNKNOWN, find
 from tests.making.recordings import METRIC, FakeNative, guesses, record, table
 
 SETTINGS = Settings(draws=300)
@@ -38,8 +38,9 @@ def doc(i, full, cells, lost=None, asked=None, **more):
 
 
 def classes(docs, blind=()):
-    known = needs(table(docs, cluster=None), 2, dict(blind))
-    return [known.get(one["doc_id"]) for one in docs]
+    made = table(docs, cluster=None)
+    known = dict(zip(made.place, find(made, 2, dict(blind)).classes.tolist(), strict=True))
+    return [NEEDS[known[one["doc_id"]]] if known.get(one["doc_id"], UNKNOWN) != UNKNOWN else None for one in docs]
 
 
 def shares(one):

@@ -39,11 +39,6 @@ def test_scalar_takes_the_first_key_that_holds_a_number():
     assert scalar({"a": "x", "b": 2, "score": 3}, ("a", "b", "score")) == 2.0
 
 
-def test_scalar_asks_the_aggregation_of_one_item_last():
-    assert scalar((1, 1), single=lambda item: float(item[0] == item[1])) == 1.0
-    assert scalar({"score": 0.2}, single=lambda item: 1.0) == 0.2
-
-
 scores = st.lists(st.one_of(st.none(), st.floats(-5, 5)), min_size=1, max_size=12)
 
 

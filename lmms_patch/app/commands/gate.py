@@ -55,7 +55,7 @@ def gate(
     ] = None,
     json_file: Annotated[
         Place | None,
-        typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON (lmms-patch config schemas/gate)."),
+        typer.Option("--json", metavar="FILE", help="Write all verdicts as JSON."),
     ] = None,
     junit: Annotated[
         Place | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML: one testcase per verdict.")

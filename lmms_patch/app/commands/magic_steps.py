@@ -110,7 +110,7 @@ def _lines(path: Path, task: str | None) -> tuple[str, list[Record]]:
         OptionError: there is no such task, several, or one whose responses only go on from injected steps.
         RecordError: no run, no MAGIC task, or samples that are missing or cut.
     """
-    from lmms_patch.compare import magic
+    from lmms_patch.magic.method import read
     from lmms_patch.runs import run as runs
 
     newest, _ = runs.newest(result for run in runs.find([path]) for result in run.results)
@@ -122,7 +122,7 @@ def _lines(path: Path, task: str | None) -> tuple[str, list[Record]]:
         raise OptionError(
             f"{path}: name one MAGIC task with steps of its own by --task, or give one run's file; there: {names}"
         )
-    return chosen[0], [one for one in magic.lines(there[chosen[0]]).values() if one.failed is None]
+    return chosen[0], [one for one in read(there[chosen[0]]).values() if one.failed is None]
 
 
 def _steps(out: Place, task: str | None, items: int | None, annotator: str, judge: str) -> Steps:

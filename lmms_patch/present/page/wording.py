@@ -58,7 +58,7 @@ def words(estimate: Estimate | None) -> str:
 
 def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
     """Return the interval; empty where there is none, or none to be shown."""
-    if estimate.value is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
+    if estimate.value is None or estimate.low is None or estimate.high is None or reading.misleads(estimate):
         return ""
     largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"

@@ -21,7 +21,7 @@ from lmms_patch.present.report.examples import COLUMNS, picked
 from lmms_patch.rci.recompute import TaskRun, by_category, recompute, scores
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
-from lmms_patch.runs.measures import of_analysis
+from lmms_patch.runs.catalogue import estimates
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.run import Labelled, Result, Run
 from lmms_patch.runs.schema import OTHER_METRIC
@@ -234,11 +234,11 @@ def _numbers(whole: Part, run: TaskRun, categories: bool) -> tuple[Part, dict[st
     kind = run.result.kind
     # The stored analysis does not know the blind run, to which gate and necessity map are held here.
     if run.blind and (again := recompute(run).analysis) is not None:
-        whole = Part(whole.docs, {**whole.measures, **of_analysis(again, kind)}, again.gate.number, again)
+        whole = Part(whole.docs, {**whole.measures, **estimates(again, kind)}, again.gate.number, again)
     by_name, why = by_category(run) if categories else ({}, "")
     return (
         whole,
-        {name: Part(one.n_docs, of_analysis(one, kind), one.gate.number, one) for name, one in by_name.items()},
+        {name: Part(one.n_docs, estimates(one, kind), one.gate.number, one) for name, one in by_name.items()},
         why,
     )
 

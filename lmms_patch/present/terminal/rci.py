@@ -732,7 +732,7 @@ def averaged_table(
 
 def _span(estimate: Estimate | None) -> str:
     """Return an interval without its estimate, such as ``[+0.10, +0.30]``; empty where none may be shown."""
-    if estimate is None or estimate.low is None or estimate.high is None or not reading.shows_interval(estimate):
+    if estimate is None or estimate.low is None or estimate.high is None or reading.misleads(estimate):
         return ""
     return f"[{number(estimate.low, signed=True)}, {number(estimate.high, signed=True)}]"
 

@@ -73,9 +73,9 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     own = orders_of(table)
     counts = views.per_doc(own)
     sets = {
-        "turns_once": [table.at(views.first(own))],
+        "turns_once": [views.chosen(views.first(own))],
         "turns_mean": drawn(table, form, own, counts.clip(max=1), generator(seed)),
-        "turns_every": [table.at(views.best(own, not higher))],
+        "turns_every": [views.chosen(views.best(own, not higher))],
     }
     # Docs lost by turning are a share, so the interval must not reach below 0 as a difference's would.
     if form.linear and higher:
@@ -84,7 +84,7 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     for count in sorted(set(counts.tolist()) - {0}):
         for place in range(1, count + 1):
             shown = own & (counts == count)[views.docs] & (gold_at == place)
-            sets[f"turns_{count}_{place}"] = [table.at(views.first(shown))]
+            sets[f"turns_{count}_{place}"] = [views.chosen(views.first(shown))]
     return sets
 
 

@@ -177,5 +177,5 @@ def drawn(table: Table, form: Form, of: Bools, sizes: Ints, stream: np.random.Ge
         kept = np.zeros(len(views.scores), bool)
         for doc in docs.tolist():
             kept[entries[begins[doc] + stream.permutation(int(counts[doc]))[: sizes[doc]]]] = True
-        out.append(table.at(views.best(kept, table.higher)))
+        out.append(views.chosen(views.best(kept, table.higher)))
     return out

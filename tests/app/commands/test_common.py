@@ -10,18 +10,7 @@ import sys
 
 import pytest
 
-from lmms_patch.app.commands.common import (
-    GLOBAL,
-    LOCAL,
-    THREADS,
-    coloured,
-    examples,
-    folded,
-    progress,
-    tell,
-    telling,
-    watching,
-)
+from lmms_patch.app.commands.common import GLOBAL, LOCAL, THREADS, coloured, folded, progress, tell, telling, watching
 from tests.making.terminal import Terminal
 
 
@@ -63,15 +52,6 @@ def test_matrix_products_of_a_command_take_one_thread_unless_the_user_chose(chos
     env = {name: value for name, value in os.environ.items() if name not in THREADS} | chosen
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == f"{min(threads, os.cpu_count())}\n"
-
-
-def test_examples_are_kept_with_the_function():
-    @examples("# why", "lmms-patch x")
-    def command():
-        return 3
-
-    assert command() == 3
-    assert command.epilog == "Examples:\n\n# why\nlmms-patch x"
 
 
 @pytest.mark.parametrize("width", range(20, 81, 4))

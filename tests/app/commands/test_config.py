@@ -145,10 +145,7 @@ def test_a_copied_run_config_is_what_the_docs_type(installed, tmp_path):
 
 def test_no_page_types_a_path_that_only_a_checkout_has():
     """In commands, and in text beside architecture.md, which is about the checkout."""
-    pages = [
-        ROOT / "README.md",
-        *(page for page in (ROOT / "docs").glob("*.md") if page.name != "architecture.md"),
-    ]
+    pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").glob("*.md") if page.name != "architecture.md")]
     for page in pages:
         assert not re.findall(r"(?<!\()(?<!\.)\bconfigs/[\w/.-]+", page.read_text(encoding="utf-8")), page.name
     for path in FILES.values():

@@ -36,8 +36,7 @@ def test_the_gap_of_a_run(run, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
-    [(["--task", "other"], "choose with --task"), (["--subset", "/nowhere"], "/nowhere")],
+    ("words", "says"), [(["--task", "other"], "choose with --task"), (["--subset", "/nowhere"], "/nowhere")]
 )
 def test_what_is_not_there_is_one_line(run, capsys, words, says):
     assert main(["gap", str(run), str(run), *words]) == 2

@@ -1,7 +1,6 @@
 """The command line as a whole: what it prints where something is wrong, its help, its versions, and what it imports."""
 
 import os
-import pty
 import re
 import shlex
 import subprocess
@@ -51,60 +50,32 @@ def test_alone_it_says_what_to_type_first(capsys):
 # --- mistakes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["shw"], "no command 'shw'; did you mean show? type 'lmms-patch --help'"),
-        (["zzzz"], "no command 'zzzz'; allowed: demo, doctor, tasks, "),
-        (["--folds"], "no option --folds; type 'lmms-patch --help'"),
-        (["--verson"], "no option --verson; did you mean --version?"),
-        (["show"], "OUT is missing; type 'lmms-patch show OUT', or 'lmms-patch show --help' for examples"),
-        (["show", "--cell", "x"], "no option --cell; did you mean --cells"),
-        (["show", "a", "b"], "got unexpected extra argument(s) (b); type 'lmms-patch show --help'"),
-        (["analyze"], "OUT... is missing; type 'lmms-patch analyze OUT...'"),
-        (
-            ["analyze", "x", "--draws", "many"],
-            "--draws must be a whole number, not 'many'; type 'lmms-patch analyze --help'",
-        ),
-        (["analyze", "x", "--level", "high"], "--level must be a number, not 'high'"),
-        (["analyze", "x", "--draws"], "option '--draws' requires an argument; type 'lmms-patch analyze --help'"),
-        (["analyze", "x", "--level", "nan"], "level must be a fraction from 0.5 to below 1, such as 0.95, not nan"),
-        (["analyze", "x", "--delta", "inf"], "delta must be a number"),
-        (
-            ["analyze", "x", "--chance", "nan"],
-            "chance must be a number on the metric's own scale, at most ±1e+15, or 'majority', not nan",
-        ),
-        (["gap", "a"], "BLIND is missing; type 'lmms-patch gap FULL BLIND'"),
-        (
-            ["gate", "out"],
-            "--config is missing; type 'lmms-patch gate OUT --config FILE', or 'lmms-patch gate --help' for examples",
-        ),
-        (["prune"], "TASK is missing; type 'lmms-patch prune TASK'"),
-        (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s or delta, not 'luck'"),
-        (["prune", "x", "--budget", "many"], "--budget must be a number, not 'many'"),
-        (["tst"], "TASK is missing; type 'lmms-patch tst TASK'"),
-        (["config", "schemas/magic-itm"], "no schema 'magic-itm'; did you mean magic-item"),
-        (["tasks", "--kind", "x"], "no option --kind"),
-        (["tasks", "--all", "x"], "--all takes no PATTERN: it counts the tasks of lmms-eval itself"),
-        (
-            ["magic"],
-            "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'",
-        ),
-        (["magic", "chek"], "no magic command 'chek'; did you mean check? type 'lmms-patch magic --help'"),
-        (["magic", "zzzz"], "no magic command 'zzzz'; allowed: check, "),
-        (["magic", "--seed"], "no option --seed; type 'lmms-patch magic --help'"),
-        (
-            ["magic", "check"],
-            "DATA is missing; type 'lmms-patch magic check DATA', or 'lmms-patch magic check --help' for examples",
-        ),
-        (["magic", "build", "a", "b"], "IMAGES is missing; type 'lmms-patch magic build QUESTIONS SCENES IMAGES'"),
-        (
-            ["magic", "build", "a", "b", "c", "--weak", "--limit", "both"],
-            "--limit must be a whole number, not 'both'; type 'lmms-patch magic build",
-        ),
-        (["magic", "steps", "x", "--itmes", "3"], "no option --itmes; did you mean --items or"),
-    ],
-)
+MISTAKES = [
+    (["shw"], "no command 'shw'; did you mean show? type 'lmms-patch --help'"),
+    (["zzzz"], "no command 'zzzz'; allowed: demo, doctor, tasks, "),
+    (["--folds"], "no option --folds; type 'lmms-patch --help'"),
+    (["--verson"], "no option --verson; did you mean --version?"),
+    (["show"], "OUT is missing; type 'lmms-patch show OUT', or 'lmms-patch show --help' for examples"),
+    (["show", "--cell", "x"], "no option --cell; did you mean --cells"),
+    (["show", "a", "b"], "got unexpected extra argument(s) (b); type 'lmms-patch show --help'"),
+    (
+        ["analyze", "x", "--draws", "many"],
+        "--draws must be a whole number, not 'many'; type 'lmms-patch analyze --help'",
+    ),
+    (["analyze", "x", "--draws"], "option '--draws' requires an argument; type 'lmms-patch analyze --help'"),
+    (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s or delta, not 'luck'"),
+    (["config", "schemas/magic-itm"], "no schema 'magic-itm'; did you mean magic-item"),
+    (["tasks", "--all", "x"], "--all takes no PATTERN: it counts the tasks of lmms-eval itself"),
+    (
+        ["magic"],
+        "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'",
+    ),
+    (["magic", "chek"], "no magic command 'chek'; did you mean check? type 'lmms-patch magic --help'"),
+    (["magic", "steps", "x", "--itmes", "3"], "no option --itmes; did you mean --items or"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "says"), MISTAKES)
 def test_each_mistake_is_one_line(capsys, words, says):
     assert refused(capsys, *words).startswith(says)
 
@@ -279,40 +250,6 @@ def test_every_example_can_be_typed(words):
         built(*words).make_context(words[-1], rest[len(words) :])
 
 
-def on_a_terminal(*words, **environment):
-    """What a person sees: stdout is a pseudo-terminal."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "lmms_patch.app.cli", *words]
-    env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "GITHUB_ACTIONS")} | {
-        "TERM": "xterm",
-        "COLUMNS": "100",
-        **environment,
-    }
-    with subprocess.Popen(command, stdout=theirs, env=env) as done:
-        os.close(theirs)
-        parts = []
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            parts.append(part)
-        assert done.wait() == 0
-    os.close(ours)
-    return b"".join(parts).decode()
-
-
-def test_help_on_a_terminal_is_decorated_unless_that_is_not_wanted():
-    decorated = on_a_terminal("gap", "--help")
-    assert "\x1b[" in decorated
-    assert "\u2500" in decorated
-    assert "lmms-patch gap out out --subset out/pruned/gqa" in re.sub("\x1b\\[[0-9;]*m", "", decorated)
-    assert on_a_terminal("gap", "--help", NO_COLOR="1").isascii()
-    assert on_a_terminal("gap", "--help", TERM="dumb").isascii()
-
-
 # --- versions, imports --------------------------------------------------------------------------
 
 
@@ -328,15 +265,8 @@ def test_versions(capsys, monkeypatch):
     assert main(["--version"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"lmms-patch {__version__}"
-    assert [line.split()[0] for line in lines[1:]] == [
-        "lmms-eval",
-        "torch",
-        "transformers",
-        "datasets",
-        "numpy",
-        "scikit-learn",
-        "Python",
-    ]
+    told = "lmms-eval torch transformers datasets numpy scikit-learn Python"
+    assert [line.split()[0] for line in lines[1:]] == told.split()
     assert f"torch {known('torch')}" in lines
     assert "transformers not installed" in lines
     assert lines[-1] == f"Python {sys.version.split()[0]}"
@@ -366,9 +296,11 @@ def test_nothing_heavy_is_imported_to_say_little(typed):
     assert done.stdout == "[]\n"
 
 
-def test_show_needs_neither_torch_nor_the_harness(run):
-    code = f"import sys; from lmms_patch.app.cli import main; main(['show', {str(run)!r}]); print(sorted({{'torch', 'lmms_eval', 'sklearn'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("words", [("show",), ("leaderboard", "--output", "board")], ids=" ".join)
+def test_what_reads_runs_needs_neither_torch_nor_the_harness(run, tmp_path, words):
+    code = "import sys; from lmms_patch.app.cli import main; main(sys.argv[1:]); print(sorted({'torch', 'lmms_eval', 'sklearn', 'datasets'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code, words[0], str(run), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -4,7 +4,6 @@ What is found is in tests/harness/names/test_catalog.py.
 """
 
 import dataclasses
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +16,6 @@ from lmms_patch.harness.names import catalog
 from lmms_patch.harness.names.catalog import Entry
 from lmms_patch.runs.costs import Cost
 from tests.making.runs import one_cell_knows, world_run, write_run
-from tests.making.terminal import Terminal
 
 FOUND = [
     Entry("a", "task", "wraps", "", 1200),
@@ -149,14 +147,3 @@ def covered(monkeypatch):
 def test_the_coverage_is_counted(capsys):
     assert main(["tasks", "--all"]) == 0
     assert capsys.readouterr().out == "3 tasks. Wraps: 1; needs allow_judge: 1; does not wrap: 1.\n"
-
-
-@pytest.mark.usefixtures("covered")
-def test_a_terminal_shows_how_far_it_is_and_the_answer_comes_last(monkeypatch, capsys):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    assert main(["tasks", "--all"]) == 0
-    assert "reading the tasks of lmms-eval" in terminal.getvalue()
-    assert "3/3" in terminal.getvalue()
-    assert capsys.readouterr().out.splitlines()[-1].startswith("3 tasks. Wraps: 1; ")

@@ -60,24 +60,16 @@ def test_a_number_that_python_does_not_read(world: World) -> None:
 
 
 DAMAGE: list[tuple[str, str, str]] = [
-    # the question, its reason, a word of its detail
-    ("d01", "question without scene", "image 9"),
-    ("d02", "image missing", "7.jpg"),
-    ("d03", "image unreadable", "cannot be read"),
-    ("d04", "scene damaged", "no objects"),
+    ("d01", "question without scene", "image 9"), ("d02", "image missing", "7.jpg"),
+    ("d03", "image unreadable", "cannot be read"), ("d04", "scene damaged", "no objects"),
     ("d05", "scene damaged", "no size"),
     ("d06", "scene of another image", "the scene is 120 x 160, the image 160 x 120"),
-    ("d07", "no relevant box", "x1: object without size"),
-    ("d08", "no relevant box", "x2: object outside the image"),
-    ("d09", "no relevant box", "nowhere: object not in the scene"),
-    ("d10", "no relevant box", "no object"),
-    ("d11", "question damaged", "question is missing"),
-    ("d12", "question damaged", "answer is missing or empty"),
-    ("d13", "question damaged", "no object"),
-    ("d14", "question damaged", "names no image file"),
-    ("d15", "question damaged", "names no image file"),
-    ("d16", "question damaged", "answer is no text"),
-]
+    ("d07", "no relevant box", "x1: object without size"), ("d08", "no relevant box", "x2: object outside the image"),
+    ("d09", "no relevant box", "nowhere: object not in the scene"), ("d10", "no relevant box", "no object"),
+    ("d11", "question damaged", "question is missing"), ("d12", "question damaged", "answer is missing or empty"),
+    ("d13", "question damaged", "no object"), ("d14", "question damaged", "names no image file"),
+    ("d15", "question damaged", "names no image file"), ("d16", "question damaged", "answer is no text"),
+]  # fmt: skip
 
 
 def damaged(world: World) -> None:
@@ -100,25 +92,14 @@ def damaged(world: World) -> None:
         "7": scene(),
     }
     extra = {
-        "d01": question("9", "o1"),
-        "d02": question("7", "o1"),
-        "d03": question("3", "o1"),
-        "d04": question("4", "o1"),
-        "d05": question("5", "o1"),
-        "d06": question("6", "o1"),
-        "d07": question("1", "x1"),
-        "d08": question("1", "x2"),
-        "d09": question("1", "nowhere"),
-        "d10": question("1"),
-        "d11": question("1", "o1", question=None),
-        "d12": question("1", "o1", answer=" "),
-        "d13": "not an object",
-        "d14": question("../1", "o1"),
-        "d15": question("", "o1"),
-        "d16": question("1", "o1", answer=4),
+        "d01": question("9", "o1"), "d02": question("7", "o1"), "d03": question("3", "o1"),
+        "d04": question("4", "o1"), "d05": question("5", "o1"), "d06": question("6", "o1"),
+        "d07": question("1", "x1"), "d08": question("1", "x2"), "d09": question("1", "nowhere"), "d10": question("1"),
+        "d11": question("1", "o1", question=None), "d12": question("1", "o1", answer=" "), "d13": "not an object",
+        "d14": question("../1", "o1"), "d15": question("", "o1"), "d16": question("1", "o1", answer=4),
         "e1": question("2", "o0", "x9"),
         "e2": question("1", "o0", "x3", types={"structural": "count"}, fullAnswer=None),
-    }
+    }  # fmt: skip
     world.put({**QUESTIONS, **extra}, scenes)
 
 

@@ -60,12 +60,7 @@ def test_what_is_built_can_be_read_and_has_no_fault(world: World) -> None:
     built = world.build()
     assert check(built.folder) == []
     assert read(built.folder).items == built.items
-    assert sorted(contents(built.folder)) == [
-        "build.json",
-        "images/1.png",
-        "images/2.png",
-        "items.jsonl",
-    ]
+    assert sorted(contents(built.folder)) == ["build.json", "images/1.png", "images/2.png", "items.jsonl"]
     assert contents(built.folder)["images/1.png"] == (world.images / "1.png").read_bytes()  # undrawn
     assert str(world.folder) not in (built.folder / "build.json").read_text()
 

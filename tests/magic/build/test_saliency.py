@@ -159,11 +159,7 @@ def test_remove_overlap_by_hand() -> None:
 
 
 @examples(100)
-@given(
-    st.lists(rects, max_size=8),
-    st.sampled_from([0.0, 0.3, 0.7]),
-    st.sampled_from([0.0, 0.5, 0.9]),
-)
+@given(st.lists(rects, max_size=8), st.sampled_from([0.0, 0.3, 0.7]), st.sampled_from([0.0, 0.5, 0.9]))
 def test_no_two_that_stay_overlap_and_each_that_goes_overlaps_one_of_higher_rank(
     boxes: list[Rect], most_iou: float, most_coverage: float
 ) -> None:

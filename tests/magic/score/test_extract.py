@@ -230,45 +230,38 @@ def test_same_length_keeps_every_place():
 SWAP = {1: 3, 2: 1, 3: 2}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("I look at R1, then `R3`.", "I look at R3, then `R2`."),
-        ("Region 2 and **Box 1** overlap.", "Region 1 and **Box 3** overlap."),
-        ("regions 1 and 3", "regions 3 and 2"),
-        ("region two", "region one"),
-        ("In the second box there is a dog.", "In the first box there is a dog."),
-        ("The 2nd region", "The 1st region"),
-        ("The first and third boxes show dogs.", "The third and second boxes show dogs."),
-        ("$R_{2}$", "$R_{1}$"),
-        ("In region 2, 3 people sit.", "In region 1, 3 people sit."),
-        ("R1-R3 are chairs.", "R3, R1 and R2 are chairs."),
-        ("Box 2 of 3 is red.", "Box 1 of 3 is red."),
-        ("boxes 2-2", "boxes R1"),
-        ("R1 and R3, region 2 and 3", "R3 and R2, region 1 and 2"),
-        ("The first two boxes show cats.", "The boxes R3 and R1 show cats."),
-        ("My eyes move from R1 to R3.", "My eyes move from R3 to R2."),
-        ("No box here: R2-D2, 2 boxes.", "No box here: R2-D2, 2 boxes."),
-    ],
-)
+RENUMBERED = [
+    ("I look at R1, then `R3`.", "I look at R3, then `R2`."),
+    ("Region 2 and **Box 1** overlap.", "Region 1 and **Box 3** overlap."), ("regions 1 and 3", "regions 3 and 2"),
+    ("region two", "region one"), ("In the second box there is a dog.", "In the first box there is a dog."),
+    ("The 2nd region", "The 1st region"),
+    ("The first and third boxes show dogs.", "The third and second boxes show dogs."), ("$R_{2}$", "$R_{1}$"),
+    ("In region 2, 3 people sit.", "In region 1, 3 people sit."), ("R1-R3 are chairs.", "R3, R1 and R2 are chairs."),
+    ("Box 2 of 3 is red.", "Box 1 of 3 is red."), ("boxes 2-2", "boxes R1"),
+    ("R1 and R3, region 2 and 3", "R3 and R2, region 1 and 2"),
+    ("The first two boxes show cats.", "The boxes R3 and R1 show cats."),
+    ("My eyes move from R1 to R3.", "My eyes move from R3 to R2."),
+    ("No box here: R2-D2, 2 boxes.", "No box here: R2-D2, 2 boxes."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), RENUMBERED)
 def test_renumbered_by_hand(old, new):
     assert renumber(old, SWAP) == new
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("R5 shows a dog.", "Another region shows a dog."),
-        ("I see a dog in the R5, and a cat in R1.", "I see a dog in another region, and a cat in R2."),
-        ("Regions 1, 5 and 3 show dogs.", "Regions R2, R1 and another region show dogs."),
-        ("See Region **5** here.", "See another region here."),
-        ("It lies in [R1, R5].", "It lies in [R2 and another region]."),
-        ("Box 1 of 5 is red.", "Box 2 of 2 is red."),
-        ("the fifth box is empty", "another region is empty"),
-        ("boxes (3 or 5)", "boxes R1 or another region"),
-        ("the bounding boxes 1-3 and 5", "the bounding boxes R2, R1 and another region"),
-    ],
-)
+NOT_SHOWN = [
+    ("R5 shows a dog.", "Another region shows a dog."),
+    ("I see a dog in the R5, and a cat in R1.", "I see a dog in another region, and a cat in R2."),
+    ("Regions 1, 5 and 3 show dogs.", "Regions R2, R1 and another region show dogs."),
+    ("See Region **5** here.", "See another region here."),
+    ("It lies in [R1, R5].", "It lies in [R2 and another region]."), ("Box 1 of 5 is red.", "Box 2 of 2 is red."),
+    ("the fifth box is empty", "another region is empty"), ("boxes (3 or 5)", "boxes R1 or another region"),
+    ("the bounding boxes 1-3 and 5", "the bounding boxes R2, R1 and another region"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), NOT_SHOWN)
 def test_boxes_that_are_not_shown(old, new):
     assert renumber(old, {1: 2, 3: 1}, count=5).casefold() == new.casefold()
 

@@ -28,28 +28,23 @@ def test_what_a_file_says(tmp_path):
     assert (found.groups, found.unlabelled, found.open) == ({"q": "g"}, {}, {})
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([{"correct": 2}], "line 1: correct must not be 2; allowed: 0, 1"),
-        ([{}, {"step": 0}], "line 2: step must be"),
-        ([{"step": 1.5}], "line 1: step must be"),
-        ([{"step": True}], "line 1: step must be"),
-        ([{"item": ""}], "line 1: item must be"),
-        ([{"annotator": ""}], "line 1: a verdict, but no 'annotator'"),
-        ([{}, {"correct": 0}], "line 2: 'ann' labelled step 1 of 'q' in"),
-        (
-            [{"correct": None}, {"step": 2, "correct": None}],
-            "none of the 2 steps is labelled yet; write 1 (correct) or 0",
-        ),
-        ([], "no labels"),
-        ([{"source": "robot"}], "line 1: source must not be 'robot'; allowed"),
-        ([{"group": "g"}, {"step": 2, "group": "h"}], "line 2: item 'q' has another group in"),
-        ([{"text": "A dog."}, {"annotator": "b", "text": "A cat."}], "line 2: item 'q' has another text in"),
-        ([{}, '{"item"'], "line 2: cut or not JSON"),
-        (["[1]"], "line 1: "),
-    ],
-)
+MISTAKES = [
+    ([{"correct": 2}], "line 1: correct must not be 2; allowed: 0, 1"), ([{}, {"step": 0}], "line 2: step must be"),
+    ([{"step": 1.5}], "line 1: step must be"), ([{"step": True}], "line 1: step must be"),
+    ([{"item": ""}], "line 1: item must be"), ([{"annotator": ""}], "line 1: a verdict, but no 'annotator'"),
+    ([{}, {"correct": 0}], "line 2: 'ann' labelled step 1 of 'q' in"),
+    (
+        [{"correct": None}, {"step": 2, "correct": None}],
+        "none of the 2 steps is labelled yet; write 1 (correct) or 0",
+    ),
+    ([], "no labels"), ([{"source": "robot"}], "line 1: source must not be 'robot'; allowed"),
+    ([{"group": "g"}, {"step": 2, "group": "h"}], "line 2: item 'q' has another group in"),
+    ([{"text": "A dog."}, {"annotator": "b", "text": "A cat."}], "line 2: item 'q' has another text in"),
+    ([{}, '{"item"'], "line 2: cut or not JSON"), (["[1]"], "line 1: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "message"), MISTAKES)
 def test_mistakes_are_one_clear_line(tmp_path, rows, message):
     with pytest.raises(LabelError) as caught:
         read_labels([put(tmp_path, "a.jsonl", *rows)])

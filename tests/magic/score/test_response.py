@@ -4,40 +4,35 @@ from hypothesis import strategies as st
 
 from lmms_patch.magic.score.extract import regions, regions_of_steps
 from lmms_patch.magic.score.response import MARKERS, Response, parse, sentences
-from tests.sizes import examples, size
+from tests.sizes import examples
+
+SENTENCES = [
+    ("R1 shows a dog. It is brown.", ["R1 shows a dog.", "It is brown."]),
+    ("1. Okay, I look at R1.\n2. It shows a dog.", ["Okay, I look at R1.", "It shows a dog."]),
+    ("1) First.\n2) Second!", ["First.", "Second!"]), ("- R1: a chair\n- R3: a table", ["R1: a chair", "R3: a table"]),
+    ("R1. The man is standing. R2. The dog sits.", ["R1. The man is standing.", "R2. The dog sits."]),
+    ("**R1.** The man is standing.", ["**R1.** The man is standing."]),
+    ("I look at R1. The man is standing.", ["I look at R1.", "The man is standing."]),
+    ("Step 1: look around.\nStep 2: find the cup.", ["look around.", "find the cup."]),
+    ("The cup is 2.5 cm wide. It is in R2.", ["The cup is 2.5 cm wide.", "It is in R2."]),
+    ("There are vehicles, e.g. R2 and i.e. R3. Done.", ["There are vehicles, e.g. R2 and i.e. R3.", "Done."]),
+    ("Mr. Smith vs. Dr. Jones. They talk.", ["Mr. Smith vs. Dr. Jones.", "They talk."]),
+    ("It shows cups, plates, etc. The table is red.", ["It shows cups, plates, etc.", "The table is red."]),
+    ("It shows cups, etc. on the table.", ["It shows cups, etc. on the table."]),
+    ("Hmm... maybe it is R2. Is it? Yes!", ["Hmm... maybe it is R2.", "Is it?", "Yes!"]),
+    ("Wait... The cup is red.", ["Wait...", "The cup is red."]),
+    ('He says "stop." Then he goes.', ['He says "stop."', "Then he goes."]),
+    ("it is red. it is in `R2`. `R3` is empty.", ["it is red.", "it is in `R2`.", "`R3` is empty."]),
+    ("J. Smith is in R1. He waves.", ["J. Smith is in R1.", "He waves."]),
+    ("I would say option B. The rest is wrong.", ["I would say option B.", "The rest is wrong."]),
+    ("There are 2. Both are red.", ["There are 2.", "Both are red."]),
+    ("a line that is wrapped\nand goes on. Next.", ["a line that is wrapped and goes on.", "Next."]),
+    ("## R1\n\n---\nA dog.", ["R1", "A dog."]), ("1. Look at R1. 2. Look at R2.", ["Look at R1.", "Look at R2."]),
+    ("看R2。有一只狗。", ["看R2。", "有一只狗。"]), ("", []), ("...\n***\n", []),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "steps"),
-    [
-        ("R1 shows a dog. It is brown.", ["R1 shows a dog.", "It is brown."]),
-        ("1. Okay, I look at R1.\n2. It shows a dog.", ["Okay, I look at R1.", "It shows a dog."]),
-        ("1) First.\n2) Second!", ["First.", "Second!"]),
-        ("- R1: a chair\n- R3: a table", ["R1: a chair", "R3: a table"]),
-        ("R1. The man is standing. R2. The dog sits.", ["R1. The man is standing.", "R2. The dog sits."]),
-        ("**R1.** The man is standing.", ["**R1.** The man is standing."]),
-        ("I look at R1. The man is standing.", ["I look at R1.", "The man is standing."]),
-        ("Step 1: look around.\nStep 2: find the cup.", ["look around.", "find the cup."]),
-        ("The cup is 2.5 cm wide. It is in R2.", ["The cup is 2.5 cm wide.", "It is in R2."]),
-        ("There are vehicles, e.g. R2 and i.e. R3. Done.", ["There are vehicles, e.g. R2 and i.e. R3.", "Done."]),
-        ("Mr. Smith vs. Dr. Jones. They talk.", ["Mr. Smith vs. Dr. Jones.", "They talk."]),
-        ("It shows cups, plates, etc. The table is red.", ["It shows cups, plates, etc.", "The table is red."]),
-        ("It shows cups, etc. on the table.", ["It shows cups, etc. on the table."]),
-        ("Hmm... maybe it is R2. Is it? Yes!", ["Hmm... maybe it is R2.", "Is it?", "Yes!"]),
-        ("Wait... The cup is red.", ["Wait...", "The cup is red."]),
-        ('He says "stop." Then he goes.', ['He says "stop."', "Then he goes."]),
-        ("it is red. it is in `R2`. `R3` is empty.", ["it is red.", "it is in `R2`.", "`R3` is empty."]),
-        ("J. Smith is in R1. He waves.", ["J. Smith is in R1.", "He waves."]),
-        ("I would say option B. The rest is wrong.", ["I would say option B.", "The rest is wrong."]),
-        ("There are 2. Both are red.", ["There are 2.", "Both are red."]),
-        ("a line that is wrapped\nand goes on. Next.", ["a line that is wrapped and goes on.", "Next."]),
-        ("## R1\n\n---\nA dog.", ["R1", "A dog."]),
-        ("1. Look at R1. 2. Look at R2.", ["Look at R1.", "Look at R2."]),
-        ("看R2。有一只狗。", ["看R2。", "有一只狗。"]),
-        ("", []),
-        ("...\n***\n", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "steps"), SENTENCES)
 def test_sentences_by_hand(text, steps):
     assert list(sentences(text)) == steps
 
@@ -134,30 +129,11 @@ def test_figure_8_of_the_paper():
     assert regions(found.reasoning, 4).used == {2}
 
 
+PARTS = "R1. ,Answer: ,**,<think>,</think>,\n,yes,\\boxed{,},. ,The answer is ,2"
+
+
 @examples(200)
-@given(
-    st.one_of(
-        st.text(max_size=120),
-        st.lists(
-            st.sampled_from(
-                [
-                    "R1. ",
-                    "Answer: ",
-                    "**",
-                    "<think>",
-                    "</think>",
-                    "\n",
-                    "yes",
-                    "\\boxed{",
-                    "}",
-                    ". ",
-                    "The answer is ",
-                    "2",
-                ]
-            )
-        ).map("".join),
-    )
-)
+@given(st.one_of(st.text(max_size=120), st.lists(st.sampled_from(PARTS.split(","))).map("".join)))
 @example("0</THINK>\\boxed{}")
 def test_every_text_has_a_response(text):
     found = parse(text)
@@ -177,14 +153,6 @@ def test_every_text_has_a_response(text):
 def test_plain_sentences_come_back(steps):
     assert list(sentences(" ".join(steps))) == steps
     assert list(sentences("\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1)))) == steps
-
-
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("unit", ["***", "_", ". ", ".", "1. ", "#", "R1, ", "Answer: ", "<think>"])
-def test_a_model_that_repeats_itself_takes_no_longer(unit):
-    text = unit * (size(4_000, 20_000) // len(unit))
-    parse(text)
-    regions(text, 60)
 
 
 @pytest.mark.parametrize(

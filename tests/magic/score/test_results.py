@@ -10,24 +10,12 @@ from lmms_patch.magic.score import results
 
 def record(name="a", *, used=(), relevant=(1,), boxes=4, invented=(), **more):
     told = {
-        "schema": 1,
-        "variant": more.pop("variant", "all"),
-        "id": name,
-        "item": name,
-        "group": more.pop("group", ""),
-        "type": more.pop("type", ""),
-        "boxes": boxes,
-        "relevant": list(relevant),
-        "used": list(used),
-        "invented": list(invented),
-        "dismissed": list(more.pop("dismissed", ())),
-        "steps": 3,
-        "answer": "red",
-        "answer_found": more.pop("answer_found", True),
-        "exact": more.pop("exact", True),
-        "synonym": more.pop("synonym", True),
-        **more,
-    }
+        "schema": 1, "variant": more.pop("variant", "all"), "id": name, "item": name, "group": more.pop("group", ""),
+        "type": more.pop("type", ""), "boxes": boxes, "relevant": list(relevant), "used": list(used),
+        "invented": list(invented), "dismissed": list(more.pop("dismissed", ())), "steps": 3, "answer": "red",
+        "answer_found": more.pop("answer_found", True), "exact": more.pop("exact", True),
+        "synonym": more.pop("synonym", True), **more,
+    }  # fmt: skip
     return results.Record(**told)
 
 

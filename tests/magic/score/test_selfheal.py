@@ -11,29 +11,19 @@ def chain(marks, corrections=True):
     return [Step(f"s{n}", mark == ".", f"c{n}" if mark == "x" else "") for n, mark in enumerate(marks, 1)]
 
 
-@pytest.mark.parametrize(
-    ("marks", "tested", "left_out"),
-    [
-        ("......", [], (0, 0, 0)),
-        ("xxxxxx", [], (1, 0, 0)),
-        ("x.....", [], (1, 0, 0)),
-        (".x....", [(2, 2)], (0, 0, 0)),
-        ("...x..", [(4, 4)], (0, 0, 0)),  # j = n - 2, the last that is allowed
-        ("....x.", [], (0, 1, 0)),  # j = n - 1
-        (".....x", [], (0, 1, 0)),
-        ("..xxx.", [], (0, 1, 0)),  # never cut to fit
-        (".xx.x...", [(2, 3), (5, 5)], (0, 0, 0)),
-        ("xx.xx.xx", [(4, 5)], (1, 1, 0)),
-        (".o....", [], (0, 0, 1)),
-        (".ox...", [(2, 3)], (0, 0, 0)),
-        (".o.x.....o", [(4, 4)], (0, 1, 1)),
-        ("x", [], (1, 0, 0)),
-        (".x", [], (0, 1, 0)),
-        (".x.", [], (0, 1, 0)),
-        (".x..", [(2, 2)], (0, 0, 0)),
-        ("", [], (0, 0, 0)),
-    ],
-)
+RUNS = [
+    ("......", [], (0, 0, 0)), ("xxxxxx", [], (1, 0, 0)), ("x.....", [], (1, 0, 0)), (".x....", [(2, 2)], (0, 0, 0)),
+    ("...x..", [(4, 4)], (0, 0, 0)),  # j = n - 2, the last that is allowed
+    ("....x.", [], (0, 1, 0)),  # j = n - 1
+    (".....x", [], (0, 1, 0)),
+    ("..xxx.", [], (0, 1, 0)),  # never cut to fit
+    (".xx.x...", [(2, 3), (5, 5)], (0, 0, 0)), ("xx.xx.xx", [(4, 5)], (1, 1, 0)), (".o....", [], (0, 0, 1)),
+    (".ox...", [(2, 3)], (0, 0, 0)), (".o.x.....o", [(4, 4)], (0, 1, 1)), ("x", [], (1, 0, 0)), (".x", [], (0, 1, 0)),
+    (".x.", [], (0, 1, 0)), (".x..", [(2, 2)], (0, 0, 0)), ("", [], (0, 0, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("marks", "tested", "left_out"), RUNS)
 def test_runs_by_hand(marks, tested, left_out):
     found = wrong_runs(chain(marks))
     assert [(run.first, run.last) for run in found.tested] == tested

@@ -51,26 +51,19 @@ def test_the_key_is_all_that_was_asked():
     assert key_of({"model": "ab", "address": ""}) != key_of({"model": "a", "address": "b"})
 
 
-def test_a_damaged_file_is_told_once_and_stays(tmp_path, told):
-    (tmp_path / FILE).write_bytes(b"this is not a database, but it is long enough to look like one" * 100)
-    before = (tmp_path / FILE).read_bytes()
-    cache = VerdictCache(tmp_path, told.append)
+@pytest.mark.parametrize(
+    ("name", "why"), [(FILE, "cannot be used (file is not a database)"), ("file", "cannot be used")]
+)
+def test_a_cache_that_cannot_be_used_is_told_once_and_stays(tmp_path, told, name, why):
+    """Its file is damaged, or a file stands in the place of its folder."""
+    (tmp_path / name).write_bytes(b"this is not a database, but it is long enough to look like one" * 100)
+    before = (tmp_path / name).read_bytes()
+    cache = VerdictCache(tmp_path if name == FILE else tmp_path / name / "cache", told.append)
     for number in range(3):
         cache.put(f"k{number}", "short", YES)
         assert cache.get(f"k{number}", "short", 1) is None
-    assert len(told) == 1
-    assert "cannot be used (file is not a database)" in told[0]
-    assert (tmp_path / FILE).read_bytes() == before
-
-
-def test_a_cache_that_cannot_be_written_is_told_once(tmp_path, told):
-    (tmp_path / "file").write_text("no folder")
-    cache = VerdictCache(tmp_path / "file" / "cache", told.append)
-    for _ in range(3):
-        cache.put("k", "short", YES)
-        assert cache.get("k", "short", 1) is None
-    assert len(told) == 1
-    assert "cannot be used" in told[0]
+    assert [why in line for line in told] == [True]
+    assert (tmp_path / name).read_bytes() == before
 
 
 def test_an_entry_that_makes_no_sense_is_none(tmp_path, told):

@@ -20,27 +20,19 @@ HEAL = heal_inquiry(["It is a dog.", "It is black."], ["It is white."], "No, it 
 STEPS = steps_inquiry("What is it?", "couch", ["I look at R1.", "It is a chair.", "So it is a chair."])
 
 READ = [
-    ("Reasoning: the same.\nCorrectness: Correct", True),
-    ("Reasoning: the same.\nCorrectness: Incorrect", False),
-    ("Correctness: correct.", True),
-    ("**Reasoning:** no.\n\n**Correctness:** Incorrect", False),
-    ("**Correctness**: **Correct**", True),
-    ('*Correctness:* "Incorrect"', False),
-    ("Correctness: [Correct]", True),
-    ("- Correctness： INCORRECT", False),
-    ("Correctness:\nCorrect", True),
-    ('{"Correctness": "Correct"}', True),
-    ("Correctness:\n\n**Incorrect**", False),
-    ("> Correctness: `Correct`", True),
-    ("## Correctness: Correct ##", True),
-    ("```\nReasoning: x\nCorrectness: Incorrect\n```", False),
+    ("Reasoning: the same.\nCorrectness: Correct", True), ("Reasoning: the same.\nCorrectness: Incorrect", False),
+    ("Correctness: correct.", True), ("**Reasoning:** no.\n\n**Correctness:** Incorrect", False),
+    ("**Correctness**: **Correct**", True), ('*Correctness:* "Incorrect"', False), ("Correctness: [Correct]", True),
+    ("- Correctness： INCORRECT", False), ("Correctness:\nCorrect", True), ('{"Correctness": "Correct"}', True),
+    ("Correctness:\n\n**Incorrect**", False), ("> Correctness: `Correct`", True),
+    ("## Correctness: Correct ##", True), ("```\nReasoning: x\nCorrectness: Incorrect\n```", False),
     ("Reasoning: it is incorrect to say that this is not correct. Correctness: Correct", True),
     ("Reasoning: both are seats. **Correctness:** Incorrect", False),
     ("Correctness: Correct\nCorrectness: Correct", True),
     ("<think>Correctness: Incorrect? No.</think>\nReasoning: same.\nCorrectness: Correct", True),
     ("so I conclude</think>Correctness: Incorrect", False),
     ('Reasoning: "Correctness" is not at stake.\nCorrectness: Correct', True),
-]
+]  # fmt: skip
 UNREAD = [
     "", "   \n", "Correct", "Incorrect.", "The answer is correct.", "Correctness", "Correctness:", "Correctness: \n",
     "Correctness: Yes", "Correctness: True", "Correctness: 1", "Correctness: Correct or Incorrect",
@@ -76,22 +68,15 @@ def test_anything_else_is_no_verdict(reply):
     assert len(found.fault) < 200
 
 
-@pytest.mark.parametrize(
-    ("reply", "verdict"),
-    [
-        ("Reasoning: x.\nFinal judgement: YES", True),
-        ("**Final Judgment:** No.", False),
-        ("Judgement: yes", True),
-        ("Correctness: No", False),
-        ("Final judgement: YES\nFinal judgement: NO", None),
-        ("Final judgement: Correct", None),
-        ("Final judgement: YES/NO", None),
-        ("YES", None),
-        ("Final judgement: Ja", None),
-        ("Final judgement: YES, partly", None),
-        ("Final judgement: YES\nNo, wait.", None),
-    ],
-)
+JUDGEMENTS = [
+    ("Reasoning: x.\nFinal judgement: YES", True), ("**Final Judgment:** No.", False), ("Judgement: yes", True),
+    ("Correctness: No", False), ("Final judgement: YES\nFinal judgement: NO", None),
+    ("Final judgement: Correct", None), ("Final judgement: YES/NO", None), ("YES", None),
+    ("Final judgement: Ja", None), ("Final judgement: YES, partly", None), ("Final judgement: YES\nNo, wait.", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "verdict"), JUDGEMENTS)
 def test_judgements_of_healing(reply, verdict):
     assert read(HEAL, reply).values == (None if verdict is None else (verdict,))
 
@@ -266,15 +251,6 @@ def test_nothing_to_judge_is_not_asked():
     assert heal_inquiry(["x"], ["", " "], "z").known[0].value is None
     assert [one.value for one in steps_inquiry("q", "", ["a", "b"]).known] == [None, None]
     assert steps_inquiry("q", "a", []).count == 0
-
-
-def test_every_reminder_differs():
-    for inquiry in (SHORT, FULL, HEAL, STEPS):
-        asked = [inquiry.prompt, *(inquiry.again(time) for time in range(1, 6))]
-        assert len(set(asked)) == 6
-        assert all(text.startswith(inquiry.prompt) for text in asked)
-    assert "exactly 3 lines" in STEPS.again(1)
-    assert "Final judgement: YES" in HEAL.again(1)
 
 
 # --- settings

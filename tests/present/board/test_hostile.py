@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 import yaml
@@ -18,6 +17,7 @@ from lmms_patch.runs import samples
 from lmms_patch.runs.samples import path_of
 from lmms_patch.text import clean, file_names, unique
 from tests.making.boards import blind_task, document, index_task, tst_task, write
+from tests.making.html import Read
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -51,71 +51,24 @@ def folder(tmp_path_factory):
     return root / "board"
 
 
-OURS = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "script",
-        "body",
-        "a",
-        "header",
-        "div",
-        "h1",
-        "h2",
-        "h3",
-        "fieldset",
-        "legend",
-        "label",
-        "input",
-        "span",
-    ),
-    *(
-        "main",
-        "section",
-        "p",
-        "table",
-        "caption",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "details",
-        "summary",
-        "output",
-        "footer",
-        "strong",
-        "button",
-    ),
-    *("dl", "dt", "dd", "nav", "ul", "li", "svg", "path", "circle", "line", "text", "tfoot", "pre", "code", "wbr"),
-}
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
+OURS = (
+    "html head meta title style script body a header div h1 h2 h3 fieldset legend label input span main section p table "
+    "caption thead tbody tr th td details summary output footer strong button dl dt dd nav ul li svg path circle line "
+    "text tfoot pre code wbr"
+)
 
 
 def seen(file):
     """The text of a page and its tags; it has our elements only, and nothing that runs."""
     text = file.read_text(encoding="utf-8")
-    tags = Tags()
-    tags.feed(text)
-    assert {tag for tag, _ in tags.seen} <= OURS
-    assert sum(tag == "script" for tag, _ in tags.seen) == 1
-    assert not [name for _, attrs in tags.seen for name in attrs if name.startswith("on") or name == "style"]
-    ids = [attrs["id"] for _, attrs in tags.seen if "id" in attrs]
-    assert len(ids) == len(set(ids))
+    page = Read(text)
+    assert {tag for tag, _ in page.elements} <= set(OURS.split())
+    assert sum(tag == "script" for tag, _ in page.elements) == 1
+    assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on") or name == "style"]
+    assert len(page.ids()) == len(set(page.ids()))
     assert "<script>alert" not in text
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text)
-    return text, {attrs["href"] for tag, attrs in tags.seen if tag == "a"}
+    return text, {attrs["href"] for tag, attrs in page.elements if tag == "a"}
 
 
 def test_the_page_has_our_elements_only(folder):

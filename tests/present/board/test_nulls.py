@@ -6,7 +6,7 @@ import pytest
 
 from lmms_patch.present.board.build import leaderboard
 from lmms_patch.present.board.overall import changes, overall
-from lmms_patch.present.board.tables import flat_sheet, head, overall_note, remarks
+from lmms_patch.present.board.tables import flat_sheet, overall_note, remarks
 from tests.making.boards import board_of, document, index_task, shown
 from tests.making.runs import guesses_on_cells, never_looks, one_cell_knows, world_run, write_run
 from tests.sizes import size
@@ -119,30 +119,6 @@ def test_asked_for_by_name_the_corrected_index_ranks_those_that_have_one(tmp_pat
     (group,) = board_of(tmp_path, run("a", -0.4, 0.05), run("b", 0.05), by="adj").groups
     assert shown(group) == {"a": (1, 1)}
     assert [entry.model for entry, _ in group.unranked] == ["b"]
-
-
-B_AND_A = (
-    "Contradicted: b: not luck-corrected 0.050 (balanced), luck-corrected 0.400 (strong global): the first is mostly luck; "
-    "a: not luck-corrected -0.400 (strong local), luck-corrected 0.050 (balanced): the first is mostly luck."
-)
-
-
-def test_other_numbers_rank_as_ever(tmp_path):
-    (group,) = board_of(tmp_path, run("a", -0.4, 0.05, fip=0.7), run("b", 0.05, 0.4), by="fip").groups
-    assert (group.by.key, list(shown(group)), remarks(group)) == ("fip", ["b", "a"], [B_AND_A])
-
-
-def test_the_top_of_the_page_says_that_tables_differ(tmp_path):
-    lines = head(board_of(tmp_path, run("a", -0.4, 0.05)))
-    assert any("ranked by the luck-corrected index where luck is measured in all its runs" in line for line in lines)
-
-
-def test_a_marginal_pass_is_marked(tmp_path):
-    found = board_of(tmp_path, run("a", -0.4, 0.05, marginal=True))
-    assert flat_sheet(found).rows[0]["gate"] == "valid, marginal"
-    assert any("one further standard error" in line and line.endswith(": a.") for line in remarks(found.groups[0]))
-    page = (leaderboard([tmp_path], tmp_path / "board").folder / "index.html").read_text()
-    assert '<span class="mark unknown"><span aria-hidden="true">!</span> valid, marginal</span>' in page
 
 
 # --- means ----------------------------------------------------------------------------------------

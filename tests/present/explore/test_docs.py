@@ -10,12 +10,11 @@ import pytest
 
 import lmms_patch
 from lmms_patch.errors import RecordError
-from lmms_patch.present.explore import explorer as explorer_module
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.views import RIGHT, WRONG
 from lmms_patch.rci import recompute
 from lmms_patch.runs.details import Made, Model
-from lmms_patch.runs.need import NEEDS, needs
+from lmms_patch.runs.need import NEEDS, UNKNOWN, find
 from tests.making.explored import kind_of, write_many, write_swap
 from tests.making.runs import quick, turned_run, world_run, write_run
 
@@ -60,9 +59,9 @@ def test_classes_are_those_of_the_analysis(stored, loaded):
             result = task.main.result
             run = recompute.TaskRun(result)
             _, _, table = recompute.table_of(run, recompute.Changes())
-            known = needs(table, max(result.grids))
+            known = dict(zip(table.place, find(table, max(result.grids)).classes.tolist(), strict=True))
             assert explorer.columns(number)["need"][0] == "".join(
-                "-" if (need := known.get(doc)) is None else str(NEEDS.index(need))
+                "-" if (need := known.get(doc, UNKNOWN)) == UNKNOWN else str(need)
                 for doc in explorer.columns(number)["ids"]
             )
 
@@ -80,14 +79,6 @@ def test_the_map_of_a_run_that_stored_none_is_made_of_the_log(album, loaded):
         {need: docs / 420 for need, docs in expected.items()}
     )
     assert (found["docs"], found["checked"], found["n"]) == (420, 300, 3)
-
-
-def test_a_category_has_a_map_of_its_own(album, loaded):
-    explorer = loaded(album)
-    names = explorer.columns(0)["categories"]
-    maps = [explorer.maps(0, number)[0] for number in range(len(names))]
-    assert sum(one["docs"] for one in maps) == 420
-    assert names == ["indoor", "other", "outdoor"]
 
 
 def test_every_answer_of_a_doc(album, loaded):
@@ -151,14 +142,6 @@ def write_tasks(folder, *names):
         spec, records, made = world_run(knows, n=40, grid=int(re.search(r"\d", name)[0]))
         runs[name] = spec, quick(records, range(10), range(20, 40, 4)) if "quick" in name else records, made
     return write_run(folder, runs).parent
-
-
-def test_every_task_of_a_base_is_shown(tmp_path, loaded):
-    names = ["toy_rci2", "toy_rci3", "toy_rci2_quick"]
-    explorer = loaded(write_tasks(tmp_path, *names))
-    assert sides_of(explorer) == [(name,) for name in names]
-    assert [task["name"] for task in explorer.about()["tasks"]] == names
-    assert [len(explorer.doc(number, 0)["sides"][0]["views"]) for number in range(2)] == [5, 10]
 
 
 @pytest.mark.parametrize(
@@ -262,37 +245,6 @@ def test_a_blind_task_that_cannot_be_read_leaves_the_other_readable(tmp_path, lo
         str(NEEDS.index(kind_of(doc))) for doc in range(40)
     )  # by the wrong images alone
     assert task.note.startswith("album_blind is not used, its docs cannot be read")
-
-
-def test_any_error_is_told_with_its_task_and_the_other_tasks_are_read(stored, monkeypatch):
-    read = explorer_module.table_of
-
-    def fails(result):
-        if result.task == "mosaic_count_rci3":
-            raise ZeroDivisionError("of all things")
-        return read(result)
-
-    monkeypatch.setattr(explorer_module, "table_of", fails)
-    explorer = open_runs([stored / "demo"])
-    explorer.load()
-    assert explorer.fault == "mosaic_count_rci3: its docs cannot be read: ZeroDivisionError: of all things"
-    about = explorer.about()["tasks"]
-    assert [task["name"] for task in about if not task["whole"]] == ["mosaic_count_rci3"]
-    assert [task["fault"] for task in about if task["fault"]] == [explorer.fault]
-
-
-def test_a_map_is_computed_once(tmp_path, loaded, monkeypatch):
-    explorer, asked = loaded(write_many(tmp_path, 40, blind=lambda doc: True)), []
-    for name in ("recompute", "of_category"):
-        again = getattr(explorer_module.recompute, name)
-        monkeypatch.setattr(
-            explorer_module.recompute, name, lambda *given, again=again: asked.append(1) or again(*given)
-        )
-    maps = [explorer.about()["tasks"][0]["maps"] for _ in range(3)]
-    assert maps[0] == maps[2] != [None]
-    of_category = [explorer.maps(0, 1) for _ in range(2)]
-    assert of_category[0] == of_category[1] != maps[0]
-    assert len(asked) == 2
 
 
 def test_a_blind_run_says_which_docs_are_text(tmp_path, loaded):

@@ -70,10 +70,7 @@ def test_the_command_writes_it(album, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("lmms_patch.app.serving.pictures_of", lambda include_path: Pictures(None, "none in this test"))
     assert main(["explore", str(album), "--export", str(tmp_path / "docs")]) == 0
     assert capsys.readouterr().out == f"420 docs; written: {tmp_path / 'docs' / 'index.html'}\n"
-    assert data_of(tmp_path / "docs")[1]["images"][0][0] == {
-        "file": "",
-        "why": "none in this test",
-    }
+    assert data_of(tmp_path / "docs")[1]["images"][0][0] == {"file": "", "why": "none in this test"}
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 from scipy import stats
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
-from lmms_patch.present.ranking import folded_mean, standard_error
+from lmms_patch.present.ranking import folded_mean
 from lmms_patch.present.report import across, benchmarks, figures, models, published
-from lmms_patch.present.report.figures import canvas
 from lmms_patch.present.report.points import Point, distinct
 from lmms_patch.stats.resample import Estimate
 from tests.making.reports import entry, estimate, tst_entry
@@ -223,23 +221,6 @@ def test_a_benchmark_near_chance_at_one_grid_is_in_neither_mean():
 # --- our own runs ---------------------------------------------------------------------------------
 
 
-def test_points_of_results():
-    found = across.points_of(
-        [entry("a", "m"), entry("b", "m", gate=0), entry("c", "m", gate=None, kind="pcri"), tst_entry("a")]
-    )
-    assert [(p.benchmark, p.n, p.value, p.valid) for p in found] == [
-        ("a", 2, -0.1, True),
-        ("a", 3, -0.2, True),
-        ("b", 2, None, False),
-        ("b", 3, None, False),
-        ("c", 2, -0.1, True),
-        ("c", 3, -0.2, True),
-    ]
-    assert "near chance" in found[2].reason
-    assert "not known" in found[4].reason
-    assert standard_error(found[0].estimate) == pytest.approx(0.05 / 1.959964)
-
-
 def test_two_results_of_one_benchmark_are_told_apart():
     one = entry("a", "m", grids=(3,), indices=(-0.1,))
     other = entry("a", "m", grids=(3,), indices=(-0.2,), kind="pcri", task="a_pcri3")
@@ -343,13 +324,6 @@ def test_names_of_tables_are_unique_and_all_forms_can_be_written():
             )
 
 
-def test_nothing_makes_nothing():
-    assert across.sheets([], []) == {}
-    only = by_name(across.sheets([], [point("x", "m", 3, None, valid=False)]))
-    assert "no_index" in only
-    assert "ranking" not in only
-
-
 def test_shares_of_a_handful_of_docs_are_not_averaged():
     """One right answer among 200 docs puts all of the score into one cell: an accident, not a place."""
     one = [1.0, 0.0, 0.0, 0.0]
@@ -395,13 +369,6 @@ def test_an_index_of_cells_and_one_of_segments_are_in_no_table_or_mean_together(
     assert not re.search(r"\bcells?\b|\bimages?\b|4x4|\bPCRI\b|\bgrid\b", said), said
 
 
-def test_a_page_of_clips_alone_has_no_table_of_cells(both_media):
-    clips = [one for one in both_media if one.kind.name == "trci"]
-    found = across.sheets(clips, across.points_of(clips))
-    assert not {"benchmarks", "models"} & set(found)
-    assert not {"fit_time", "by_type_time", "granularity_time"} & set(by_name(found))
-
-
 def test_a_table_in_time_that_is_given_back_is_still_in_time(both_media, tmp_path):
     points = across.points_of(both_media)
     sheet = by_name(across.sheets([], points))["indices_time"]
@@ -414,19 +381,3 @@ def test_a_table_in_time_that_is_given_back_is_still_in_time(both_media, tmp_pat
     (tmp_path / "wide.csv").write_text(wide.to_csv())
     with pytest.raises(RecordError, match="no column model"):  # its columns say no grid: they are not taken for cells
         published.read(tmp_path / "wide.csv")
-
-
-def test_drawings_of_the_two_media_are_apart(both_media):
-    with canvas.style():
-        drawn = {sketch.name: sketch for sketch in figures.sketches(both_media, across.points_of(both_media))}
-        assert {"headline", "headline-time", "ranking", "ranking-time"} <= set(drawn)
-        assert drawn["headline-time"].title == "How much each benchmark needs the whole clip"
-        assert drawn["ranking-time"].section == "models_time"
-        for name in ("headline-time", "ranking-time"):
-            told = f"{drawn[name].title} {drawn[name].caption} {drawn[name].alt}"
-            assert not re.search(r"\bcells?\b|\bimages?\b|4×4|4 by 4|PCRI", told), told
-            made = drawn[name].draw(canvas.TWO)
-            lettered = " ".join(one.get_text() for axes in made.axes for one in axes.findobj(Text))
-            assert not re.search(r"\bcells?\b|\bimages?\b|\d×\d", lettered), lettered
-        assert "-0.2" in drawn["headline"].alt.replace("−", "-")
-        assert "-0.2" not in drawn["headline-time"].alt.replace("−", "-")

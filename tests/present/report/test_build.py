@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +16,7 @@ from lmms_patch.app.cli import main
 from lmms_patch.errors import CannotWrapError, OptionError, RecordError
 from lmms_patch.present.report import build
 from lmms_patch.runs import samples
+from tests.making.html import Read
 from tests.making.runs import mc_run, write_run
 
 HOSTILE = "<script>alert(1)</script>"
@@ -40,34 +40,12 @@ def run(tmp_path, made):
 undrawn = pytest.mark.usefixtures("without_figures")
 
 
-class Tags(HTMLParser):
-    """The tags of a page, and the text outside scripts and styles."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.text, self._in = [], [], None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._in = tag if tag in ("script", "style") else self._in
-
-    def handle_endtag(self, tag):
-        self._in = None if tag == self._in else self._in
-
-    def handle_data(self, data):
-        if self._in is None:
-            self.text.append(data)
-        elif self._in == "script":
-            assert "alert(1)" not in data
-
-
 @pytest.mark.usefixtures("pdfs")
 def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     out = tmp_path / "report"
     found = commands.report([run], out)
-    page = Tags((out / "index.html").read_text())
-    assert "toy" in "".join(page.text)
+    page = Read((out / "index.html").read_text())
+    assert "toy" in page.text
     assert found.figures
     for figure in found.figures:
         assert (out / "figures" / f"{figure.name}.svg").stat().st_size > 500
@@ -84,7 +62,7 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     data = json.loads((out / "report.json").read_text())
     rci = data["results"][0]["measures"]["rci2"]["value"]
     assert [one["cases"] for one in data["findings"]] == [[data["results"][0]["id"]]]
-    assert " ".join(data["findings"][0]["text"].split()[:3]) in "".join(page.text)
+    assert " ".join(data["findings"][0]["text"].split()[:3]) in page.text
     with open(out / "tables" / "runs.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert any(value == repr(rci) for row in rows for value in row.values())
@@ -94,12 +72,13 @@ def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
 def test_what_a_model_said_stays_text(run, tmp_path):
     commands.report([run], tmp_path / "report", examples=1)
     text = (tmp_path / "report" / "index.html").read_text()
-    page = Tags(text)
-    assert HOSTILE in "".join(page.text)  # as text
+    page = Read(text)
+    assert "alert(1)" not in "".join(page.sources["script"])
+    assert HOSTILE in page.text  # as text
     assert "(100,000 characters)" in text
     assert "x" * 1000 not in text
-    assert not [tag for tag, attrs in page.tags if any(name.startswith("on") for name in attrs)]
-    assert not [attrs for _, attrs in page.tags if str(attrs.get("src") or "").startswith("http")]
+    assert not [tag for tag, attrs in page.elements if any(name.startswith("on") for name in attrs)]
+    assert not [attrs for _, attrs in page.elements if str(attrs.get("src") or "").startswith("http")]
 
 
 @undrawn

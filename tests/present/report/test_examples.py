@@ -48,28 +48,23 @@ def line(full, cells, answers=None, doc_id=0, n=2, gold="A", marks=1.0, **more):
     }
 
 
-@pytest.mark.parametrize(
-    ("full", "cells", "answers", "rule"),
-    [
-        (1, [1, 1, 1, 1], None, "any cell"),
-        (1, [0, 0, 0, 0], None, "global only"),
-        (0, [0, 0, 0, 0], None, "unanswered"),
-        (1, [0, 1, 0, 0], None, "local"),
-        (0, [0, 1, 0, 0], None, "distracted"),
-        (1, [1, 1, 1, 0], None, "local"),
-        (0, [1, 0, 0, 0], ["B", "A", "B", "C", "D"], "luck-like"),  # four cells, four options
-        (1, [1, 0, 0, 0], ["A", "A", "B", "C", "D"], "luck-like"),
-        (1, [1, 1, 0, 0], ["A", "A", "A", "C", "D"], "local"),  # the right answer is given more often than any other
-        (
-            0,
-            [1, 0, 0, 0],
-            ["B", "A", "B", "B", "B"],
-            "distracted",
-        ),  # most cells agree on one wrong answer: the right one stands out
-        (1, [None, 0, 0, 0], None, None),
-        (None, [1, 0, 0, 0], None, None),
-    ],
-)
+DOCS = [
+    (1, [1, 1, 1, 1], None, "any cell"), (1, [0, 0, 0, 0], None, "global only"), (0, [0, 0, 0, 0], None, "unanswered"),
+    (1, [0, 1, 0, 0], None, "local"), (0, [0, 1, 0, 0], None, "distracted"), (1, [1, 1, 1, 0], None, "local"),
+    (0, [1, 0, 0, 0], ["B", "A", "B", "C", "D"], "luck-like"),  # four cells, four options
+    (1, [1, 0, 0, 0], ["A", "A", "B", "C", "D"], "luck-like"),
+    (1, [1, 1, 0, 0], ["A", "A", "A", "C", "D"], "local"),  # the right answer is given more often than any other
+    (
+        0,
+        [1, 0, 0, 0],
+        ["B", "A", "B", "B", "B"],
+        "distracted",
+    ),  # most cells agree on one wrong answer: the right one stands out
+    (1, [None, 0, 0, 0], None, None), (None, [1, 0, 0, 0], None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("full", "cells", "answers", "rule"), DOCS)
 def test_each_rule(full, cells, answers, rule):
     assert rule_of(line(full, cells, answers)) == rule
     assert rule is None or rule in RULES

@@ -3,7 +3,6 @@
 import itertools
 import re
 import xml.etree.ElementTree as ElementTree
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_patch.errors import RecordError
-from lmms_patch.present import palette
 from lmms_patch.present.report import across, safe
 from lmms_patch.present.report.figures import (
     canvas,
@@ -93,16 +91,6 @@ def test_row_1_column_3_is_the_top_right():
     assert "40.0 %, in row 1, column 3" in sketch.alt
 
 
-def test_shares_are_coloured_around_even():
-    fills = [palette.share_level(share, 4) for share in (0.0, 0.125, 0.25, 0.375, 0.5, 0.9)]
-    assert fills == [0, 2, 4, 6, 8, 8]
-    shares = CellShares(np.array([0.0, 0.25, 0.25, 0.5]), None, None, 1.0, np.ones(4), 200)
-    one = with_grid(entry(grids=(2,), indices=(-0.1,)), 2, shares=shares)
-    drawn = [element.attrib["style"] for element in svg(heatmaps.heatmap(one)).iter() if element.tag.endswith("}path")]
-    cells = [re.search(r"fill: (#\w+)", style)[1] for style in drawn if "stroke-width: 0.3" in style]
-    assert cells == [palette.SHARES[0], palette.SHARES[4], palette.SHARES[4], palette.SHARES[8]]
-
-
 def test_the_mean_of_cells_and_each_result_are_drawn():
     weights = [0.05] * 9
     weights[5] = 0.95  # row 2, column 3
@@ -123,14 +111,6 @@ def test_results_near_chance_are_marked_and_in_no_overview():
     shown = words(next(heatmaps.overview([bad, good, more])))
     assert "good" in shown
     assert "bad" not in shown
-
-
-def test_no_shares_no_heatmap():
-    one = entry(grids=(2,), indices=(0.1,))
-    one = with_grid(one, 2, shares=replace(one.whole.grid(2).shares, score=None))
-    assert heatmaps.heatmap(one) is None
-    assert heatmaps.heatmap(tst_entry()) is None
-    assert list(heatmaps.overview([one])) == []
 
 
 # --- the headline and the forests -----------------------------------------------------------------
@@ -265,8 +245,6 @@ def test_many_models_become_a_map_with_each_number_in_its_cell():
         assert told.count(f"{p.benchmark}, {p.model}, 2×2: {signed(p.value)}") == 2  # the cell, and its number
     assert "a, m8, 2×2: N/A, no number" in told
     drawing, at = sketch.draw(canvas.TWO), words(sketch)
-    from matplotlib.colors import to_hex
-
     for box in drawing.artists + drawing.patches:
         who, (left, bottom) = canvas.told(box.get_gid() or ""), box.get_xy()
         if who:
@@ -274,10 +252,6 @@ def test_many_models_become_a_map_with_each_number_in_its_cell():
             assert bottom < at[benchmark][1] < bottom + box.get_height()
             # The names of columns are slanted, and begin above the middle of theirs.
             assert left < at[model][0] < left + box.get_width()
-        if who and "N/A" not in who:
-            value = next(p.value for p in points if who.startswith(f"{p.benchmark}, {p.model}, "))
-            ends = [-0.3, -0.1, 0.1, 0.3]
-            assert to_hex(box.get_facecolor()) == palette.BAND_LIGHT[sum(value > end for end in ends)]
 
 
 def test_the_correlation_matrix_is_drawn_as_it_is():
@@ -291,11 +265,6 @@ def test_the_correlation_matrix_is_drawn_as_it_is():
         r = f"{truth[a, b]:.3f}".replace("-", "−")
         assert any(text.startswith(f"{x}, 3×3 and {y}, 3×3: r = {r} [") for text in told)
     assert next(indices.matrices(points[:9]), None) is None
-
-
-def test_a_correlation_takes_the_colour_of_its_sign():
-    levels = [palette.SHARES.index(indices.r_colour(r)) for r in (-1.0, -0.6, -0.2, 0.0, 0.2, 0.6, 1.0)]
-    assert levels == [0, 2, 4, 4, 6, 8, 8]
 
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -370,13 +339,6 @@ def test_names_beside_points_hide_nothing(points, wide):
             for t in np.linspace(0, 1, 50) if leader else ():
                 x, y = (a + t * (b - a) for a, b in zip(*leader, strict=True))
                 assert not (box[0] < x < box[2] and box[1] < y < box[3])
-
-
-def test_a_name_with_room_stands_beside_its_point():
-    (one,) = labels.place([(1.5, 1.5)], [(0.5, 0.1)], (0, 0, 3, 3), [(1.5, 1.5)])
-    assert one.leader is None
-    assert one.box[0] == pytest.approx(1.58)
-    assert labels.place([(0.1, 0.1)], [(0.5, 0.1)], (0, 0, 0.3, 0.3), [(0.1, 0.1)]) == [None]
 
 
 @pytest.mark.parametrize(
@@ -552,15 +514,6 @@ def test_the_same_numbers_give_the_same_files(tmp_path):
     assert one == two
     assert {name.rpartition(".")[2] for name in one} == {"svg", "png", "pdf", "tex"}
     assert all(content.startswith(b"%PDF") for name, content in one.items() if name.endswith(".pdf"))
-
-
-@quickly
-def test_colours_follow_the_page_and_files_have_their_own(tmp_path):
-    figure = figures([entry("a")], across.points_of([entry("a")]), tmp_path)[0]
-    kept = safe.drawing(figure.svg, "f0")
-    for name in ("strong-local", "moderate-local", "balanced", "moderate-global", "strong-global", "series-1"):
-        assert f'"var(--{name}, {palette.variables()[name][0]})"' in kept
-    assert "<title>strong local</title>" in kept
 
 
 @pytest.mark.usefixtures("pdfs")

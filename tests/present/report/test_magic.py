@@ -9,8 +9,7 @@ from lmms_patch.errors import CannotWrapError, UnknownNameError
 from lmms_patch.harness import images
 from lmms_patch.harness.magic import docs as magic_docs
 from lmms_patch.magic.score.results import Record
-from lmms_patch.present.report import build, magic, magic_examples
-from lmms_patch.runs import run as runs
+from lmms_patch.present.report import build, magic_examples
 from tests.making.runs import magic_doc, write_magic
 
 HOSTILE = "<script>alert(1)</script> \u202e **R1** & ]]>"
@@ -106,44 +105,19 @@ def test_the_page_escapes_what_a_model_wrote(made):
     assert "R1</b> ✓ relevant, used" in text
 
 
-def test_one_example_of_each_rule_and_task(made):
-    found = {(one.entry, one.rule): one for one in made[0].regions}
-    assert set(found) == {
-        ("e-a-toy-magic", "focused"),
-        ("e-a-toy-magic", "distracted"),
-        ("e-a-toy-magic-relevant", "focused"),
-        ("e-a-toy-magic-nobox", "right without boxes"),
-        ("e-a-toy-magic-nobox", "wrong without boxes"),
-        ("e-a-toy-magic-selfheal", "healed"),
-        ("e-a-toy-magic-selfheal", "not healed"),
-        ("e-b-toy-magic", "focused"),
-    }
-    one = found["e-a-toy-magic", "distracted"]
-    assert [(box.number, box.relevant, box.used) for box in one.boxes] == [
-        (1, True, False),
-        (2, False, True),
-        (3, False, False),
-    ]
-    assert (one.right, one.by, one.image) == (False, "by synonyms", None)
+RULES = [
+    (magic_doc("d", (1,), (1,), 3), "focused"), (magic_doc("d", (1,), (1,), 3, right=False), "focused, wrong"),
+    (magic_doc("d", (1,), (1,), 3, right=False, short=True), "focused"),  # the judge's word is the last
+    (magic_doc("d", (1, 2), (1,), 3), "distracted, right"), (magic_doc("d", (2,), (1,), 3, right=False), "distracted"),
+    (magic_doc("d", (1,), (1, 2), 3), "looked at a part"), (magic_doc("d", (1, 2, 3), (1,), 3), "every box used"),
+    (magic_doc("d", (1, 2), (1, 2), 2), "focused"),  # all of them, and all needed
+    (magic_doc("d", (), (1,), 3), "no box used"), (magic_doc("d", (), (), 3), None),
+    (magic_doc("d", (1,), (1,), 3, invented=(9,)), "invented"),
+    (magic_doc("d", (), (), 0, right=False), "wrong without boxes"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("record", "rule"),
-    [
-        (magic_doc("d", (1,), (1,), 3), "focused"),
-        (magic_doc("d", (1,), (1,), 3, right=False), "focused, wrong"),
-        (magic_doc("d", (1,), (1,), 3, right=False, short=True), "focused"),  # the judge's word is the last
-        (magic_doc("d", (1, 2), (1,), 3), "distracted, right"),
-        (magic_doc("d", (2,), (1,), 3, right=False), "distracted"),
-        (magic_doc("d", (1,), (1, 2), 3), "looked at a part"),
-        (magic_doc("d", (1, 2, 3), (1,), 3), "every box used"),
-        (magic_doc("d", (1, 2), (1, 2), 2), "focused"),  # all of them, and all needed
-        (magic_doc("d", (), (1,), 3), "no box used"),
-        (magic_doc("d", (), (), 3), None),
-        (magic_doc("d", (1,), (1,), 3, invented=(9,)), "invented"),
-        (magic_doc("d", (), (), 0, right=False), "wrong without boxes"),
-    ],
-)
+@pytest.mark.parametrize(("record", "rule"), RULES)
 def test_rules(record, rule):
     assert magic_examples.rule_of(record_of(record)) == rule
     assert rule is None or rule in magic_examples.RULES
@@ -215,9 +189,3 @@ def test_beside_other_tasks_nothing_of_theirs_changes(tmp_path):
     assert both.sheets["runs"] == alone.sheets["runs"]
     assert {name: found for name, found in both.sheets.items() if name != "magic"} == dict(alone.sheets)
     assert both.examples == alone.examples
-
-
-def test_parts_of_types_have_the_runs_own_numbers(tmp_path):
-    run = runs.read(write_magic(tmp_path / "run", {"all": docs(6)}))
-    stored = run.results[0].magic.by_type["query"]["acc_exact"]
-    assert magic.parts(run.results[0].magic)["query"].measures["acc_exact"].value == stored.value == 0.5

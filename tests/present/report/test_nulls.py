@@ -7,22 +7,13 @@ import pytest
 
 from lmms_patch.present.report import across, benchmarks, models, published, shapes
 from lmms_patch.present.report.data import Report
-from lmms_patch.present.report.figures import canvas, forests
-from lmms_patch.present.report.figures import models as ranked
 from lmms_patch.present.report.gather import gather
 from lmms_patch.present.report.page import page
 from lmms_patch.present.report.points import Point, luck_corrected, points_of
 from lmms_patch.runs import run
 from lmms_patch.stats.resample import Estimate
 from tests.making.pages import rows_of
-from tests.making.runs import (
-    guesses_on_cells,
-    misled_by_cells,
-    never_looks,
-    one_cell_knows,
-    world_run,
-    write_run,
-)
+from tests.making.runs import guesses_on_cells, misled_by_cells, never_looks, one_cell_knows, world_run, write_run
 from tests.sizes import size
 
 
@@ -89,38 +80,6 @@ def test_no_tick_stands_beside_a_contradicted_or_refused_index(results):
     assert (results["never"][7], results["never"][8]) == ("N/A does not look", "—")
     assert results["guesses"][7].endswith("contradicted")
     assert results["misled"][8] == "1.00 cells mislead"
-
-
-def test_the_index_to_go_by_is_coloured_and_no_other(html, entries):
-    """The bands of both cells, index and luck-corrected index, by their classes."""
-    table = html.partition('id="results-table"')[2].partition("</table>")[0]
-    rows = {name: next(row for row in table.split("<tr")[1:] if f'data-value="{name}"' in row) for name in entries}
-    coloured = {
-        name: [found.replace("wide-only", "").strip() for found in re.findall(r'<td class="num([^"]*)"', row)][5:7]
-        for name, row in rows.items()
-    }
-    assert coloured == {
-        "never": ["", ""],
-        "guesses": ["", "strong-global"],
-        "known": ["", "balanced"],
-        "misled": ["", "mislead"],  # no strong need of the whole
-        "before": ["balanced", ""],
-    }
-
-
-def test_the_details_say_the_reason_the_null_and_what_was_not_checked(html):
-    details = {name: html.partition(f'id="e-{name}-toy-rci3"')[2].partition('class="entry"')[0] for name in WORLDS}
-    assert (
-        "the answers do not depend on the image (full image 0.5867, a wrong image 0.5867, 300 docs)" in details["never"]
-    )
-    assert "300 docs asked on another doc’s image: full image 0.587, wrong image 0.587; difference" in details["never"]
-    assert (
-        "Each side is corrected by what the model’s own answers score on another doc’s image, asked of 300 docs"
-        in details["known"]
-    )
-    assert "not checked whether the answers depend on the image" in details["before"]
-    assert "3x3, contradicted: not luck-corrected −0." in details["guesses"].replace("corrected -", "corrected −")
-    assert "2 · SE of FIP − chance" in details["known"]
 
 
 def test_the_tables_show_the_null(report):
@@ -205,22 +164,3 @@ def test_a_saturated_point_has_no_place_among_corrected_ones():
     found, which = luck_corrected([point("a", 0.05, 0.6), saturated])
     assert (which, [(p.model, p.valid, p.value) for p in found]) == (True, [("a", True, 0.6), ("c", False, None)])
     assert not luck_corrected([saturated])[1]
-
-
-def test_drawings_show_what_the_tables_rank_by():
-    points = [point("a", 0.05, 0.6, words=("contradicted",)), point("b", 0.2, 0.1)]
-    titles = [made.title for made in ranked.drawings(points)]
-    assert titles
-    assert all("luck-corrected PCRI" in title for title in titles)
-    (headline,) = forests.drawings(points)
-    with canvas.style():
-        (axes,) = headline.draw(canvas.TWO).axes
-    marks = {
-        float(line.get_xdata()[0]): canvas.told(line.get_gid())
-        for line in axes.lines
-        if line.get_marker() in ("D", "s", "o")
-    }
-    assert set(marks) == {0.05, 0.6, 0.2, 0.1}
-    assert marks[0.6].endswith("RCI contradicted")
-    assert marks[0.05].endswith(", contradicted")
-    assert "c RCI contradicted" in headline.caption

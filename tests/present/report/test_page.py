@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -20,15 +19,15 @@ from hypothesis import strategies as st
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.present.findings import Finding
-from lmms_patch.present.page import ANSWER, environment, markup, wording
+from lmms_patch.present.page import ANSWER, environment, wording
 from lmms_patch.present.report import across, gallery, page, run_sheets, shapes
 from lmms_patch.present.report.data import Part, Report
 from lmms_patch.present.report.figures import scores
-from lmms_patch.present.sheets import Column
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import block
 from tests.making import pages
 from tests.making import reports as made
+from tests.making.html import Read
 from tests.making.pages import rows_of, squeezed
 from tests.making.results import with_analysis
 from tests.sizes import examples, size
@@ -37,47 +36,6 @@ from tests.sizes import examples, size
 @pytest.fixture(scope="module")
 def html():
     return page.page(pages.report())
-
-
-VOID = {"meta", "input", "br", "img", "link", "hr"}
-
-
-class Read(HTMLParser):
-    """All elements with their attributes, and all text outside style and script."""
-
-    def __init__(self, html):
-        super().__init__(convert_charrefs=True)
-        self.elements, self.texts, self.sources, self.inside, self.open = [], [], {}, "", []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        assert len(attrs) == len({key for key, _ in attrs}), f"{tag} has an attribute twice"
-        self.elements.append((tag, dict(attrs)))
-        self.inside = tag if tag in ("style", "script") else ""
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop() == tag, f"</{tag}> closes another element"
-        self.inside = ""
-
-    def handle_data(self, data):
-        if self.inside:
-            self.sources.setdefault(self.inside, []).append(data)
-        else:
-            self.texts.append(data)
-
-    def ids(self):
-        return [attrs["id"] for _, attrs in self.elements if "id" in attrs]
-
-    @property
-    def text(self):
-        return "".join(self.texts)
 
 
 @pytest.fixture(scope="module")
@@ -234,12 +192,6 @@ def test_a_finding_of_a_result_that_is_not_there_has_no_link(read):
     assert f"{pages.SCRIPT} One cell is enough for 3 results." in read.text
 
 
-def test_the_page_opens_with_the_findings_and_the_headline(html):
-    """Before any table: the sentences, then the figure."""
-    places = [html.index(mark) for mark in ('id="findings"', "needs the whole image", "Figure headline", "<table")]
-    assert places == sorted(places)
-
-
 # --- need of the image ----------------------------------------------------------------------------
 
 
@@ -269,20 +221,6 @@ def test_counts_that_are_estimated_say_so_and_an_unknown_class_has_no_part():
     assert first.parts[0].says == "text: 20 % [17, 23], about 40 of 200 docs"
     assert [part.name for part in second.parts] == ["one cell", "whole image"]
     assert second.without_text
-
-
-def test_a_part_is_labelled_as_far_as_it_has_room():
-    (bar,) = shapes.needs([needing("a", made.necessity(0.04, 0.12, 0.77, text=0.07))])
-    assert [part.room for part in bar.parts] == ["tiny", "", "short", "long"]
-
-
-def test_warnings_of_one_result_and_of_several_are_told_in_their_number():
-    warned, more = (dataclasses.replace(made.entry(name), warnings=("mind",)) for name in "ab")
-    told = [
-        squeezed(re.sub(r"<[^>]+>", "", page.page(Report("t", {}, entries)))) for entries in ((warned,), (warned, more))
-    ]
-    assert "1 of 1 results has warnings of its own, marked !: see its details." in told[0]
-    assert "2 of 2 results have warnings of their own, marked !: see their details." in told[1]
 
 
 def test_each_part_of_a_bar_is_told_as_text_once_whatever_its_width():
@@ -355,14 +293,6 @@ def test_the_table_of_results_says_each_number_with_its_interval(html):
     assert first[10:] == ["0.150 [0.120, 0.180]", "✓ valid", "0", "3"]
 
 
-def test_the_table_of_results_has_no_column_that_says_nothing():
-    bare = dataclasses.replace(pages.index_entry("e-1", "m", "b", 0.8, {2: 0.1}), excluded={}, failures={})
-    html = page.page(pages.report(entries=(bare,), examples=(), figures=(), sheets={}, findings=()))
-    head = re.search(r'id="results-table">.*?<thead>(.*?)</thead>', html, re.DOTALL)[1]
-    titles = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<th[^>]*>.*?</th>", head)]
-    assert titles == ["Benchmark", "Grid", "Docs", "Score", "MPP", "Gap", "RCI", "Luck-corrected RCI", "Chance", "Gate"]
-
-
 def test_a_blind_run_has_no_line_where_it_stands_beside_its_full_images():
     """Its score is a column of the table of what is answered without looking; alone it has a line."""
     full, of_other = (
@@ -422,52 +352,9 @@ def test_an_interval_has_the_decimals_of_its_value():
     assert wording.number(9.9, largest=12.0) == "9.9"
 
 
-def test_row_1_column_3_is_the_top_right(html):
-    part = pages.part(0.8, {3: 0.2}, top=2)
-    found = shapes.shares(part, 3, KINDS["rci"])
-    top_right = found.rows[0][2]
-    assert (top_right.row, top_right.col, round(top_right.score, 4), top_right.odd, top_right.level) == (
-        1,
-        3,
-        round(2 / 9, 4),
-        True,
-        8,
-    )
-    assert sum(share.odd for row in found.rows for share in row) == 1
-    heat = next(table for table in re.findall(r'<table class="heat">.*?</table>', html, re.DOTALL) if "3 by 3" in table)
-    cells = [re.sub(r"<[^>]+>", " ", cell) for cell in re.findall(r'<td class="h\d">(.*?)</td>', heat, re.DOTALL)]
-    assert len(cells) == 9
-    assert [i for i, cell in enumerate(cells) if "★" in cell] == [2]
-    assert "22.2" in cells[2]
-
-
 def test_shares_that_are_not_there_are_said_to_be_not_there(html):
     assert shapes.shares(Part(10, {}, None), 3, KINDS["rci"]) is None
     assert "Grid 3×3: no cell scores" in html
-
-
-def test_an_even_share_is_in_the_middle_of_the_colours():
-    found = shapes.shares(pages.part(0.8, {2: 0.2, 3: 0.1}, top=None), 2, KINDS["rci"])
-    assert {share.level for row in found.rows for share in row} == {4}
-
-
-def test_frames_put_cells_where_they_are():
-    (frame,) = gallery.frames(pages.example("e", "local", 1, grids={3: pages.cells(3, {2})}))
-    assert (frame.width, frame.height) == (320.0, pytest.approx(320 * 400 / 600, abs=0.01))
-    for i, box in enumerate(frame.boxes):
-        row, col = divmod(i, 3)
-        assert box.x + box.width / 2 == pytest.approx(320 * (col + 0.5) / 3, abs=0.02)
-        assert box.y + box.height / 2 == pytest.approx(frame.height * (row + 0.5) / 3, abs=0.02)
-    assert [box.verdict for box in frame.boxes] == ["wrong", "wrong", "right", *["wrong"] * 5, "unscored"]
-    assert "1 of 9 cells right: row 1 column 3; 1 unscored" in frame.label
-
-
-def test_a_cell_without_an_image_says_what_was_answered_as_far_as_there_is_room(html):
-    (frame,) = gallery.frames(pages.example("e", "local", 1, grids={3: pages.cells(3, {2}, "  a rather\nlong answer")}))
-    assert {box.says for box in frame.boxes} == {"a rather lon…"}
-    (frame,) = gallery.frames(pages.example("e", "local", 1, grids={2: pages.cells(2, {1}, "B")}))
-    assert {box.says for box in frame.boxes} == {"B"}
-    assert ">7</text>" in html
 
 
 @pytest.mark.parametrize(("answer", "says"), [("B", "B"), ("no", "no"), ("yes", ""), ("  a rather\nlong answer", "")])
@@ -495,14 +382,6 @@ def test_the_summary_counts_what_was_run(read):
     assert "14 results of 4 models on 4 benchmarks, 480 docs" in squeezed(read.text)
 
 
-def test_a_heat_map_of_one_result_is_a_table_in_its_details_and_a_file(html):
-    details = html.split('<details class="entry" id="e0-mosaic-local"')[1].split('<details class="entry"')[0]
-    assert 'class="heat"' in details
-    assert 'href="figures/cells-e0-mosaic-local.svg"' in details
-    assert 'href="#figure-4"' in details  # of the ranking, which shows two results
-    assert html.count('class="drawing"') == 4
-
-
 @pytest.mark.parametrize(
     "name",
     ["fip", "mpp", "rci", "pcri", "adj", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"],
@@ -511,15 +390,6 @@ def test_each_number_is_explained_with_when_not_to_read_it(html, name):
     found = re.search(rf'<div class="read" id="read-{name}">(.*?)</div>', html, re.DOTALL)[1]
     assert len(found) > 150
     assert "Not when:" in found
-
-
-def test_the_ends_of_the_bands_are_those_of_the_paper(html):
-    """RCI paper, 3.2: at most −0.30, at most −0.10, at most +0.10, below +0.30, and from there on."""
-    found = unescape(re.search(r'<div class="read" id="read-rci">(.*?)</div>', html, re.DOTALL)[1])
-    paper = (
-        "strong local ≤ −0.30, moderate local ≤ −0.10, balanced ≤ +0.10, moderate global < +0.30, strong global ≥ +0.30"
-    )
-    assert f"The bands ({paper}) are given for the interval" in found
 
 
 @pytest.mark.parametrize(("levels", "said"), [((0.95,), "95 %"), ((0.9,), "90 %"), ((0.975, 0.9), "90 % or 97.5 %")])
@@ -540,64 +410,6 @@ def _at(entry, level):
     measures = {name: dataclasses.replace(one, level=level) for name, one in entry.whole.measures.items()}
     blind, tst = (one and dataclasses.replace(one, level=level) for one in (entry.blind, entry.tst))
     return dataclasses.replace(entry, whole=dataclasses.replace(entry.whole, measures=measures), blind=blind, tst=tst)
-
-
-def test_sentences_of_a_page_have_the_minus_of_its_tables():
-    warned = dataclasses.replace(
-        pages.index_entry("e-1", "m", "b", 0.8, {3: -0.2}),
-        warnings=("not luck-corrected -0.085 (balanced), luck-corrected 0.866 (strong global)",),
-    )
-    found = Finding(
-        "one cell", "One cell is enough for b (RCI_3 -0.20, 95 % interval [-0.30, -0.10], 90-95 docs of x-1).", ("e-1",)
-    )
-    texts = Read(page.page(Report("Minus", {}, (warned,), findings=(found,), warnings=("B - A = -0.3",)))).text
-    assert "RCI_3 −0.20, 95 % interval [−0.30, −0.10], 90-95 docs of x-1" in texts
-    assert "not luck-corrected −0.085 (balanced)" in texts
-    assert "B - A = −0.3" in texts
-    assert re.findall(r"(?<![\w./-])-\d\.\d", texts) == []
-
-
-def test_cells_of_sheets_are_sorted_by_their_numbers_and_indices_coloured(html):
-    found = re.findall(
-        r'<td class="num ([a-z-]+)" data-value="([^"]+)"',
-        re.search(r'id="s-benchmarks-1">.*?</table>', html, re.DOTALL)[0],
-    )
-    for style, value in found:
-        number = float(value)
-        expected = (
-            "strong-local"
-            if number <= -0.3
-            else "moderate-local"
-            if number <= -0.1
-            else "balanced"
-            if number <= 0.1
-            else "moderate-global"
-            if number < 0.3
-            else "strong-global"
-        )
-        assert style == expected
-    assert len(found) == 11
-
-
-def test_differences_of_scores_are_not_coloured_as_indices():
-    gap = Column("gap", "FIP - MPP", signed=True, help="on the metric's own scale")
-    assert 'class="num"' in markup.cell(pages.estimate(-0.4), gap)
-    assert 'class="num strong-local"' in markup.cell(
-        pages.estimate(-0.4), Column("index", "index", signed=True, index=True)
-    )
-
-
-def test_files_are_linked_beside_the_page(html):
-    for target in (
-        "tables/overview.csv",
-        "tables/overview.json",
-        "tables/overview.md",
-        "tables/overview.tex",
-        "figures/forest.svg",
-        "figures/forest.png",
-        "report.json",
-    ):
-        assert f'href="{target}"' in html
 
 
 @pytest.mark.parametrize("models", [1, 3])
@@ -622,14 +434,6 @@ def test_an_index_stands_in_one_table_beside_the_details(models):
     for name in ("rci", "bands", "indices", "cells2", "categories"):
         assert f'id="t-{name}"' not in html
         assert (f'href="tables/{name}.csv"' in html) == (name != "categories")
-
-
-def test_a_report_of_published_tables_alone_has_a_page():
-    read = Read(page.page(Report("published", {}, (), {"benchmarks": (pages.sheet("rci"), pages.sheet("indices"))})))
-    assert "Published tables only" in read.text
-    assert "results" not in read.ids()
-    assert "s-benchmarks-1" in read.ids()
-    assert "s-benchmarks-2" not in read.ids()  # the same numbers, one a row: a file only
 
 
 def test_many_categories_get_tabs_only_as_far_as_they_help():

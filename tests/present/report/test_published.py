@@ -47,40 +47,32 @@ def test_a_mark_of_byte_order_and_windows_lines_are_fine(tmp_path):
 HEAD = "dataset,model,n,rci\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "an empty table"),
-        ("\n\n", "an empty table"),
-        ("dataset,rci\na,0.1\n", "line 1: no column model and no column n"),
-        ("dataset,model,n\na,m,2\n", "no column rci"),
-        ("dataset,model,n,rci,pcri\na,m,2,0,0\n", "both rci and pcri"),
-        ("model,n,rci\nm,2,0\n", "no column dataset"),
-        ("dataset,benchmark,model,n,rci\na,a,m,2,0\n", "both dataset and benchmark"),
-        ("dataset,Model,model,n,rci\na,m,m,2,0\n", "'model' comes twice"),
-        (HEAD, "no row with an index"),
-        (HEAD + "a,m,2\n", "line 2: 3 cells, but the head has 4"),
-        (HEAD + "a,m,2,0.1\n\na,m,1,0.1\n", "line 4: n is '1'; expected a grid size from 2 to 9"),
-        (HEAD + "a,m,3x3,0.1\n", "line 2: n is '3x3'"),
-        (HEAD + "a,m,²,0.1\n", "line 2: n is '²'"),
-        (HEAD + "a,m,2,high\n", "line 2: index is 'high'"),
-        (HEAD + "a,m,2,inf\n", "line 2: index is 'inf'"),
-        (HEAD + "a,m,2,-17.1\nb,m,2,20.2\n", "line 3: an index of 20.2: 1 - MPP/FIP is at most 1; is it in percent?"),
-        (HEAD + ",m,2,0.1\n", "line 2: no dataset"),
-        (HEAD + "a,,2,0.1\n", "line 2: no model"),
-        (HEAD + "a,m,2,0.1\na,m,2,0.2\n", "line 3: a with m at n=2 comes twice"),
-        (HEAD + 'a,"m,2,0.1\n', "line 2: not CSV"),
-        (
-            "dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.6,0.7\n",
-            "line 2: an index of 0.5 outside of its interval 0.6 to 0.7",
-        ),
-        ("dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.4,\n", "line 2: one end of an interval without the other"),
-        ("dataset,model,n,rci,docs\na,m,2,0.5,many\n", "line 2: docs is 'many'"),
-        ("dataset,model,n,rci,type\na,m,2,0.5,essay\n", "line 2: type is 'essay'; allowed: mcq, yesno, vqa, caption"),
-        ("a\0b,c\n", "a binary file"),
-        ('dataset,"m, n=12"\na,0.1\n', "line 2: n is '12'"),
-    ],
-)
+MISTAKES = [
+    ("", "an empty table"), ("\n\n", "an empty table"),
+    ("dataset,rci\na,0.1\n", "line 1: no column model and no column n"), ("dataset,model,n\na,m,2\n", "no column rci"),
+    ("dataset,model,n,rci,pcri\na,m,2,0,0\n", "both rci and pcri"), ("model,n,rci\nm,2,0\n", "no column dataset"),
+    ("dataset,benchmark,model,n,rci\na,a,m,2,0\n", "both dataset and benchmark"),
+    ("dataset,Model,model,n,rci\na,m,m,2,0\n", "'model' comes twice"), (HEAD, "no row with an index"),
+    (HEAD + "a,m,2\n", "line 2: 3 cells, but the head has 4"),
+    (HEAD + "a,m,2,0.1\n\na,m,1,0.1\n", "line 4: n is '1'; expected a grid size from 2 to 9"),
+    (HEAD + "a,m,3x3,0.1\n", "line 2: n is '3x3'"), (HEAD + "a,m,²,0.1\n", "line 2: n is '²'"),
+    (HEAD + "a,m,2,high\n", "line 2: index is 'high'"), (HEAD + "a,m,2,inf\n", "line 2: index is 'inf'"),
+    (HEAD + "a,m,2,-17.1\nb,m,2,20.2\n", "line 3: an index of 20.2: 1 - MPP/FIP is at most 1; is it in percent?"),
+    (HEAD + ",m,2,0.1\n", "line 2: no dataset"), (HEAD + "a,,2,0.1\n", "line 2: no model"),
+    (HEAD + "a,m,2,0.1\na,m,2,0.2\n", "line 3: a with m at n=2 comes twice"),
+    (HEAD + 'a,"m,2,0.1\n', "line 2: not CSV"),
+    (
+        "dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.6,0.7\n",
+        "line 2: an index of 0.5 outside of its interval 0.6 to 0.7",
+    ),
+    ("dataset,model,n,rci,rci_low,rci_high\na,m,2,0.5,0.4,\n", "line 2: one end of an interval without the other"),
+    ("dataset,model,n,rci,docs\na,m,2,0.5,many\n", "line 2: docs is 'many'"),
+    ("dataset,model,n,rci,type\na,m,2,0.5,essay\n", "line 2: type is 'essay'; allowed: mcq, yesno, vqa, caption"),
+    ("a\0b,c\n", "a binary file"), ('dataset,"m, n=12"\na,0.1\n', "line 2: n is '12'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), MISTAKES)
 def test_a_mistake_is_one_line_that_says_where(tmp_path, text, said):
     with pytest.raises(RecordError) as error:
         published.read(table(tmp_path, text))

@@ -24,22 +24,7 @@ def found(text, checked=30, without_luck=True):
 def test_a_row_for_each_task_that_has_a_map():
     lines = table({"gqa_rci3": found(0.5), "coco_rci": None}).splitlines()
     assert lines[1].split("  ")[-1].strip() == "checked"
-    assert lines[3].split() == [
-        "gqa_rci3",
-        "50",
-        "[25,",
-        "50]",
-        "25",
-        "[12,",
-        "25]",
-        "12",
-        "[6,",
-        "12]",
-        "0",
-        "[0,",
-        "0]",
-        "30/40",
-    ]
+    assert " ".join(lines[3].split()) == "gqa_rci3 50 [25, 50] 25 [12, 25] 12 [6, 12] 0 [0, 0] 30/40"
     assert len(lines) == 4
     assert max(map(len, lines)) <= 80
 

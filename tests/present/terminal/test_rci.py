@@ -31,21 +31,8 @@ from tests.making.runs import (
 )
 
 
-def shown(
-    base,
-    fip,
-    mpp2,
-    mpp3,
-    docs=100,
-    name=None,
-    ends=(-0.05, 0.05),
-    chance=None,
-    gate=None,
-    excluded=(0, 0),
-    index=None,
-    adj=None,
-    fips=(None,) * 2,
-):
+def shown(base, fip, mpp2, mpp3, docs=100, name=None, ends=(-0.05, 0.05), chance=None, gate=None,
+          excluded=(0, 0), index=None, adj=None, fips=(None,) * 2):  # fmt: skip
     grids = {}
     for n, mpp, left_out, used in zip((2, 3), (mpp2, mpp3), excluded, fips, strict=True):
         value = None if not fip or (gate or {}).get("valid") is False else 1 - mpp / fip if index is None else index
@@ -82,29 +69,11 @@ def signed(one):
 
 def test_table_shows_every_number():
     lines = table(RUN).splitlines()
-    assert lines[2].split() == [
-        "local_rci",
-        "acc",
-        "100",
-        "0.100",
-        "0.800",
-        "0.900",
-        "0.880",
-        "-0.125",
-        "[-0.175,",
-        "-0.075]",
-        "N/A",
-        "-0.100",
-        "[-0.150,",
-        "-0.050]",
-        "N/A",
-    ]
+    assert " ".join(lines[2].split()) == (
+        "local_rci acc 100 0.100 0.800 0.900 0.880 -0.125 [-0.175, -0.075] N/A -0.100 [-0.150, -0.050] N/A"
+    )
     assert lines[4].split()[-4:] == ["near", "chance", "near", "chance"]
     assert lines[5].split() == ["zero_rci", "acc", "100", "N/A", "0.000", "0.500", "0.500", "N/A", "N/A"]
-
-
-def test_docs_that_are_left_out_are_shown():
-    assert "100 (3 left out)" in table(RUN)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +92,6 @@ def test_fip_is_of_the_docs_that_the_index_is_of(two, three, cell):
     assert row[4] == cell
     told = [line for line in warnings([made]) if "over all 100 docs it is 0.800" in line]
     assert len(told) == (cell != "0.800")
-
-
-def test_occlude_shows_its_drop():
-    lines = table([labelled("gqa_occlude2", {"acc": 0.8, "acc_drop2": 0.25, "records": 10})]).splitlines()
-    assert lines[0].split()[-1] == "drop_2"
-    assert lines[2].split() == ["gqa_occlude2", "acc", "10", "N/A", "0.800", "0.250"]
 
 
 def test_a_run_shows_what_it_computed(tmp_path):
@@ -168,15 +131,8 @@ def test_a_run_without_the_whole_image_says_what_it_shows_and_has_no_fip(task, w
     head, _, row = table([one], width).split("\n\n")[-1].splitlines()
     best = ["best of 9 cells"] * (task == "toy_swap3")
     assert re.split(r"\s{2,}", head.strip()) == ["task", "shown", "metric", "docs", "chance", "score", *best]
-    assert re.split(r"\s{2,}", row.strip()) == [
-        task,
-        what,
-        "acc",
-        "120",
-        "0.250",
-        "0.350",
-        *(["0.900"] if best else []),
-    ]
+    told = [task, what, "acc", "120", "0.250", "0.350", *(["0.900"] if best else [])]
+    assert re.split(r"\s{2,}", row.strip()) == told
     full = shown("toy", 0.8, 0.7, 0.75)
     of_full, of_other = table([full, one], width).split("\n\n")
     assert task not in of_full
@@ -334,9 +290,7 @@ def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
     Every form has the name, and the index that people should go by, with its interval.
     """
     one = judged(
-        {"valid": True, "looks": [], "reason": ""},
-        name,
-        {"estimate": {"value": 0.5, "low": 0.4, "high": 0.6}},
+        {"valid": True, "looks": [], "reason": ""}, name, {"estimate": {"value": 0.5, "low": 0.4, "high": 0.6}}
     )
     made = table([one], width)
     assert max(widths(made)) <= width

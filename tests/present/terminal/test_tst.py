@@ -2,19 +2,15 @@
 
 import re
 
-import polars as pl
 import pytest
 
-from lmms_patch import commands
 from lmms_patch.app.cli import main
-from lmms_patch.app.commands import show
 from lmms_patch.present import text_only
-from lmms_patch.present.terminal.tst import categories, causes, importances, next_steps, notes, stress_table
-from lmms_patch.runs import samples
+from lmms_patch.present.terminal.tst import categories, causes, next_steps, notes, stress_table
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.run import read
 from tests.making.analyses import completed
-from tests.making.results import result
+from tests.making.results import cross_validated, result
 from tests.making.tst import write_tst
 
 NOTHING = {"value": None, "se": None, "low": None, "high": None, "n": 0, "clusters": 0, "reason": "no docs"}
@@ -26,35 +22,14 @@ def estimate(value, low=None, high=None, n=100):
 
 def grouped(accuracy=0.5, above=None, p=0.5, sd=0.01, majority=0.375):
     accuracy = accuracy if isinstance(accuracy, dict) else estimate(accuracy)
-    return {
-        "accuracy": accuracy,
-        "sd": sd,
-        "seeds": 3,
-        "majority": majority,
-        "above": above or estimate(0.125, 0.1, 0.15),
-        "p": p,
-    }
+    above = above or estimate(0.125, 0.1, 0.15)
+    return {"accuracy": accuracy, "sd": sd, "seeds": 3, "majority": majority, "above": above, "p": p}
 
 
 def task_of(task="toy_tst5", **found):
     """A task of a results file, with some of its numbers replaced."""
-    details = {
-        "diagnostic": "rf",
-        "folds": 5,
-        "headline": "none",
-        "by_grouping": {"none": grouped()},
-        "unusable": {},
-        "leakage": None,
-    }
-    details |= {
-        "zero_shot": None,
-        "delta": None,
-        "chance": 0.25,
-        "s": 0.4,
-        "categories": {},
-        "importance": [],
-        "causes": [],
-    }
+    details = cross_validated(None, None, 0, 0.25, headline="none", by_grouping={"none": grouped()}, unusable={}, s=0.4)
+    details |= {"categories": {}, "importance": [], "causes": []}
     details |= {"texts": {"different": 100, "repeated": 0, "conflicting": 0}, **found}
     return result("m", "toy", "tst", task=task, tst_details=completed(TstDetails, details))
 
@@ -77,6 +52,11 @@ def column(table, name, row=0):
     )
 
 
+def cells(table, *names):
+    """The cells of the first row under some headers."""
+    return " | ".join(column(table, name) for name in names)
+
+
 # --- a written run ------------------------------------------------------------------------------
 
 
@@ -88,28 +68,14 @@ def test_columns_of_a_written_run(tmp_path):
     (made,) = read(write_tst(tmp_path)).results
     table = stress_table([made])
     assert table.splitlines()[2].split()[0] == "toy_tst5"
-    assert [column(table, name) for name in ("metric", "diagnostic", "docs", "folds")] == [
-        "acc",
-        "rf",
-        "40",
-        "5 by source",
-    ]
-    assert [column(table, name) for name in ("chance", "majority")] == ["0.250", "0.250"]
+    assert cells(table, "metric", "diagnostic", "docs", "folds") == "acc | rf | 40 | 5 by source"
+    assert cells(table, "chance", "majority") == "0.250 | 0.250"
     value, low, high = re.fullmatch(r"(0\.775) \[(0\.\d{3}), (0\.\d{3})\]", column(table, "TsT [95 %]")).groups()
     assert float(low) < float(value) < float(high)
-    assert float(high) - float(low) == pytest.approx(
-        2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5, rel=0.25
-    )  # the binomial width, nearly
-    assert [column(table, name) for name in ("SD", "p")] == [
-        "0.035",
-        f"{1 / 2001:.4f}",
-    ]  # no flip of 22 gains reaches their sum
-    assert [column(table, name) for name in ("random folds", "without copies", "zero-shot", "delta")] == [
-        "0.975",
-        "",
-        "",
-        "",
-    ]
+    binomial = 2 * 1.96 * (0.775 * 0.225 / 40) ** 0.5
+    assert float(high) - float(low) == pytest.approx(binomial, rel=0.25)
+    assert cells(table, "SD", "p") == f"0.035 | {1 / 2001:.4f}"  # no flip of 22 gains reaches their sum
+    assert cells(table, "random folds", "without copies", "zero-shot", "delta") == "0.975 |  |  | "
     narrow = stress_table([made], 80)
     assert narrow.splitlines()[0].split("  ")[-1].strip() == "without copies"
     assert len(narrow.splitlines()) == 3, "one table of one row"
@@ -165,11 +131,6 @@ def test_causes_are_printed_when_asked_for(tmp_path, capsys):
     assert "lamp colour 1 20 +0.250 größer 0.900" in lines
 
 
-def test_a_results_file_may_be_named_itself(tmp_path, capsys):
-    assert main(["show", str(write_tst(tmp_path))]) == 0
-    assert "toy_tst5" in capsys.readouterr().out
-
-
 def test_what_to_do_next_goes_by_the_verdict():
     gain, texts = head(estimate(0.2, 0.1, 0.3))["by_grouping"], {"different": 9, "repeated": 9, "conflicting": 0}
     learned, not_learned = task_of(by_grouping=gain), task_of(**head(estimate(0.0, -0.1, 0.1)))
@@ -187,40 +148,15 @@ def test_what_to_do_next_goes_by_the_verdict():
     ), "one command for all that need it"
 
 
-def test_the_first_ten_lines(tmp_path):
-    """The finding, against chance, without copies, what to do next, and the row."""
-    [table] = write_tst(tmp_path).parent.glob("*_samples_*.parquet")
-    frame, about = samples.frame_of(table), samples.about_of(table)
-    folds = pl.col("tst").struct.field("folds")
-    alone = folds.list.eval(pl.element().filter(pl.element().struct.field("grouping") == "none"))
-    alone = alone.list.eval(pl.element().struct.with_fields(grouping=pl.lit("text")))
-    folds = pl.concat_list(folds, alone).alias("folds")
-    samples.write(table, frame.with_columns(pl.col("tst").struct.with_fields(folds)), about)
-    told = show.text(commands.show(tmp_path), most=80)
-    first = " ".join(" ".join(told.splitlines()[:10]).split())
-    assert first.startswith(
-        "- A text-only model, trained on other questions of the test set, answers more than a question's category says in toy (0.775,"
-    )
-    for said in ("0.975 without copies", "chance 0.250", "- next for toy: ", "0.775 [0."):
-        assert said in first
-
-
 # --- what is missing ----------------------------------------------------------------------------
 
 
 def test_what_was_not_done_is_empty_and_what_has_no_value_is_not_a_number():
     empty = task_of(by_grouping={"none": grouped(NOTHING, NOTHING, None, None, None)}, chance=None)
     table = stress_table([empty])
-    assert {name: column(table, name) for name in ("SD", "p", "without copies", "zero-shot", "delta")} == dict.fromkeys(
-        ("SD", "p", "without copies", "zero-shot", "delta"), ""
-    )
-    assert [column(table, name) for name in ("docs", "chance", "majority", "TsT [95 %]", "random folds")] == [
-        "0",
-        "N/A",
-        "N/A",
-        "N/A",
-        "N/A",
-    ]
+    assert cells(table, "SD", "p", "without copies", "zero-shot", "delta") == " |  |  |  | "
+    known = cells(table, "docs", "chance", "majority", "TsT [95 %]", "random folds")
+    assert known == "0 | N/A | N/A | N/A | N/A"
     assert "None" not in table
     assert "nan" not in table
 
@@ -237,23 +173,6 @@ def test_zero_shot_and_delta_of_a_language_model():
     ]
 
 
-def test_folds_are_told_in_words():
-    for headline, said in (
-        ("source", "10 by source"),
-        ("none", "10 random"),
-        ("text", "10 by text"),
-        ("joined", "10 by source and text"),
-    ):
-        table = stress_table([task_of(headline=headline, by_grouping={headline: grouped()}, folds=10)])
-        assert column(table, "folds") == said
-        assert column(table, "random folds") == ("0.500" if headline == "none" else "")
-
-
-def test_one_category_needs_no_table_nor_does_a_diagnostic_without_features():
-    assert categories(task_of()) == ""
-    assert importances(task_of()) == ""
-
-
 # --- verdicts -----------------------------------------------------------------------------------
 
 NAMED = {"docs": 50, "chance": 0.25, "majority": 1.0, "accuracy": 1.0, "low": 0.9, "high": 1.0, "s": 0.9}
@@ -262,76 +181,33 @@ GETS = "0.500 where a guess gets 0.250 and the constant answer 0.375"
 
 
 @pytest.mark.parametrize(
-    ("above", "p", "says"),
+    ("found", "more", "says"),
     [
-        (estimate(0.2), 0.001, "too few independent docs to say whether it can be answered without looking"),
-        (NOTHING, None, "too few independent docs to say whether it can be answered without looking"),
-        (estimate(0.2, 0.1, 0.3), 0.001, f"can in part be answered without looking: {GETS}"),
-        (estimate(0.2, 0.1, 0.3), 0.05, f"no text shortcut beyond the constant answer: {GETS}"),
-        (estimate(0.1, 0.0, 0.2), 0.001, f"no text shortcut beyond the constant answer: {GETS}"),
-        (estimate(-0.2, -0.3, -0.1), 0.99, f"no text shortcut beyond the constant answer: {GETS}"),
+        ((0.5, estimate(0.2), 0.001), {}, "too few independent docs to say"),
+        ((0.5, NOTHING, None), {}, "too few independent docs to say"),
+        ((0.5, estimate(0.2, 0.1, 0.3), 0.001), {}, f"can in part be answered without looking: {GETS}"),
+        ((0.5, estimate(0.2, 0.1, 0.3), 0.05), {}, f"no text shortcut beyond the constant answer: {GETS}"),
+        ((0.5, estimate(0.1, 0.0, 0.2), 0.001), {}, f"no text shortcut beyond the constant answer: {GETS}"),
+        ((0.5, estimate(-0.2, -0.3, -0.1), 0.99), {}, f"no text shortcut beyond the constant answer: {GETS}"),
+        (
+            (estimate(1.0, 0.96, 1.0), estimate(0.0, 0.0, 0.0), 1.0, 0.01, 1.0),
+            {"categories": {"a": NAMED, "b": NAMED}},
+            "no text shortcut beyond the most frequent answer of each category: 1.000 [",
+        ),
+        ((estimate(0.25, 0.2, 0.3), estimate(0.2, 0.1, 0.3), 0.001, 0.01, 0.05), {}, "no text shortcut: 0.250 ["),
+        ((estimate(0.15, 0.1, 0.2), estimate(-0.2, -0.3, -0.1), 0.99, 0.01, 0.35), {}, "no text shortcut: 0.150 ["),
     ],
 )
-def test_verdicts(above, p, says):
-    assert notes(task_of(**head(above, p))) == [f"toy_tst5: {says}"]
+def test_verdicts(found, more, says):
+    (told,) = notes(task_of(by_grouping={"none": grouped(*found)}, **more))
+    assert told.startswith(f"toy_tst5: {says}")
 
 
-@pytest.mark.parametrize(
-    ("leak", "told"),
-    [
-        (None, False),
-        (estimate(0.1), False),
-        (estimate(0.1, -0.1, 0.3), False),
-        (estimate(0.2, 0.1, 0.3), True),
-        (estimate(-0.2, -0.3, -0.1), True),
-    ],
-)
-def test_leakage_is_told_where_it_is_no_noise(leak, told):
-    found = notes(task_of(leakage=leak))
-    assert [line for line in found if "against source-grouped ones" in line] == found[1:]
-    assert len(found) == 1 + told
-
-
-@pytest.mark.parametrize(
-    ("details", "state", "says"),
-    [
-        (
-            {"categories": {"a": NAMED, "b": NAMED}}
-            | {"by_grouping": {"none": grouped(estimate(1.0, 0.96, 1.0), estimate(0.0, 0.0, 0.0), 1.0, majority=1.0)}},
-            "not learned",
-            "no text shortcut beyond the most frequent answer of each category: 1.000 [0.960, 1.000] where a guess gets 0.250 and the most frequent answer "
-            "of each category 1.000",
-        ),
-        (
-            {"by_grouping": {"none": grouped(estimate(0.25, 0.2, 0.3), estimate(0.2, 0.1, 0.3), 0.001, majority=0.05)}},
-            "not learned",
-            "no text shortcut: 0.250 [0.200, 0.300] where a guess gets 0.250 and the constant answer 0.050",
-        ),
-        (
-            {
-                "by_grouping": {
-                    "none": grouped(estimate(0.15, 0.1, 0.2), estimate(-0.2, -0.3, -0.1), 0.99, majority=0.35)
-                }
-            },
-            "not learned",
-            "no text shortcut: 0.150 [0.100, 0.200] where a guess gets 0.250 and the constant answer 0.350",
-        ),
-        (
-            {
-                "by_grouping": {
-                    "none": {**grouped(estimate(0.6, 0.5, 0.7), estimate(0.2, 0.1, 0.3), 0.001), "withheld": "agreeing"}
-                }
-            },
-            "withheld",
-            "the verdict is withheld (0.600 [0.500, 0.700] where a guess gets 0.250 and the constant answer 0.375): docs whose copies have the same "
-            "answer fall below the constant answer: the training copies are answered in reverse, which is no shortcut of the language",
-        ),
-    ],
-)
-def test_verdicts_against_a_guess_and_a_constant(details, state, says):
-    task = task_of(**details)
-    assert notes(task) == [f"toy_tst5: {says}"]
-    assert text_only.shortcut(task.tst).state == state
+def test_training_copies_answered_in_reverse_are_no_shortcut_of_the_language():
+    group = {**grouped(estimate(0.6, 0.5, 0.7), estimate(0.2, 0.1, 0.3), 0.001), "withheld": "agreeing"}
+    found = text_only.shortcut(task_of(by_grouping={"none": group}).tst)
+    assert found.state == "withheld"
+    assert "answered in reverse" in found.sentence
 
 
 def test_a_gain_that_needs_copies_is_told():
@@ -357,17 +233,11 @@ def test_with_many_categories_shuffled_golds_are_the_null():
     categories = {f"c{i}": NAMED for i in range(12)}
     found = text_only.shortcut(task_of(shuffled=null, by_grouping=groups, categories=categories).tst)
     assert found.state == "learned"
-    assert found.sentence == (
-        "can in part be answered without looking: 0.410 [0.350, 0.470] where a guess gets 0.250 and the most frequent answer of each category 0.360; "
-        "golds shuffled within the categories get 0.220 to 0.310 (p = 0.048)"
-    )
+    assert found.sentence.endswith("golds shuffled within the categories get 0.220 to 0.310 (p = 0.048)")
     groups = {"none": grouped(estimate(0.41, 0.35, 0.47), estimate(0.3, 0.2, 0.4), 0.0005, majority=0.11)}
     found = text_only.shortcut(task_of(shuffled={**null, "p": 0.6}, by_grouping=groups, categories=categories).tst)
     assert found.state == "not learned"
-    assert found.sentence.startswith(
-        "no text shortcut beyond what the category gives away: 0.410 [0.350, 0.470] where a guess gets 0.250"
-    )
-    assert found.sentence.endswith("golds shuffled within the categories get 0.220 to 0.310 (p = 0.600)")
+    assert found.sentence.startswith("no text shortcut beyond what the category gives away")
 
 
 def classes(agreeing, conflicting, single=(0, None, None)):
@@ -384,84 +254,30 @@ def classes(agreeing, conflicting, single=(0, None, None)):
     }
 
 
-def test_copies_are_told():
-    texts = {"different": 60, "repeated": 38, "conflicting": 0}
-    (_, one) = notes(task_of(texts=texts))
-    assert one == "toy_tst5: 38 % of the questions stand more than once (60 different texts)"
-    (_, one) = notes(task_of(texts=texts, by_grouping={"none": grouped(), "text": grouped(0.42)}))
-    assert one.endswith("(60 different texts); without copies of a question in the training folds: 0.420")
-    head = {**grouped(), "copies": classes((20, 0.8, 0.2), (30, 0.25, -0.4), (50, 0.5, None))}
-    (_, first, second) = notes(task_of(texts={**texts, "conflicting": 30}, by_grouping={"none": head}))
-    assert (
-        first
-        == "toy_tst5: 38 % of the questions stand more than once (60 different texts), 30 % with different answers"
-    )
-    assert second == (
-        "toy_tst5: random folds, docs by what their copies suggest: agreeing 0.800 (20 docs, constant answer 0.500), "
-        "conflicting 0.250 (30 docs, constant answer 0.500), single 0.500 (50 docs, constant answer 0.500)"
-    )
-
-
-def test_what_folds_that_part_copies_say_where_the_headline_keeps_them_together():
+@pytest.mark.parametrize(
+    ("headline", "parted", "copies", "withheld", "says"),
+    [
+        ("text", "none", ((0, None, None), (100, 0.7, 0.1)), "conflicting", "answered in reverse"),
+        ("joined", "source", ((70, 0.9, 0.3), (30, 0.2, -0.4)), None, "prior of the repeated questions"),
+    ],
+)
+def test_what_folds_that_part_copies_say_where_the_headline_keeps_them_together(
+    headline, parted, copies, withheld, says
+):
+    above = {**grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001), "copies": classes(*copies), "withheld": withheld}
+    groups = {headline: grouped(0.5, estimate(0.0, -0.1, 0.1)), parted: above}
     texts = {"different": 50, "repeated": 100, "conflicting": 100}
-    reverse = {
-        **grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001),
-        "copies": classes((0, None, None), (100, 0.7, 0.1)),
-        "withheld": "conflicting",
-    }
-    told = notes(
-        task_of(
-            texts=texts, headline="text", by_grouping={"text": grouped(0.5, estimate(0.0, -0.1, 0.1)), "none": reverse}
-        )
-    )
-    assert told[-1] == (
-        "toy_tst5: random folds are +0.200 [+0.100, +0.300] above the constant answer, which is no finding: only docs whose copies have another answer "
-        "rise above the constant answer: the training copies are answered in reverse"
-    )
-    prior = {
-        **grouped(0.7, estimate(0.2, 0.1, 0.3), 0.001),
-        "copies": classes((70, 0.9, 0.3), (30, 0.2, -0.4)),
-        "withheld": None,
-    }
-    told = notes(
-        task_of(
-            texts=texts,
-            headline="joined",
-            by_grouping={"joined": grouped(0.5, estimate(0.0, -0.1, 0.1)), "source": prior},
-        )
-    )
-    assert told[-1].startswith(
-        "toy_tst5: folds by source are +0.200 [+0.100, +0.300] above the constant answer, and docs whose copies agree carry it"
-    )
-    assert "prior of the repeated questions" in told[-1]
+    told = notes(task_of(texts=texts, headline=headline, by_grouping=groups))[-1]
+    assert "+0.200 [+0.100, +0.300] above the constant answer" in told
+    assert says in told
 
 
 # --- importances and causes ---------------------------------------------------------------------
 
 
-def test_the_most_important_features_of_each_kind():
-    rows = [
-        {"kind": kind, "feature": f"{kind} {i}", "gain": (20 - i) / 100, "permutation": None if i else -0.01}
-        for kind in "ab"
-        for i in range(20)
-    ]
-    lines = importances(task_of(importance=rows), most=3).splitlines()[2:]
-    assert [line.split() for line in lines] == [
-        [kind, kind, str(i), f"{(20 - i) / 100:.3f}", *([] if i else ["-0.010"])] for kind in "ab" for i in range(3)
-    ]
-
-
 def cause(rank, **more):
-    row = {
-        "rank": rank,
-        "category": "c",
-        "words": f"w{rank}",
-        "docs": 9,
-        "s": 0.5,
-        "s_minus_chance": 0.5 - rank / 100,
-        "gold": "yes",
-    }
-    return {**row, "gold_share": 0.5, "mean": None, "sd": None, "cv": None, **more}
+    row = {"rank": rank, "category": "c", "words": f"w{rank}", "docs": 9, "s": 0.5, "s_minus_chance": 0.5 - rank / 100}
+    return row | {"gold": "yes", "gold_share": 0.5, "mean": None, "sd": None, "cv": None} | more
 
 
 def test_the_first_causes_and_the_last_ones():
@@ -469,12 +285,6 @@ def test_the_first_causes_and_the_last_ones():
     assert [line.split()[2] for line in table.splitlines()[2:]] == ["1", "2", "3", "26", "27", "28", "29", "30"]
     few = causes(task_of(causes=[cause(rank) for rank in range(1, 5)]), most=3)
     assert [line.split()[2] for line in few.splitlines()[2:]] == ["1", "2", "3", "4"]
-
-
-def test_numbers_of_a_cause_and_their_absence():
-    table = causes(task_of(causes=[cause(1, gold="120", mean=123.456, sd=12.5, cv=0.10128), cause(2)]))
-    assert [column(table, name, 0) for name in ("mean", "SD", "CV")] == ["123.5", "12.5", "0.1013"]
-    assert [column(table, name, 1) for name in ("mean", "SD", "CV")] == ["", "", ""]
 
 
 def test_long_golds_are_cut_and_any_script_is_printed():

@@ -496,7 +496,7 @@ def _lane(axes: Any, point: Point, place: float, models: Sequence[str], plot: fl
     if corrected and point.value is not None:
         raw = f"{who}, {_name(point, False)}: {said(point.estimate)}"
         _at(axes, point.value, place, _RING, raw, zorder=5, markeredgewidth=0.9)
-    if estimate.low is not None and estimate.high is not None and reading.shows_interval(estimate):
+    if estimate.low is not None and estimate.high is not None and not reading.misleads(estimate):
         ends = [max(low, min(high, end)) for end in (estimate.low, estimate.high)]
         plots.span(axes, ends, [place, place], colour, told)
         for end, arrow in ((estimate.low, "<"), (estimate.high, ">")):
