@@ -35,9 +35,9 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.frames import frame_of
+from lmms_patch.runs.frames import Doc as Rows
+from lmms_patch.runs.frames import frame_of, shown
 from lmms_patch.runs.numbers import Analysis
-from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.resample import Array
 
@@ -50,7 +50,7 @@ KNOWS_NOTHING, LOOKS = 0.025, 0.95
 """Targets: at most so many pass, at least so many pass."""
 SHARED = 0.5
 """Share of the docs of a cluster that take its gold, and its answers."""
-LETTERS, SIZE = "ABCDEFGHIJ", [640, 480]
+LETTERS, SIZE = "ABCDEFGHIJ", {"width": 640, "height": 480}
 STARTS = [
     f"{first} {second}"
     for first in ("how", "what", "where", "who", "which", "why")
@@ -232,7 +232,7 @@ def analysed(made: Made, options: int, null: int, blind: bool, seed: int) -> Ana
     return analyse(table, Mean(table, GRID), Settings(draws=DRAWS, seed=seed), [GRID], known)
 
 
-def docs_of(made: Made, options: int, null: int, seed: int) -> Iterator[SampleRecord]:
+def docs_of(made: Made, options: int, null: int, seed: int) -> Iterator[Rows]:
     """The docs of a run with these answers; arguments as of ``analysed``."""
     grid = math.isqrt(made.seen.shape[1] - 1)
     spec = WrapSpec("made_up", KINDS["rci"], (grid,))
@@ -254,30 +254,32 @@ def docs_of(made: Made, options: int, null: int, seed: int) -> Iterator[SampleRe
         zip(made.golds.tolist(), made.seen.tolist(), made.wrong.tolist(), strict=True)
     ):
         answer = by.answers[i]
-        lost = WrongImage((i + 1) % len(docs), (SIZE,), _scored(other, wrong, gold), tuple(map(str, wrong)))
-        yield SampleRecord(
-            i,
-            (SIZE,),
-            _scored(own, seen, gold),
-            {grid: 1 + _best(seen[1:], gold)},
-            {},
-            {} if units[i] is None else {"cluster": units[i]},
-            {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold},
-            by.strata[i],
-            tuple(
-                Baseline(said, tuple(roles), {}, {METRIC: float(numbers.get(said, -1) == gold)})
+        best = 1 + _best(seen[1:], gold)
+        rows = _rows(i, own, seen, gold) + (_rows(i, other, wrong, gold) if asked[i] else [])
+        different = {one: number for number, one in enumerate(dict.fromkeys(wrong))}
+        for at, row in enumerate(rows):
+            row |= {"view": at} | ({"best": True} if at == best else {})
+            if at >= len(own):
+                row |= {"answer_no": different[wrong[at - len(own)]], "wrong_from": (i + 1) % len(docs)}
+        rows[0] |= {
+            "cluster": units[i],
+            "choices": len(answer.options),
+            "label": answer.label,
+            "gold": answer.gold,
+            "stratum": by.strata[i],
+            "shown": [SIZE],
+            "references": [
+                {"answer": said, "roles": list(roles), "metric": METRIC, "score": float(numbers.get(said, -1) == gold)}
                 for said, roles in by.baselines[i].items()
-            ),
-            wrong_image=lost if asked[i] else None,
-        )
+            ],
+        }
+        yield Rows(rows, [{} for _ in rows], [])
 
 
-def _scored(views: Sequence[View], said: Sequence[int], gold: int) -> tuple[ScoredView, ...]:
-    right = {METRIC: 1.0}, {METRIC: 0.0}
-    return tuple(
-        ScoredView(view, scores=right[one != gold], items=right[one != gold])
-        for view, one in zip(views, said, strict=True)
-    )
+def _rows(doc_id: int, views: Sequence[View], said: Sequence[int], gold: int) -> list[dict[str, Any]]:
+    return [
+        {"doc_id": doc_id, **shown(view), "score": float(one == gold)} for view, one in zip(views, said, strict=True)
+    ]
 
 
 def _best(said: Sequence[int], gold: int) -> int:
@@ -293,7 +295,7 @@ class Mean:
 
     def __init__(self, table: Table, grid: int) -> None:
         self.full = float(table.full.scores.mean())
-        self.best = float(table.at(table.best_places(grid)).scores.mean())
+        self.best = float(table.best_seen(grid).scores.mean())
 
     def whole(self) -> float:
         return self.full

@@ -13,7 +13,7 @@ import polars as pl
 
 from lmms_patch.ask import kinds
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.recompute import Logged
+from lmms_patch.rci.draws import ByForm
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.foreign import filled
@@ -82,7 +82,7 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         }
         frame = filled(pl.DataFrame(columns).with_columns(pl.when(pl.col("cell") > 0).then(pl.col("cell", "n"))))
         table = Table(frame, "score", kind=kind)
-        found = analyse(table, Logged(table, MEAN), Settings(scale=scale, **settings), [n])
+        found = analyse(table, ByForm(table, MEAN), Settings(scale=scale, **settings), [n])
         numbers, ends = catalogue.estimates(found, kind), {"": "value", "_low": "low", "_high": "high"}
         return {
             **{f"{name}{end}": getattr(one, key) for name, one in numbers.items() for end, key in ends.items()},

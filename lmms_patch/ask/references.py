@@ -147,12 +147,13 @@ def digest(parts: Iterable[Any]) -> str:
     return sha.hexdigest()[:16]
 
 
-def shown(records: Iterable[Any]) -> dict[str, str]:
+def shown(docs: Iterable[tuple[int, Sequence[tuple[int, int]], str]]) -> dict[str, str]:
     """Return digests of the sizes and of the pixels of all images that were shown; empty where no image was shown.
 
-    They are made from the records because each rank decodes the images of its own docs only.
+    Args:
+        docs: of each its id, the sizes of its images, and a digest of these; "" where it shows none.
     """
-    rows = sorted((record.doc_id, record.sizes, record.images) for record in records)
+    rows = sorted(docs)
     if not any(images for _, _, images in rows):
         return {}
     return {

@@ -14,8 +14,8 @@ from lmms_patch.compare.alike import plain_name
 from lmms_patch.compare.pair import Pair, Side
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import ByForm
 from lmms_patch.rci.kinds.orders import orders_of, turn_sets
-from lmms_patch.rci.recompute import Logged
 from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.tables import range_of
 from lmms_patch.runs.views import Chosen
@@ -229,7 +229,7 @@ def _gate(pair: Pair, side: Side, used: Bools) -> tuple[bool | None, str]:
     gate = side.result.analysis.gate if side.result.analysis else None
     if int(used.sum()) < len(side.table) and (gate is None or gate.valid is not False):
         part = side.table.of(np.array(pair.ids)[used].tolist())
-        gate = analyse(part, Logged(part, pair.form), side.settings).gate
+        gate = analyse(part, ByForm(part, pair.form), side.settings).gate
     return (None, "") if gate is None else (gate.valid, gate.reason)
 
 

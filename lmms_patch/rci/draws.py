@@ -62,24 +62,40 @@ class Native(Protocol):
         """Return M of any items, without side effects; None where not possible."""
 
 
-def of_cells(table: Table, key: Key, form: Form | None, *, faulty: bool) -> tuple[float | None, float | None, str]:
-    """Return FIP and MPP over the docs of a set of views as the form gives them, and the reason where these are missing.
+class ByForm:
+    """A native aggregation by its form, on the rows of a table: of a finished run, and of a run that left docs out.
 
     Args:
         table: the docs.
-        key: the set.
-        form: of the aggregation; None: without a reason both are missing.
-        faulty: whether some view could not be scored.
+        form: of the aggregation; None: without a reason there is no number.
     """
-    best = table.best(key)
-    used = best.known
-    if not used.any():
-        return None, None, table.sampling.no_best or none_used(key)
-    if faulty:
-        return None, None, "some docs could not be scored"
-    if form is None:
-        return None, None, ""
-    return table.value(form, table.full, used), table.value(form, best, used), ""
+
+    no_calls = "the native aggregation can only be called in the run"
+
+    def __init__(self, table: Table, form: Form | None) -> None:
+        self._table, self._form = table, form
+
+    @property
+    def form(self) -> str | None:
+        return None if self._form is None else self._form.name
+
+    def whole(self) -> float | None:
+        return None if self._form is None else self._table.value(self._form, self._table.full)
+
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        table = self._table
+        best = table.best(key)
+        used = best.known
+        if not used.any():
+            return None, None, table.sampling.no_best or none_used(key)
+        if table.views.faulty:
+            return None, None, "some docs could not be scored"
+        if self._form is None:
+            return None, None, ""
+        return table.value(self._form, table.full, used), table.value(self._form, best, used), ""
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        return None
 
 
 class Draws:

@@ -21,7 +21,7 @@ from lmms_patch.ask.kinds import Key, Kind, end
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError, shown
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import of_cells
+from lmms_patch.rci.draws import ByForm
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.details import Computed, Settings
 from lmms_patch.runs.numbers import Analysis, to_json
@@ -166,28 +166,6 @@ def scores(result: Result, metric: str) -> dict[int, float]:
 # --- computing ----------------------------------------------------------------------------------
 
 
-class Logged:
-    """The native aggregation of a finished run (``draws.Native``): its form, on the rows of its table."""
-
-    no_calls = "the native aggregation can only be called in the run"
-
-    def __init__(self, table: Table, form: forms.Form | None) -> None:
-        self._table, self._form = table, form
-
-    @property
-    def form(self) -> str | None:
-        return None if self._form is None else self._form.name
-
-    def whole(self) -> float | None:
-        return None if self._form is None else self._table.value(self._form, self._table.full)
-
-    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        return of_cells(self._table, key, self._form, faulty=self._table.views.faulty)
-
-    def aggregate(self, items: list[Any]) -> float | None:
-        return None
-
-
 def analysed(result: Result) -> Analysis | None:
     """Compute the numbers of a wrapped task under its own settings; None where nothing was scored."""
     if result.metric not in result.about.metrics:
@@ -208,7 +186,7 @@ def recompute(run: TaskRun, changes: Changes | None = None, by_category: bool = 
     form = form_of(run, table, settings, sets)
     if form is None and len(table):
         return _as_run(run, changes, metric)
-    analysis = analyse(table, Logged(table, form), settings, sets, run.blind)
+    analysis = analyse(table, ByForm(table, form), settings, sets, run.blind)
     categories = _categories(run, table, form, settings, sets) if by_category else {}
     without = table.docs["category"].null_count() if by_category else 0
     notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
@@ -289,7 +267,7 @@ def _category(
     part = table.of(table.frame.filter(view=0, category=name)["doc_id"])
     if part.sampling.used and part.sampling.asked_docs < LEAST_OF_CATEGORY:
         return None
-    return analyse(part, Logged(part, form), settings, sets, run.blind, part=True)
+    return analyse(part, ByForm(part, form), settings, sets, run.blind, part=True)
 
 
 def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:

@@ -1,15 +1,14 @@
-"""The scalar of a native item, and the best view of a doc. Pure."""
+"""The scalar of a native item, and plain JSON types. Pure."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _PLAIN = frozenset({bool, int, str, type(None)})
 
-V = TypeVar("V")
 Scalar = float | None
 """A score on the metric's own scale, or None where the item is unscored."""
 
@@ -45,47 +44,6 @@ def _number(value: Any) -> Scalar:
         # a whole number of more than 308 digits
         return None
     return value if math.isfinite(value) else None
-
-
-def best(scores: Sequence[Scalar], higher_is_better: bool = True) -> int | None:
-    """Return the index of the best score; ties go to the lowest index; unscored views never win.
-
-    Returns:
-        The index, or None where all are unscored.
-
-    >>> best([0.0, 1.0, 1.0, None])
-    1
-    """
-    scored = {place: score for place, score in enumerate(scores) if score is not None}
-    return max(scored, key=lambda place: scored[place] if higher_is_better else -scored[place], default=None)
-
-
-def worst_orders(
-    views: Sequence[V], of: Callable[[V], Hashable], score: Callable[[V], Scalar], higher_is_better: bool = True
-) -> list[int]:
-    """Return the place of each view's worst order, for views asked in several orders of the options.
-
-    A view is right only if every order of it is. One that lacks a score in some order has none: that order decides.
-    Ties go to the first order.
-
-    Args:
-        views: views of one doc, each once for each order.
-        of: tells which view it is, whatever the order.
-        score: its score in that order.
-        higher_is_better: of the metric.
-
-    >>> worst_orders([("full", 1.0), ("cell", 0.0), ("full", 0.0), ("cell", 0.0)], lambda one: one[0], lambda one: one[1])
-    [2, 1]
-    """
-    places: dict[Hashable, list[int]] = {}
-    for place, view in enumerate(views):
-        places.setdefault(of(view), []).append(place)
-
-    def rank(place: int) -> float:
-        found = score(views[place])
-        return -math.inf if found is None else found if higher_is_better else -found
-
-    return [min(own, key=rank) for own in places.values()]
 
 
 def plain(value: Any) -> Any:

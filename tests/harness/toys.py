@@ -17,7 +17,7 @@ from msgspec import to_builtins
 from PIL import Image
 
 from lmms_patch.harness.magic.tasks import MagicItem
-from lmms_patch.harness.wrap.ledger import PatchItem
+from lmms_patch.harness.wrap.native import PatchItem
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs.details import Computed
 from lmms_patch.runs.numbers import to_json
@@ -160,7 +160,7 @@ def opened(results: dict[str, Any]) -> dict[str, Any]:
         about = next((one.about.get("tst", {}) for one in details), {})
         for item in [item for line in lines for item in line.values() if isinstance(item, (PatchItem, MagicItem))]:
             magic = isinstance(item, MagicItem)
-            record = to_builtins(item.record) if magic else as_json(item.record, {**described, "task": task}, about)
+            record = to_builtins(item.record) if magic else as_json(item.doc, {**described, "task": task}, about)
             item.clear()
             item |= record
     return results

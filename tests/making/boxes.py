@@ -7,8 +7,7 @@ from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import numbers as outcome
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView
-from tests.making.docs import as_json
+from tests.making.docs import baseline, doc, view
 from tests.making.files import described, lines_of, write_files
 from tests.making.recordings import METRIC, FakeNative, mean, table
 
@@ -22,10 +21,10 @@ def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, base
     ]
     scores = [full, *relevant, *adversarial]
     items = items or (lambda score: score)
-    views = tuple(
-        ScoredView(view, {METRIC: items(s)}, {METRIC: s})
-        for view, s in zip([View("full"), *boxes], scores, strict=True)
-    )
+    views = [
+        view(one, {METRIC: score}, {METRIC: items(score)})
+        for one, score in zip([View("full"), *boxes], scores, strict=True)
+    ]
     best, start = {}, 1
     reasons = dict(excluded or {})
     for key, own in zip(REGIONS, (relevant, adversarial), strict=True):
@@ -42,9 +41,8 @@ def record(doc_id, full, relevant, adversarial, *, items=None, answer=None, base
         else {}
     )
     fields = {} if cluster is None else {"cluster": cluster}
-    base = tuple(Baseline(a, tuple(r), {METRIC: s}, {METRIC: s}) for a, r, s in baselines)
-    one = SampleRecord(doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base)
-    return as_json(one, spec.described())
+    base = [baseline(answer, roles, {METRIC: score}) for answer, roles, score in baselines]
+    return doc(spec, doc_id, ((9, 9),), views, best, reasons, fields, about, "all", base)
 
 
 class Native(FakeNative):

@@ -1,86 +1,183 @@
-"""Docs of a run in plain JSON types, which tests edit, and back: the keys are those of the samples table, nested."""
+"""Docs of a run in plain JSON types, which tests edit, and their rows: the keys are those of the samples table, nested."""
 
-from msgspec import convert, to_builtins
+import itertools
 
-from lmms_patch.ask import answers
 from lmms_patch.ask.kinds import KINDS, REGIONS
 from lmms_patch.ask.references import digest
 from lmms_patch.ask.views import HiddenView, Region, View
 from lmms_patch.runs import frames
-from lmms_patch.runs.schema import FIELD
-from lmms_patch.runs.scored import Asked, Baseline, Exchanged, SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.frames import Doc
+from lmms_patch.runs.schema import FIELD, OTHER_METRIC
 from lmms_patch.runs.scoring import plain
 
-_KEPT = ("error", "names", "answer", "losses")
-_FLAGS = ("failed", "unfinished", "misread")
+_TOLD = ("answer", "losses", "names", "error", "failed", "unfinished", "misread", "tokens_in", "tokens_out")
 
 
-def as_json(doc, described, about=None):
-    """A doc as JSON; what says nothing is left out.
+def doc(spec, doc_id, sizes, views, best, excluded=None, fields=None, answer=None, stratum="", baselines=(), wrong=None, **more):  # fmt: skip
+    """A doc as JSON.
 
     Args:
-        doc: the doc.
+        spec: what is asked.
+        doc_id: its number.
+        sizes: of its images.
+        views: those of ``view``.
+        best: by set, the place of its best view.
+        excluded: by set, why the doc is not used for it.
+        fields: cluster, category, group.
+        answer: format, label, options, gold.
+        stratum: its stratum.
+        baselines: those of ``baseline``.
+        wrong: whose image it is asked on too, the image's sizes, and the views with what was answered.
+        more: ``images``, ``clips``, ``tst``.
+    """
+    lost = None
+    if wrong is not None:
+        source, wrong_sizes, shown = wrong
+        lost = {"from": source, "image_sizes": [list(size) for size in wrong_sizes]}
+        lost |= {"views": [_boxed(one, wrong_sizes) | {"said": said} for one, said in shown]} if shown else {}
+    found = {
+        "fields": fields,
+        "answer": {"gold": None, "gold_at": None, **answer} if answer else {},
+        "stratum": stratum if answer else "",
+        "baselines": list(baselines),
+        "wrong_image": lost,
+        **more,
+    }
+    return {
+        "schema": 1,
+        "task": spec.name,
+        "base": spec.base,
+        "kind": spec.kind.name,
+        "grids": list(spec.grids),
+        "doc_id": doc_id,
+        "image_sizes": [list(size) for size in sizes],
+        "views": [_boxed(one, sizes) for one in views],
+        "best": {str(key): place for key, place in best.items()},
+        "excluded": {str(key): why for key, why in (excluded or {}).items()},
+        **{name: value for name, value in found.items() if value},
+    }
+
+
+def view(of, scores=None, items=None, **told):
+    """A scored view as JSON; ``told``: the columns of ``_TOLD``."""
+    shown = {
+        name: value for name, value in {**frames.shown(of), "gold_at": of.gold or None}.items() if value is not None
+    }
+    kept = shown | {name: value for name, value in told.items() if value}
+    scores = scores or {}
+    return kept | {"scores": scores, "items": plain(scores if items is None else items)}
+
+
+def baseline(answer, roles, scores, items=None):
+    """An uninformed answer, or the gold, scored, as JSON."""
+    own = {name: plain(item) for name, item in (items or {}).items() if plain(item) != scores.get(name)}
+    return {"answer": answer, "roles": list(roles), "scores": dict(scores)} | ({"items": own} if own else {})
+
+
+def _boxed(given, sizes):
+    boxes = given.get("boxes") or [list(box) for size in sizes if (box := _view(given).box(size)) is not None]
+    return given | ({"boxes": boxes} if boxes else {})
+
+
+def as_json(made, described, about=None):
+    """A scored doc as JSON; what says nothing is left out.
+
+    Args:
+        made: the doc.
         described: what the config of its task says of the task (``WrapSpec.described``).
         about: what a text-only diagnostic found out about the task.
     """
-    first = described.get("options", {}).get("images") == "first"
-    wrong, asks = doc.wrong_image, doc.asks
-    target = None if asks is None or asks.target is None else str(asks.target)
+    first, metric = made.rows[0], described["metric"]
+    sizes = [[one["width"], one["height"]] for one in first.get("shown", ())]
+    wrong_sizes = [[one["width"], one["height"]] for one in first.get("wrong_shown", ())]
+    cut = slice(1) if described.get("options", {}).get("images") == "first" else slice(None)
+    own, wrong, source = [], [], next((row["wrong_from"] for row in made.rows if "wrong_from" in row), None)
+    for row, items in zip(made.rows, made.items, strict=True):
+        other = row.get("swapped") and KINDS[described["kind"]].name != "swap"
+        one = {name: row[name] for name in (*frames.shown(View("full")), *_TOLD) if name in row}
+        one |= {"gold_at": row["gold_at"]} if described["kind"] in ("rotate", "crci") and row.get("gold_at") else {}
+        one = _boxed(one, (wrong_sizes if other else sizes)[cut])
+        one |= {"scores": _scores(row, metric), "items": plain(dict(items))}
+        (wrong if other else own).append(one | ({"said": _said(row)} if other else {}))
+    label = first.get("label", "")
+    about_answer = {"format": label.rstrip("0123456789"), "label": label, "options": first["choices"]}
+    about_answer |= {"gold": first.get("gold"), "gold_at": first.get("gold_at")}
+    clips = [{k: v for k, v in one.items() if k in ("frames", "seconds")} for one in first.get("shown", ())]
+    fields = {name: first[name] for name in ("category", "cluster", "group") if name in first}
     found = {
-        "images": doc.images,
-        "clips": [{"frames": frames} | ({} if s is None else {"seconds": s}) for frames, s in doc.clips],
-        "fields": plain({name: value for name, value in doc.fields.items() if not name.startswith(FIELD)}),
-        "answer": dict.fromkeys(("gold", "gold_at")) | dict(doc.answer) if doc.answer else {},
-        "stratum": doc.stratum if doc.answer else "",
-        "baselines": [_baseline(one) for one in doc.baselines],
-        "exchanged": _columns(doc.exchanged) if doc.exchanged else {},
-        "tst": _test(doc.tst, about or {}) if doc.tst else {},
-        "wrong_image": {"from": wrong.source, "image_sizes": [list(size) for size in wrong.sizes]} if wrong else {},
-        "asked": to_builtins(doc.asked),
+        "images": first.get("images"),
+        "clips": [one for one in clips if one],
+        "fields": fields | ({"merged": made.merged} if made.merged else {}),
+        "answer": about_answer if label else {},
+        "stratum": first.get("stratum"),
+        "baselines": _baselines(first.get("references", ()), made.references),
+        "exchanged": _columns(first.get("exchanged", ())),
+        "tst": _test(first["tst"], about or {}) if "tst" in first else {},
+        "asked": _asked(first["quick"], metric) if "quick" in first else None,
     }
-    if asks is not None:
-        found |= {"question": asks.prompt, "target": target, "options": list(asks.choices)}
-        found |= {"digests": [digest([asks.prompt]), digest([target, asks.choices])]}
-    if wrong and wrong.views:
-        sizes = wrong.sizes[:1] if first else wrong.sizes
-        found["wrong_image"]["views"] = [
-            _view(one, sizes) | {"said": said} for one, said in zip(wrong.views, wrong.said, strict=True)
-        ]
+    if source is not None and described["kind"] == "swap":
+        found["wrong_image"] = {"from": source, "image_sizes": wrong_sizes}
+    elif source is not None:
+        found["wrong_image"] = {"from": source, "image_sizes": wrong_sizes, "views": wrong}
+    if "prompt_digest" in first:
+        found |= {"question": first.get("question", ""), "target": first.get("gold")}
+        found |= {"options": first.get("options", []), "digests": [first["prompt_digest"], first["doc_digest"]]}
+    best = {_key_of(row): place for place, row in enumerate(made.rows) if row.get("best")}
     return {
         "schema": 1,
         "task": described.get("task") or KINDS[described["kind"]].name,
         **{name: described[name] for name in ("base", "kind")},
         "grids": list(described["grids"]),
-        "doc_id": int(doc.doc_id),
-        "image_sizes": [list(size) for size in doc.sizes],
-        "views": [_view(one, doc.sizes[:1] if first else doc.sizes) for one in doc.views],
-        "best": {str(key): place for key, place in doc.best.items()},
-        "excluded": {str(key): why for key, why in doc.excluded.items()},
+        "doc_id": made.doc_id,
+        "image_sizes": sizes,
+        "views": own,
+        "best": best,
+        "excluded": {one["set"]: one["why"] for one in first.get("excluded", ())},
         **{name: value for name, value in found.items() if value},
     }
 
 
-def _view(scored, sizes):
-    view, shown = scored.view, frames._shown(scored.view)
-    boxes = shown["boxes"] or [list(box) for size in sizes if (box := view.box(size)) is not None]
-    told = {name: getattr(scored, name) for name in _KEPT} | {name: getattr(scored, name) or None for name in _FLAGS}
-    told |= dict(zip(("tokens_in", "tokens_out"), scored.tokens, strict=True))
-    told = {**shown, "gold_at": view.gold or None, "boxes": boxes or None, **told}
-    items = {} if scored.failed else plain(scored.items)
-    return {k: v for k, v in told.items() if v is not None} | {"scores": dict(scored.scores), "items": items}
+def _scores(row, metric):
+    scores = {metric: row["score"]} if "score" in row else {}
+    return scores | {k.removeprefix(OTHER_METRIC): v for k, v in row.items() if k.startswith(OTHER_METRIC)}
 
 
-def _baseline(one):
-    items = {name: plain(item) for name, item in one.items.items() if plain(item) != one.scores.get(name)}
-    out = {"answer": one.answer, "roles": list(one.roles), "scores": dict(one.scores)}
-    return out | ({"items": items} if items else {})
+def _said(row):
+    return " ".join(str(row.get("answer") or "").split()).strip(" .").lower()
+
+
+def _key_of(row):
+    return str(_view(row).set)
+
+
+def _baselines(references, items):
+    out, places = [], itertools.count()
+    for (answer, roles), entries in itertools.groupby(references, lambda one: (one["answer"], tuple(one["roles"]))):
+        entries = [(one, items[next(places)]) for one in entries]
+        scores = {one["metric"]: one["score"] for one, _ in entries}
+        out.append(baseline(answer, roles, scores, {one["metric"]: item for one, item in entries}))
+    return out
 
 
 def _columns(exchanged):
-    out = {name: [getattr(one, name) for one in exchanged] for name in ("to", "full", "wrong_full")}
-    for name in ("best", "wrong_best"):
-        sets = getattr(exchanged[0], name)
-        out[name] = {str(key): [getattr(one, name)[key] for one in exchanged] for key in sets}
+    sets = list(dict.fromkeys(one["set"] for one in exchanged))
+    columns = {key: [one for one in exchanged if one["set"] == key] for key in sets}
+    if not columns:
+        return {}
+    out = {"to": [one["to"] for one in columns["full"]]}
+    for name, of in (("full", "score"), ("wrong_full", "wrong")):
+        out[name] = [one[of] for one in columns["full"]]
+    for name, of in (("best", "score"), ("wrong_best", "wrong")):
+        out[name] = {key: [one[of] for one in columns[key]] for key in sets if key != "full"}
+    return out
+
+
+def _asked(quick, metric):
+    out = {"metric": metric, "block": quick["block"], "steps": quick["steps"]}
+    out |= {"unasked": quick["unasked"]} if quick["unasked"] else {}
+    if quick.get("full") is not None:
+        out |= {"p": [quick["p_full"], quick["p_cells"]], "full": quick["full"]}
+        out |= {when: {one["set"]: one[when] for one in quick["expected"]} for when in ("before", "after")}
     return out
 
 
@@ -98,87 +195,106 @@ def _test(row, about):
     return out
 
 
-def as_doc(given):
+# --- back -----------------------------------------------------------------------------------------
+
+
+def as_doc(given, metric="acc"):
     """A doc from some keys of its JSON; what a doc needs beside them is filled in."""
-    wrong, asked, exchanged = given.get("wrong_image"), given.get("asked"), given.get("exchanged")
-    asks = None
-    if any(given.get(name) for name in ("question", "target", "options")):
-        asks = answers.Asked(given.get("question") or "", given.get("target"), tuple(given.get("options") or ()))
-    views = given.get("views", [{"kind": "full", "scores": {}, "items": {}}])
-    own, more = [_scored(one) for one in views], wrong.get("views", []) if wrong else []
-    said = tuple(one.get("said") or "" for one in more)
-    return SampleRecord(
-        given.get("doc_id", 0),
-        _sizes(given.get("image_sizes", [])),
-        tuple(own),
-        {_key(key): place for key, place in given.get("best", {}).items()},
-        {_key(key): why for key, why in given.get("excluded", {}).items()},
-        given.get("fields", {}),
-        given.get("answer") or {},
-        given.get("stratum", ""),
-        tuple(
-            Baseline(one["answer"], tuple(one["roles"]), one.get("items", {}), one["scores"])
-            for one in given.get("baselines", ())
-        ),
-        _rows(exchanged) if exchanged else (),
-        _row(given["tst"]) if given.get("tst") else {},
-        WrongImage(wrong["from"], _sizes(wrong.get("image_sizes", [])), tuple(map(_scored, more)), said)
-        if wrong
-        else None,
-        given.get("images") or "",
-        convert(asked, Asked) if asked else None,
-        tuple((one["frames"], one.get("seconds")) for one in given.get("clips", ())),
-        asks,
-    )
+    wrong, asked, exchanged = given.get("wrong_image") or {}, given.get("asked"), given.get("exchanged")
+    answer, fields = given.get("answer") or {}, given.get("fields", {})
+    own = given.get("views", [{"kind": "full", "scores": {}, "items": {}}])
+    more, best = wrong.get("views", []), given.get("best", {}).values()
+    different = {said: number for number, said in enumerate(dict.fromkeys(one.get("said") or "" for one in more))}
+    rows, items = [], []
+    for at, one in enumerate((*own, *more)):
+        of, other = _view(one), at >= len(own)
+        row = {"doc_id": given.get("doc_id", 0), "view": at, **frames.shown(of)}
+        row |= {name: one.get(name) or (0 if name == "names" and one.get(name) == 0 else None) for name in _TOLD}
+        row |= {"wrong_from": wrong.get("from") if of.swapped else None, "gold_at": of.gold or answer.get("gold_at")}
+        row |= {"answer_no": different[one.get("said") or ""]} if other else {}
+        row |= {"best": True} if at in best and not other else {}
+        scores, kept = one.get("scores", {}), {} if one.get("failed") else one.get("items", {})
+        row |= {"score" if name == metric else f"{OTHER_METRIC}{name}": score for name, score in scores.items()}
+        row |= {"answer": None} if one.get("failed") else {}
+        rows.append(row | frames.labels(kept.get(metric)))
+        items.append(kept)
+    question, options, target = given.get("question"), given.get("options"), given.get("target")
+    asks = {}
+    if question or options or target:
+        asks = {"question": question, "prompt_digest": digest([question or ""])}
+        asks |= {"doc_digest": digest([None if target is None else str(target), tuple(options or ())])}
+    baselines = given.get("baselines", ())
+    named = fields.get("choices") if isinstance(fields.get("choices"), list) else None
+    entries = [
+        ({"answer": one["answer"], "roles": one["roles"], "metric": name, "score": score}, one.get("items", {}).get(name, score))
+        for one in baselines
+        for name, score in one["scores"].items()
+    ]  # fmt: skip
+    clips = [*given.get("clips", ()), *[{}] * len(given.get("image_sizes", ()))]
+    rows[0] |= {
+        **asks,
+        **{name: fields.get(name) for name in ("category", "cluster", "group")},
+        **{name: value for name, value in fields.items() if name.startswith(FIELD)},
+        "gold": target if answer.get("gold") is None else answer["gold"],
+        "options": list(map(str, named or options or sorted({one["answer"] for one in baselines if "option" in one["roles"]}))),
+        "choices": answer.get("options", 0),
+        "label": answer.get("label"),
+        "stratum": given.get("stratum") if answer else None,
+        "images": given.get("images"),
+        "shown": [{"width": w, "height": h, **clips[i]} for i, (w, h) in enumerate(given.get("image_sizes", ()))],
+        "wrong_shown": [{"width": w, "height": h} for w, h in wrong.get("image_sizes", ())],
+        "excluded": [{"set": str(key), "why": why} for key, why in given.get("excluded", {}).items()],
+        "references": [entry | frames.labels(item) for entry, item in entries],
+        "exchanged": _rows(exchanged) if exchanged else [],
+        "quick": _quick(asked) if asked else None,
+        "tst": _row(given["tst"]) if given.get("tst") else None,
+    }  # fmt: skip
+    rows = [{name: value for name, value in row.items() if value not in (None, "", [])} for row in rows]
+    return Doc(rows, items, [item for _, item in entries], fields.get("merged"))
 
 
-def as_docs(given):
+def as_docs(given, metric="acc"):
     """Docs from some keys each."""
-    return [one if isinstance(one, SampleRecord) else as_doc(one) for one in given]
+    return [one if isinstance(one, Doc) else as_doc(one, metric) for one in given]
 
 
 def frame_of(records, *metrics):
     """The rows of docs in JSON, by ``acc`` where no metric is named."""
-    return frames.frame_of(as_docs(records), metrics or ["acc"])
+    metrics = metrics or ("acc",)
+    return frames.frame_of(as_docs(records, metrics[0]), metrics)
 
 
-def _sizes(given):
-    return tuple(tuple(size) for size in given)
-
-
-def _key(text):
-    return int(text) if str(text).isdigit() else text
-
-
-def _scored(given):
+def _view(given):
     n, cell = given.get("n") or 0, given.get("cell")
     row, col = given.get("row"), given.get("col")
     if cell and row is None:
         row, col = divmod(cell - 1, n)
-    swapped, boxes = given.get("swapped", False), tuple(map(tuple, given.get("boxes") or ()))
+    swapped, boxes = bool(given.get("swapped")), tuple(map(tuple, given.get("boxes") or ()))
     if given.get("region"):
-        view = Region(swapped=swapped, number=given["region"], area=boxes[0], relevant=given["relevant"])
-    elif given.get("hidden"):
-        view = HiddenView(swapped=swapped, relevant=given["relevant"], areas=boxes, share=given["hidden"])
-    else:
-        more = {"turn": given.get("turn") or 0, "gold": given.get("gold_at") or 0, "adds": given.get("caption") or ""}
-        view = View(given["kind"], n, row or 0, col or 0, swapped=swapped, **more)
-    told = {name: given[name] for name in (*_KEPT, *_FLAGS) if given.get(name) is not None}
-    tokens = given.get("tokens_in"), given.get("tokens_out")
-    return ScoredView(view, given.get("items", {}), given.get("scores", {}), tokens=tokens, **told)
+        return Region(swapped=swapped, number=given["region"], area=boxes[0], relevant=given["relevant"])
+    if given.get("hidden"):
+        return HiddenView(swapped=swapped, relevant=given["relevant"], areas=boxes, share=given["hidden"])
+    more = {"turn": given.get("turn") or 0, "gold": given.get("gold_at") or 0, "adds": given.get("caption") or ""}
+    return View(given["kind"], n, row or 0, col or 0, swapped=swapped, **more)
 
 
 def _rows(columns):
     return [
-        Exchanged(
-            to,
-            columns["full"][i],
-            {key: scores[i] for key, scores in columns["best"].items()},
-            columns["wrong_full"][i],
-            {key: scores[i] for key, scores in columns["wrong_best"].items()},
-        )
+        {"to": to, "set": key, "score": own[i], "wrong": wrong[i]}
         for i, to in enumerate(columns["to"])
+        for key, own, wrong in [
+            ("full", columns["full"], columns["wrong_full"]),
+            *((str(key), scores, columns["wrong_best"][key]) for key, scores in columns["best"].items()),
+        ]
     ]
+
+
+def _quick(asked):
+    p_full, p_cells = asked.get("p", (1.0, 1.0))
+    before, after = asked.get("before", {}), asked.get("after", {})
+    out = {"block": asked["block"], "steps": asked["steps"], "unasked": asked.get("unasked", 0)}
+    out |= {"p_full": p_full, "p_cells": p_cells, "full": asked.get("full")}
+    return out | {"expected": [{"set": key, "before": one, "after": after.get(key)} for key, one in before.items()]}
 
 
 def _row(test):
@@ -200,9 +316,9 @@ def in_table(result):
     for (doc_id,), rows in result.frame().group_by("doc_id", maintain_order=True):
         views, (first, *_) = [], (rows := list(rows.sort("view").iter_rows(named=True)))
         for row in rows:
-            view = {name: row[name] for name in (*frames._shown(View("full")), *_KEPT, *_FLAGS, "answer_no", "gold_at")}
+            told = {name: row[name] for name in (*frames.shown(View("full")), *_TOLD, "answer_no", "gold_at")}
             scores = {name: row[column] for column, name in names.items() if row.get(column) is not None}
-            views.append({name: value for name, value in view.items() if value is not None} | {"scores": scores})
+            views.append({name: value for name, value in told.items() if value is not None} | {"scores": scores})
         own = [one for one in views if not one.get("swapped") or about.asked["kind"] == "swap"]
         best = {
             str(row["n"] if row["cell"] else REGIONS[not row["relevant"]]): row["view"] for row in rows if row["best"]

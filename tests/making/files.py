@@ -99,8 +99,9 @@ def as_details(given, asked, lines):
     if lines is not None and lines and "magic" in lines[0]:
         out.frame = lambda: rows.frame_of([as_magic(line) for line in lines])
     elif lines is not None:
-        docs = as_docs(line["patch"] for line in lines)
-        out.frame = lambda: frame_of(docs, list(out.about["metrics"]))
+        names = list(out.about["metrics"])
+        docs = as_docs((line["patch"] for line in lines), names[0])
+        out.frame = lambda: frame_of(docs, names)
     elif out.frame is None:
         out.frame = lambda: unknown_docs(int(given.get("records") or 0))
     return out

@@ -4,10 +4,9 @@ from msgspec import structs
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec
-from lmms_patch.harness.wrap.statistics import Native
 from tests.making.files import DATE, described, lines_of, write_files
 from tests.making.recordings import mean
-from tests.making.runs import details
+from tests.making.runs import Native, details
 
 FEW = 400
 
@@ -34,7 +33,7 @@ def finish(folder, records, aggregate=mean, *, options=None, higher=True, kind="
             "",
         )
 
-    found = details(spec, records, "acc", {"acc": higher}, Native(whole, over_cells, aggregate, "", False), None)
+    found = details(spec, records, Native(whole, over_cells, aggregate), higher=higher)
     found.about = {**found.about, "made": structs.replace(found.about["made"], **(made or {}))}
     values = {"acc": whole(), **{f"acc_mpp{n}": over_cells(n)[1] for n in grids}, "patch": found, **(flat or {})}
     return write_files(folder, {spec.name: (values, described(spec), lines_of(records))}, date=date, **(about or {}))

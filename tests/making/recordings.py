@@ -4,9 +4,8 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import swapped, views_of
 from lmms_patch.runs.frames import frame_of, items_of, merged_of
-from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
 from lmms_patch.runs.tables import Table
-from tests.making.docs import as_docs, as_json
+from tests.making.docs import as_docs, baseline, doc, view
 
 METRIC = "acc"
 
@@ -30,7 +29,7 @@ def record(
     """
     spec = WrapSpec("toy", KINDS[kind], tuple(sorted(cells)))
     scalars = [full] + [score for n in spec.grids for score in cells[n]]
-    views = tuple(_view(view, score, items) for view, score in zip(views_of(spec), scalars, strict=True))
+    views = [_view(one, score, items) for one, score in zip(views_of(spec), scalars, strict=True)]
     best, start = {}, 1
     for n in spec.grids:
         known = [score for score in cells[n] if score is not None]
@@ -43,24 +42,20 @@ def record(
         if answer
         else {}
     )
-    own = tuple(
-        Baseline(one[0], tuple(one[1]), {METRIC: one[3] if len(one) > 3 else one[2]}, {METRIC: one[2]})
-        for one in baselines
-    )
+    own = [baseline(*one[:2], {METRIC: one[2]}, {METRIC: one[3] if len(one) > 3 else one[2]}) for one in baselines]
     lost = None
     if wrong_image is not None:
         scalars = [wrong_image[0]] + [score for n in spec.grids for score in wrong_image[1][n]]
-        shown = tuple(_view(view, score, items) for view, score in zip(swapped(views_of(spec)), scalars, strict=True))
-        lost = WrongImage((doc_id + 1) % 10**6, ((90, 90),), shown, tuple(map(str, scalars)))
+        shown = [_view(one, score, items) for one, score in zip(swapped(views_of(spec)), scalars, strict=True)]
+        lost = (doc_id + 1) % 10**6, ((90, 90),), list(zip(shown, map(str, scalars), strict=True))
     reasons = dict.fromkeys(excluded, "too small")
-    one = SampleRecord(doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, wrong_image=lost)
-    return as_json(one, spec.described())
+    return doc(spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, lost)
 
 
-def _view(view, score, items):
+def _view(of, score, items):
     if score is None:
-        return ScoredView(view, error="the scorer failed")
-    return ScoredView(view, {METRIC: items(score) if items else score}, {METRIC: score})
+        return view(of, error="the scorer failed")
+    return view(of, {METRIC: score}, {METRIC: items(score) if items else score})
 
 
 def guesses(gold, options, constants=None, stratum=None, score=None):
@@ -128,8 +123,8 @@ class FakeNative:
 
 def table(records, metric=METRIC, **options):
     """The records as the statistics take them, with the native items, as in the run; keywords as of ``Table``."""
-    first, docs = records[0] if records else {}, as_docs(records)
-    others = {name for one in docs for view in one.every_view for name in view.items} - {metric}
+    first, docs = records[0] if records else {}, as_docs(records, metric)
+    others = {name for one in docs for items in one.items for name in items} - {metric}
     about = {"kind": KINDS[first.get("kind", "rci")], "grids": first.get("grids", ())}
     about |= {"merged": merged_of(docs), "items": items_of(docs, metric)}
     return Table(frame_of(docs, [metric, *sorted(others)]), metric, **about | options)

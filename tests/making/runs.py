@@ -11,20 +11,42 @@ from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import View, swapped, views_of
 from lmms_patch.harness.wrap import statistics
-from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.magic.score import results as magic
+from lmms_patch.rci.draws import ByForm
+from lmms_patch.runs.frames import frame_of, items_of, merged_of
 from lmms_patch.runs.numbers import to_json
-from lmms_patch.runs.scored import Baseline, SampleRecord, ScoredView, WrongImage
+from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import MEAN
-from tests.making.docs import as_docs, as_json
+from tests.making.docs import as_docs, baseline, doc, view
 from tests.making.files import DATE, described, lines_of, write_files
 
 LETTERS = "ABCD"
 
 
-def details(spec, records, *more):
-    """What a run writes of records in plain JSON types."""
-    return statistics.details(spec, as_docs(records), *more)
+class Native:
+    """A native aggregation, as ``rci.draws.Native`` wants it.
+
+    Args:
+        whole: M on full images.
+        over_cells: gives FIP and MPP of a set of views, and why they are missing.
+        aggregate: gives M of other items.
+    """
+
+    form, no_calls = None, ""
+
+    def __init__(self, whole, over_cells, aggregate):
+        self.whole, self.over_cells, self.aggregate = whole, over_cells, aggregate
+
+
+def details(spec, records, native, made=None, about_tst=None, *, higher=True):
+    """What a run writes of records in plain JSON types, by ``acc``."""
+    docs = as_docs(records)
+    samples, about = frame_of(docs, ["acc"]), {"merged": merged_of(docs), "items": items_of(docs, "acc")}
+    table = Table(samples, "acc", kind=spec.kind, grids=spec.grids, higher=higher, **about)
+    native = ByForm(table, MEAN) if table.sampling.used else native
+    return statistics.details(
+        spec, samples, table, native, higher={"acc": higher}, plan=made, about_tst=about_tst or {}
+    )
 
 
 STARTS = itertools.count()
@@ -84,14 +106,14 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
     docs = [Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", LETTERS[i % 4]), "Which?") for i in range(n)]
     made, records = plan(docs), []
     for i in range(n):
-        own = views(i) if views else [view for view in views_of(spec) if not (i in short and view.n == max(spec.grids))]
+        own = views(i) if views else [one for one in views_of(spec) if not (i in short and one.n == max(spec.grids))]
         said = [LETTERS[i % 4] if order[i] < share * n else "none" for share in know]
         scored = _scored(own, said[: len(own)], LETTERS[i % 4])
         base_of, about = _answered(made, i, LETTERS[i % 4])
         excluded = {max(spec.grids): "7 frames are too few"} if i in short else {}
-        clips = ((7 if i in short else 32, 8.0),)
-        one = SampleRecord(i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
-        records.append(as_json(one, spec.described()))
+        clips = [{"frames": 7 if i in short else 32, "seconds": 8.0}]
+        one = doc(spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
+        records.append(one)
     return spec, records, made
 
 
@@ -117,16 +139,15 @@ def turned_run(choose, n=240, options=4, base="toy", seed=0, left_out=(), unscor
             order = [(place + turn) % k for place in range(k)]
             at = order.index(gold)
             item = {"acc": float(choose(i, order, gold, stream) == at)}
-            view = View("full", turn=turn, gold=0 if i in left_out else at + 1)
+            of = View("full", turn=turn, gold=0 if i in left_out else at + 1)
             failed = "no answer" if i in unscored and turn == k - 1 else ""
-            scored.append(ScoredView(view, {} if failed else item, {} if failed else item, failed=failed))
+            scored.append(view(of, {} if failed else item, failed=failed))
         roles = ("gold", "option", "constant")
-        own = tuple(_baseline(letter, roles[j != gold :], j == gold) for j, letter in enumerate("ABCDEFGH"[:k]))
+        own = [_baseline(letter, roles[j != gold :], j == gold) for j, letter in enumerate("ABCDEFGH"[:k])]
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         excluded = {"turns": "two of its options are the same"} if i in left_out else {}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
-        one = SampleRecord(i, ((9, 9),), tuple(scored), {}, excluded, fields, about, "mc", own)
-        records.append(as_json(one, spec.described()))
+        records.append(doc(spec, i, ((9, 9),), scored, {}, excluded, fields, about, "mc", own))
     return spec, records, None
 
 
@@ -233,38 +254,32 @@ def knows(full, cell, lucky=False):
 
 def _record(spec, i, golds, answers, made, categories, per_cluster):
     said, wrong = answers[i][0], answers[i][1]
-    views = _scored(views_of(spec), said, golds[i])
-    places = {n: [place for place, view in enumerate(views) if view.view.set == n] for n in spec.grids}
-    best = {n: own[int(np.argmax([views[place].scores["acc"] for place in own]))] for n, own in places.items()}
+    views, every = _scored(views_of(spec), said, golds[i]), views_of(spec)
+    places = {n: [place for place, one in enumerate(every) if one.set == n] for n in spec.grids}
+    best = {n: own[int(np.argmax([views[place]["scores"]["acc"] for place in own]))] for n, own in places.items()}
     base, about = _answered(made, i, golds[i])
     fields = {"cluster": i // per_cluster, "category": categories[i % len(categories)]}
-    source = (i + per_cluster) % len(golds)
     lost = None
     if wrong is not None:
-        shown = _scored(swapped(views_of(spec)), wrong, golds[i])
-        lost = WrongImage(source, ((9, 9),), shown, tuple(wrong))
-    more = {"images": f"{i:016x}", "clips": ((32, 8.0),) if spec.kind.needs_video else ()}
-    one = SampleRecord(i, ((9, 9),), views, best, {}, fields, about, made.strata[i], base, wrong_image=lost, **more)
-    return as_json(one, spec.described())
+        shown = _scored(swapped(every), wrong, golds[i])
+        lost = (i + per_cluster) % len(golds), ((9, 9),), list(zip(shown, wrong, strict=True))
+    more = {"images": f"{i:016x}", "clips": [{"frames": 32, "seconds": 8.0}] if spec.kind.needs_video else []}
+    return doc(spec, i, ((9, 9),), views, best, {}, fields, about, made.strata[i], base, lost, **more)
 
 
 def _baseline(answer, roles, right):
-    item = {"acc": float(right)}
-    return Baseline(answer, tuple(roles), item, item)
+    return baseline(answer, roles, {"acc": float(right)})
 
 
 def _answered(made, i, gold):
     """The baselines of a doc of a plan, and what is known of its answer."""
     answer = made.answers[i]
     about = {"format": answer.format, "label": answer.label, "options": len(answer.options), "gold": answer.gold}
-    return tuple(_baseline(one, roles, one == gold) for one, roles in made.baselines[i].items()), about
+    return [_baseline(one, roles, one == gold) for one, roles in made.baselines[i].items()], about
 
 
 def _scored(views, said, gold):
-    return tuple(
-        ScoredView(view, {"acc": float(one == gold)}, {"acc": float(one == gold)})
-        for view, one in zip(views, said, strict=True)
-    )
+    return [view(of, {"acc": float(one == gold)}) for of, one in zip(views, said, strict=True)]
 
 
 def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan=False, **about):
@@ -292,14 +307,12 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
             lambda full=full: aggregate(full),
             lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""),
             aggregate,
-            "",
-            False,
         )
         if orders:
             native = in_worst_orders(records, aggregate)
         tests = [one["tst"] for one in records if one.get("tst")]
         about_tst = {name: tests[0][name] for name in ("diagnostic", "grouping")} if tests else {}
-        found = details(spec, records, "acc", {"acc": True}, native, made, about_tst, ("", ""), MEAN)
+        found = details(spec, records, native, made, about_tst)
         named = ("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate")
         flat = {key: found[key] for key in found if key.startswith(named)}
         mpp = {f"acc_mpp{n}": found.computed.analysis.grids[n].mpp.value if part else aggregate(best[n]) for n in grids}
@@ -329,7 +342,7 @@ def in_worst_orders(records, aggregate):
         )
 
     whole = [score for record in used if (score := worst(record, None)) > float("-inf")]
-    return Native(lambda: aggregate(whole), over_cells, aggregate, "", False)
+    return Native(lambda: aggregate(whole), over_cells, aggregate)
 
 
 # --- MAGIC tasks ----------------------------------------------------------------------------------
@@ -428,37 +441,40 @@ def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=()
             out, said = [], []
             for turn in range(1 if i in left_out else k):
                 order = [(place + turn) % k for place in range(k)]
-                for name, view in cells[:1] if i in left_out else cells:
+                for name, of in cells[:1] if i in left_out else cells:
                     at = choose(i, ("wrong" if name == "full" else -name) if wrong else name, order, gold, stream)
                     item = (
                         {} if (lost := not wrong and (i, name, turn) in failed) else {"acc": float(order[at] == gold)}
                     )
                     shown = dataclasses.replace(
-                        view, turn=turn, gold=0 if i in left_out else order.index(gold) + 1, swapped=wrong
+                        of, turn=turn, gold=0 if i in left_out else order.index(gold) + 1, swapped=wrong
                     )
-                    out.append(ScoredView(shown, item, item, failed="no answer" if lost else ""))
+                    out.append(view(shown, item, failed="no answer" if lost else ""))
                     said.append(LETTERS[at] if at < 4 else str(at))
-            return tuple(out), tuple(said)
+            return list(zip(out, said, strict=True))
 
-        views = asked(False)[0]
-        right = {name: [one.scores.get("acc") for one in views if one.view.place == view.place] for name, view in cells}
+        views = [one for one, _ in asked(False)]
+        right = {
+            name: [one["scores"].get("acc") for one in views if (one.get("cell") or "full") == name]
+            for name, _ in cells
+        }
         excluded = dict.fromkeys(("turns", grid), "two of its options are the same") if i in left_out else {}
         if any(None in scores for scores in right.values()):
             excluded[grid] = "a call failed"
         best = {}
         if not excluded:
             cell = max(range(1, grid * grid + 1), key=lambda name: min(right[name]))
-            places = [place for place, one in enumerate(views) if one.view.place == dict(cells)[cell].place]
-            best = {grid: min(places, key=lambda place: views[place].scores["acc"])}
-        worst = (_baseline(letter, ("option", "constant"), False) for letter in "ABCDEFGH"[:k])
-        own = (_baseline("ABCDEFGH"[gold], ("gold",), True), *worst)
+            places = [place for place, one in enumerate(views) if one.get("cell") == cell]
+            best = {grid: min(places, key=lambda place: views[place]["scores"]["acc"])}
+        worst = [_baseline(letter, ("option", "constant"), False) for letter in "ABCDEFGH"[:k]]
+        own = [_baseline("ABCDEFGH"[gold], ("gold",), True), *worst]
         about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
         fields = {"cluster": i // cluster} if cluster > 1 else {}
         source = (i + cluster) % n
         lost = None
         if i not in left_out and (null is None or i < null):
-            lost = WrongImage(source, ((9, 9),), *asked(True))
-        more = {"wrong_image": lost, "images": f"{i:016x}"}
-        record = SampleRecord(i, ((9, 9),), views, best, excluded, fields, about, "mc", own, **more)
-        records.append(as_json(record, spec.described()))
+            lost = source, ((9, 9),), asked(True)
+        images = f"{i:016x}"
+        one = doc(spec, i, ((9, 9),), views, best, excluded, fields, about, "mc", own, lost, images=images)
+        records.append(one)
     return spec, records, None

@@ -7,11 +7,10 @@ import numpy as np
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import views_of
 from lmms_patch.runs.numbers import to_json
-from lmms_patch.runs.scored import SampleRecord, ScoredView
 from lmms_patch.tst.copies import Copies, unnamed_copies
 from lmms_patch.tst.results import stress
 from lmms_patch.tst.rewards import Rewards
-from tests.making.docs import as_json, frame_of
+from tests.making.docs import doc, frame_of, view
 from tests.making.runs import mc_run, write_run
 
 
@@ -90,12 +89,8 @@ def details_of(items, found, headline, **about):
 
 def tst_record():
     spec = parse("toy_tst5")
-    (view,) = views_of(spec)
+    (of,) = views_of(spec)
     tst = {"diagnostic": "lora", "grouping": "none", "fold": 0, "source": None, "answers": ["yes", "no"]}
-    tst |= {"s": 0.5, "s_minus_chance": 0.0, "chance": 0.5, "delta": 0.1, "zero_s": 0.4, "zero_score": None}
-    tst["folds"] = [
-        {"grouping": "none", "seed": seed, "score": s, "baseline": 0.0} for seed, s in enumerate([1.0, None])
-    ]
-    views = (ScoredView(view, error="no answer"),)
-    one = SampleRecord(3, (), views, {}, {}, {"category": "a"}, tst=tst)
-    return as_json(one, spec.described(), {"diagnostic": "lora", "grouping": "none"})
+    tst |= {"s": 0.5, "s_minus_chance": 0.0, "chance": 0.5, "delta": 0.1, "copies": None, "text": None}
+    tst |= {"zero_shot": {"s": 0.4, "score": None}, "scores": {"none": [1.0, None]}, "baseline": {"none": [0.0, 0.0]}}
+    return doc(spec, 3, (), [view(of, error="no answer")], {}, fields={"category": "a"}, tst=tst)

@@ -10,13 +10,13 @@ from lmms_patch import commands
 from lmms_patch.app.commands.show import text
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import UnknownNameError
+from lmms_patch.harness.wrap.choice import worst_orders
 from lmms_patch.present.explore.docs import Docs, table_of
 from lmms_patch.present.terminal.rci import pooled_table
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS
 from lmms_patch.runs.run import read
-from lmms_patch.runs.scoring import worst_orders
 from tests.making.docs import in_table
 from tests.making.recordings import table
 from tests.making.runs import crci_run, in_worst_orders, views_run, world_run, write_run

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from lmms_patch.compare import result
-from lmms_patch.harness.wrap.statistics import Native
 from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
@@ -19,7 +18,7 @@ from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.run import find, newest, read
 from tests.making.files import described, lines_of, write_files
 from tests.making.recordings import table
-from tests.making.runs import details, mc_run
+from tests.making.runs import Native, details, mc_run
 from tests.sizes import size
 
 TEXT = "[LMMS_EVAL_REQUEST_FAILED after 5 retries] overloaded"
@@ -53,8 +52,8 @@ def finish(folder, made, failed=(), name="toy_rci2", date="2026-01-01T00-00-00.0
             "" if used else "no doc can be used at this grid",
         )
 
-    native = Native(lambda: mean(answered, lambda r: 0), over_cells, lambda items: float(np.mean(items)), "", False)
-    found = details(spec, records, "acc", {"acc": True}, native, plan)
+    native = Native(lambda: mean(answered, lambda r: 0), over_cells, lambda items: float(np.mean(items)))
+    found = details(spec, records, native, plan)
     lost = {doc for doc, view in failed if view == 0}
     own = float(np.mean([0.0 if i in lost else r["views"][0]["items"]["acc"] for i, r in enumerate(whole)]))
     values = {"acc": own, "acc_mpp2": over_cells(2)[1], "patch": found}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.runs.scoring import best, plain, scalar
+from lmms_patch.harness.wrap.choice import best
+from lmms_patch.runs.scoring import plain, scalar
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.again import CallError
 from lmms_patch.harness.wrap.state import AskPlan
 from lmms_patch.harness.wrap.swap import stable_keys
-from lmms_patch.runs.scored import Asked
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
 from lmms_patch.stats.asking import Answers, Asking, Docs, Goal
@@ -79,9 +78,9 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
     # an aggregation that asks somebody must not be tried
     if client_of(function):
         return None
-    items = session.scores.items(docs[:_TRIED])
+    golds, others = session.scores.items(docs[:_TRIED])
     checks: list[tuple[Picked, float | None]] = []
-    for some in (items["gold"], items["other"], items["gold"][::2] + items["other"][1::2], items["other"][::3]):
+    for some in (golds, others, golds[::2] + others[1::2], others[::3]):
         scores = np.array([math.nan if score is None else score for _, score in some], float)
         if some and np.isfinite(scores).all():
             try:
@@ -274,10 +273,10 @@ class Quick:
                 self._note()
             wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
         # the first rank alone knows how every doc was asked
-        told = self._ranks.told(None if self._asking is None else self._as_records(self._asking.answers))
-        asked = {doc_id: Asked(**how) for doc_id, how in told.items()}
+        asked = self._ranks.told(None if self._asking is None else self._as_columns(self._asking.answers))
         numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
-        self.plan = dataclasses.replace(self.plan, asked=asked, numbers=numbers)
+        sampled = any(min(one["p_full"], one["p_cells"]) < 1 for one in asked.values())
+        self.plan = dataclasses.replace(self.plan, asked=asked, numbers=numbers, sampled=sampled)
 
     # --- the design -------------------------------------------------------------------------------
 
@@ -362,30 +361,30 @@ class Quick:
             f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, self._asking.looks, strict=False)
         )
 
-    def _as_records(self, answers: Answers) -> dict[int, dict[str, Any]]:
-        """Return how each doc was asked, in the form of records, by doc id."""
+    def _as_columns(self, answers: Answers) -> dict[int, dict[str, Any]]:
+        """Return how each doc was asked, as column ``quick`` says, by doc id."""
         out: dict[int, dict[str, Any]] = {}
         for i, doc_id in enumerate(self._evaluated):
-            # a doc that was certain to be asked needs no expectation
-            sure = bool(answers.p[i].min() == 1)
-            grids = [str(n) for n in self._spec.grids]
-            guesses: dict[str, Any] = (
-                {}
-                if sure
-                else {
-                    "p": answers.p[i].tolist(),
-                    "full": self._scale * float(answers.guess[i]),
-                    "before": {n: self._scale * float(answers.before[i, g]) for g, n in enumerate(grids)},
-                    "after": {n: self._scale * float(answers.after[i, g]) for g, n in enumerate(grids)},
-                }
-            )
+            p_full, p_cells = answers.p[i].tolist()
             out[doc_id] = {
-                "metric": self._session.primary,
                 "block": int(answers.block[i]),
                 "steps": int(answers.steps[i]),
+                "p_full": p_full,
+                "p_cells": p_cells,
                 "unasked": int(answers.docs.views - answers.asked[i].sum()),
-                **guesses,
+                "expected": [],
             }
+            # a doc that was certain to be asked needs no expectation
+            if min(p_full, p_cells) < 1:
+                out[doc_id]["full"] = self._scale * float(answers.guess[i])
+                out[doc_id]["expected"] = [
+                    {"set": str(n)}
+                    | {
+                        name: self._scale * float(of[i, g])
+                        for name, of in (("before", answers.before), ("after", answers.after))
+                    }
+                    for g, n in enumerate(self._spec.grids)
+                ]
         return out
 
     # --- scores -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from lmms_patch.ask.answers import Asked
+from lmms_patch.ask.answers import Answer, Asked
 from lmms_patch.ask.boxes import within
 from lmms_patch.ask.captions import CiderD, tokenize
 from lmms_patch.ask.references import Doc, Plan, plan, questions
@@ -57,6 +57,10 @@ class Golds:
     def known(self, doc_id: int) -> Asked | None:
         """Return what a doc asks; None where it was not read."""
         return self._known.get(doc_id)
+
+    def answer(self, doc_id: int) -> Answer | None:
+        """Return how a doc is to be answered; None where that is not known."""
+        return None if self.plan is None else self.plan.answers.get(doc_id)
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
         """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""

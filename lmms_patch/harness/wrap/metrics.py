@@ -32,6 +32,8 @@ class Metrics:
         state: RunState,
     ) -> None:
         self.native, self.higher, self.primary = native, higher, primary
+        self.names = list(dict.fromkeys([primary, *higher]))
+        """The primary metric first."""
         # a first call may take long by itself
         self.again = Again(native, state, 10 * spec.options.seconds)
         self._stem = "mpp" if spec.kind.keeps_best else "drop"

@@ -75,8 +75,7 @@ class OrderTable:
             return self._known[doc_id]
 
     def _find(self, doc_id: int) -> Orders:
-        plan = self._golds.plan
-        answer = None if plan is None else plan.answers.get(doc_id)
+        answer = self._golds.answer(doc_id)
         if answer is None:
             return Orders(fault="its gold and its options cannot be read")
         options, count = self._spec.options, len(answer.options)

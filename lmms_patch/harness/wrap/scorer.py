@@ -18,10 +18,36 @@ from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
 from lmms_patch.harness.wrap.metrics import Metrics
-from lmms_patch.runs.scored import ScoredView
 from lmms_patch.runs.scoring import Scalar, scalar
 
 _T = TypeVar("_T")
+
+
+# without garbage collection: a run has too many for each collection to walk through
+class Scored(msgspec.Struct, frozen=True, gc=False):
+    """A view of a doc, or an answer that no model gave, scored by the base task.
+
+    Attributes:
+        view: which view.
+        items: native item of each metric, as the base's ``process_results`` returned it.
+        scores: scalar of each metric (fraction, or whatever the metric's own scale is), None: unscored.
+        error: why there is no score (the scorer's exception, in one line); None where it scored.
+        from_m: the metric whose scalar is the aggregation of its one item, if any.
+        failed: what came in place of an answer, in one short line: the view is unscored. Its items are for the native
+        metric.
+    """
+
+    view: View
+    items: Mapping[str, Any] = {}
+    scores: Mapping[str, Scalar] = {}
+    error: str | None = None
+    from_m: str | None = None
+    failed: str = ""
+
+    @property
+    def unscored(self) -> bool:
+        """Whether there is no score because the call or the scorer failed."""
+        return bool(self.failed) or self.error is not None
 
 
 class Scorer:
@@ -57,7 +83,7 @@ class Scorer:
         shown: Sequence[Any] = (),
         from_first: bool = True,
         **kwargs: Any,
-    ) -> list[ScoredView]:
+    ) -> list[Scored]:
         """Score a doc's views.
 
         Args:
@@ -72,16 +98,16 @@ class Scorer:
         # the doc's first view draws random numbers as the base task would, so only the views after it get a seed
         own = 1 if from_first else 0
 
-        def first() -> list[ScoredView]:
+        def first() -> list[Scored]:
             return [self._score_one(row, view, got, kwargs, first=True) for row, view, got in plan[:own]]
 
-        def plainly() -> list[ScoredView]:
+        def plainly() -> list[Scored]:
             out, known = first(), {}
             if out:
                 known[_told(*plan[0][1:])] = out[0]
             return out + [self._score_once(row, view, got, kwargs, known) for row, view, got in plan[own:]]
 
-        def seeded() -> list[ScoredView]:
+        def seeded() -> list[Scored]:
             return first() + [self._in_own_stream(doc.doc_id, row, view, got, kwargs) for row, view, got in plan[own:]]
 
         # a judge is slow, and its views are seeded in any case (``keeps_apart``): docs need not wait for each other
@@ -99,8 +125,8 @@ class Scorer:
         view: View,
         got: Sequence[Any],
         kwargs: Mapping[str, Any],
-        known: dict[tuple[int, str], ScoredView],
-    ) -> ScoredView:
+        known: dict[tuple[int, str], Scored],
+    ) -> Scored:
         """Score a view, unless another view of the doc, in the same order of its options, has the same answer."""
         told = _told(view, got)
         if told not in known or Unanswered in map(type, got):
@@ -109,21 +135,21 @@ class Scorer:
 
     def _score_one(
         self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False
-    ) -> ScoredView:
+    ) -> Scored:
         """Score a view. After a failed call score the first view as the harness would, and give further views no score."""
         none = [answer for answer in got if isinstance(answer, Unanswered)]
         failed = next((answer.why for answer in none if answer.failed), "")
         if none and not failed:
-            return ScoredView(view, error=none[0].why)
+            return Scored(view, error=none[0].why)
         if failed and (not first or None in map(native_answer, got)):
-            return ScoredView(view, failed=failed)
+            return Scored(view, failed=failed)
         scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
         # without scalars: a failed call has no score
-        return ScoredView(view, scored.items, failed=failed) if failed else scored
+        return Scored(view, scored.items, failed=failed) if failed else scored
 
     def _in_own_stream(
         self, doc_id: int, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> ScoredView:
+    ) -> Scored:
         """Score a view with random numbers seeded by the doc and the view."""
         with own_stream(f"{doc_id}/{view}{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"):
             return self._score_one(doc, view, got, kwargs)
@@ -147,7 +173,7 @@ class Scorer:
         set_draws(before)
         return seeded()
 
-    def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[ScoredView, bool]:
+    def score_answers(self, doc: Any, doc_id: int, answers: Sequence[Any], stream: str) -> tuple[Scored, bool]:
         """Score answers that no model gave, and return whether the scorer drew random numbers.
 
         Args:
@@ -157,10 +183,10 @@ class Scorer:
             stream: names the random stream, for scorers that draw.
         """
 
-        def score() -> ScoredView:
+        def score() -> Scored:
             return self._score_view(_fresh(doc), View("full"), list(answers), {})
 
-        def seeded() -> tuple[ScoredView, bool]:
+        def seeded() -> tuple[Scored, bool]:
             with own_stream(f"{doc_id}/{stream}"):
                 before = draws()
                 return score(), not same_draws(before, draws())
@@ -175,7 +201,7 @@ class Scorer:
         """
         return self._score_view(_fresh(doc), View("full"), list(answers), {}).scores
 
-    def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> ScoredView:
+    def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> Scored:
         """Call the native scorer on the answers to a view; keep an exception as the view's error, without items."""
         try:
             items = self._native_scorer()(doc, answers, **kwargs)
@@ -185,9 +211,9 @@ class Scorer:
             # no aggregation takes None
             items = {m: item for m, item in items.items() if m in native and (item is not None or m != primary)}
             scores, from_m = self._scalars(items)
-            return ScoredView(view, items, scores, from_m=from_m)
+            return Scored(view, items, scores, from_m=from_m)
         except Exception as error:
-            return ScoredView(view, error=one_line(error))
+            return Scored(view, error=one_line(error))
 
     def _native_scorer(self) -> Callable[..., Any]:
         """Return the base's ``process_results``, without the host's retries unless a judge is called, which may be busy."""

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.scorer import Scorer
-from lmms_patch.runs.scored import ScoredView
+from lmms_patch.harness.wrap.scorer import Scored, Scorer
 from lmms_patch.runs.scoring import Scalar
 
 _DOCS_TO_TRY = 8
@@ -28,9 +27,9 @@ class Scores:
 
     def __init__(self, golds: Golds, scorer: Scorer) -> None:
         self._golds, self._scorer = golds, scorer
-        self._known: OrderedDict[tuple[int, str], ScoredView] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str], Scored] = OrderedDict()
 
-    def on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[ScoredView, bool]:
+    def on(self, doc_id: int, answers: list[Any], who: str = "", told: str = "") -> tuple[Scored, bool]:
         """Score answers on a doc, and tell whether the scorer drew a random number.
 
         The score is kept to be used again, unless the scorer drew: then each view gets a guess of its own.
@@ -49,7 +48,7 @@ class Scores:
             self.keep(key, scored)
         return scored, drew
 
-    def keep(self, key: tuple[int, str], scored: ScoredView) -> None:
+    def keep(self, key: tuple[int, str], scored: Scored) -> None:
         """Keep a score."""
         self._known[key] = scored
         if len(self._known) > _KEPT:
@@ -80,26 +79,24 @@ class Scores:
         ]
         return max(known, default=None)
 
-    def items(self, doc_ids: Sequence[int]) -> dict[str, list[tuple[Any, Scalar]]]:
-        """Return native items with their scalars to try the metric's aggregation on: of golds, and of further answers.
+    def items(self, doc_ids: Sequence[int]) -> tuple[list[tuple[Any, Scalar]], list[tuple[Any, Scalar]]]:
+        """Return native items with their scalars to try the metric's aggregation on: of golds, and of other answers.
 
         Args:
             doc_ids: which docs; those without such an answer are left out.
         """
-        out: dict[str, list[tuple[Any, Scalar]]] = {"gold": [], "other": []}
-        made = self._golds.plan
-        if made is None or self._golds.silent:
-            return out
-        for doc_id in doc_ids:
-            for text, roles in made.baselines.get(doc_id, {}).items():
+        golds: list[tuple[Any, Scalar]] = []
+        others: list[tuple[Any, Scalar]] = []
+        made, primary = self._golds.plan, self._golds.primary
+        for doc_id in doc_ids if made is not None and not self._golds.silent else ():
+            for text, roles in made.baselines.get(doc_id, {}).items() if made is not None else ():
                 scored = self._baseline_of(doc_id, text)
-                if self._golds.primary in scored.items:
-                    out["gold" if "gold" in roles else "other"].append(
-                        (scored.items[self._golds.primary], scored.scores.get(self._golds.primary))
-                    )
-        return out
+                if primary in scored.items:
+                    to = golds if "gold" in roles else others
+                    to.append((scored.items[primary], scored.scores.get(primary)))
+        return golds, others
 
-    def _baseline_of(self, doc_id: int, text: str) -> ScoredView:
+    def _baseline_of(self, doc_id: int, text: str) -> Scored:
         return self.on(doc_id, self._results(doc_id, text))[0]
 
     def _results(self, doc_id: int, text: str) -> list[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_patch.runs.scored import Asked
 from lmms_patch.stats.forms import Form
 
 
@@ -16,18 +15,19 @@ class AskPlan:
 
     Attributes:
         form: the form of the primary metric's aggregation, known before the model is asked; None where it is not known.
-        asked: by doc id, how each evaluated doc was asked. Docs that are not in it were asked whole.
+        asked: by doc id, how each evaluated doc was asked, as column ``quick`` says. Docs that are not in it were asked whole.
         numbers: by doc id, the numbers of the views that were asked, ascending, for the docs of this rank.
+        sampled: whether docs were left out.
     """
 
     form: Form | None = None
-    asked: Mapping[int, Asked] = field(default_factory=dict)
+    asked: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     numbers: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    sampled: bool = False
 
-    @property
-    def sampled(self) -> bool:
-        """Whether docs were left out."""
-        return any(min(asked.p) < 1 for asked in self.asked.values())
+    def is_asked(self, doc_id: int) -> bool:
+        """Return whether any view of a doc was asked."""
+        return doc_id not in self.asked or self.asked[doc_id]["steps"] > 0
 
 
 @dataclass

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
-from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.references import Plan, shown
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
-from lmms_patch.rci.draws import of_cells
+from lmms_patch.rci.draws import Native
 from lmms_patch.rci.method import drops
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Computed, Made, Of, Settings, TstDetails
-from lmms_patch.runs.frames import frame_of, items_of, merged_of
+from lmms_patch.runs.frames import images_of, steps_of
 from lmms_patch.runs.numbers import Stress, to_json, to_mind
-from lmms_patch.runs.scored import SampleRecord
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.typed import convert
-from lmms_patch.stats.forms import Form, is_whole
 from lmms_patch.text import log
 
 
@@ -53,67 +50,6 @@ class Details(dict):  # type: ignore[type-arg]
 
     def __reduce__(self) -> Any:
         return Details, (dict(self.items()),)
-
-
-class Native:
-    """The native aggregation of the primary metric, for ``analyse``.
-
-    Args:
-        whole: M on full images.
-        over_cells: gives FIP and MPP of a set of views, and why they are missing.
-        aggregate: gives M of other items, without a trace.
-        no_calls: why M may not be called again and again; "" where it may.
-        network: whether M calls the network, so that ``aggregate`` must not call it at all.
-    """
-
-    form = None
-
-    def __init__(
-        self,
-        whole: Callable[[], float | None],
-        over_cells: Callable[[Key], tuple[float | None, float | None, str]],
-        aggregate: Callable[[list[Any]], float | None],
-        no_calls: str,
-        network: bool,
-    ) -> None:
-        self.whole, self.over_cells, self._aggregate, self.no_calls, self._network = (
-            whole,
-            over_cells,
-            aggregate,
-            no_calls,
-            network,
-        )
-
-    def aggregate(self, items: list[Any]) -> float | None:
-        return None if self._network else self._aggregate(items)
-
-
-class Estimates:
-    """The native aggregation of a run with docs left out, for ``analyse``: its form, on estimates of each doc's score.
-
-    Args:
-        table: the records.
-        form: the form of the aggregation.
-        records: all records of the task, also of docs that could not be scored at all.
-    """
-
-    no_calls = "docs were left out, so the native aggregation cannot be called"
-
-    def __init__(self, table: Table, form: Form, records: Sequence[SampleRecord]) -> None:
-        self._table, self._form, self.form = table, form, form.name
-        self._faulty = any(view.error is not None for record in records for view in record.views)
-        self._unscored = any(record.views[0].error is not None for record in records)
-
-    def whole(self) -> float | None:
-        if self._unscored:
-            return None
-        return self._table.value(self._form, self._table.full) if len(self._table) else None
-
-    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        return of_cells(self._table, key, self._form, faulty=self._faulty)
-
-    def aggregate(self, items: list[Any]) -> float | None:
-        return None
 
 
 def _mind_tst(tested: Stress, samples: pl.DataFrame, native: float | None) -> list[str]:
@@ -164,52 +100,51 @@ def asking_in_words(options: Options) -> str:
 
 def details(
     spec: WrapSpec,
-    records: Sequence[SampleRecord],
-    metric: str,
+    samples: pl.DataFrame,
+    table: Table,
+    native: Native,
+    *,
     higher: Mapping[str, bool],
-    native: Native | Estimates,
-    plan: Plan | None,
+    plan: Plan | None = None,
     about_tst: Mapping[str, Any] = {},
     golds: tuple[str, str] = ("", ""),
-    form: Form | None = None,
     kept: int = 0,
 ) -> Details:
-    """Compute the numbers of a finished run, log what to mind of them, and return them with all that the task's table is to say."""
-    settings = settings_of(spec.options, metric, golds)
-    samples, merged = frame_of(records, list(dict.fromkeys([metric, *higher]))), merged_of(records)
-    table = Table(
-        samples,
-        metric,
-        kind=spec.kind,
-        grids=spec.grids,
-        higher=higher.get(metric, True),
-        whole=is_whole(settings.form),
-        merged=merged,
-        items=items_of(records, metric),
-    )
-    # docs were left out: estimates by the form take the place of the native aggregation
-    if table.sampling.used and form is not None:
-        native = Estimates(table, form, records)
-    name = spec.kind.prefix
+    """Compute the numbers of a finished run, log what to mind of them, and return them with all that the task's table is to say.
+
+    Args:
+        spec: what was asked.
+        samples: the rows of the docs.
+        table: the same by the primary metric.
+        native: its aggregation.
+        higher: whether higher is better, by native metric.
+        plan: the golds and uninformed answers of the docs.
+        about_tst: what a text-only diagnostic found out about the task as a whole.
+        golds: what ``Scores.golds_from`` returns.
+        kept: how many answers an earlier process of the same command gave.
+    """
+    metric, merged, settings = table.metric, dict(table.merged), settings_of(spec.options, table.metric, golds)
+    name, firsts = spec.kind.prefix, samples.filter(view=0)
     # without an index, no set of views has numbers
     found = analyse(table, native, settings, spec.sets if name else ())
     flat = columns(found, spec.kind)
+    steps = steps_of(firsts)
     made = Made(
         **compat.versions(),
         all_docs=None if plan is None else plan.all_docs,
         kept=kept or None,
         **({} if plan is None else plan.digests),
         # images that were not asked about were not looked at
-        **(shown(records) if all(record.is_asked for record in records) else {}),
+        **(shown(images_of(firsts)) if (steps.fill_null(1) > 0).all() else {}),
     )
-    out = Details({"records": len(records), **flat})
+    out = Details({"records": len(firsts), **flat})
     names = {metric: higher.get(metric, True), **higher} if metric != compat.OUTPUT_ONLY else dict(higher)
     out.about = {
         "metrics": names,
         "settings": settings,
         "made": made,
         "merged": merged,
-        "quick": next((record.asked.metric for record in records if record.asked is not None), None),
+        "quick": metric if steps.null_count() < len(steps) else None,
         "tst": dict(about_tst),
     }
     out.of = Of(found.form, analysis=found if found.form is None else None)

@@ -24,6 +24,7 @@ from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.golds import field as field_of
 from lmms_patch.harness.wrap.scorer import own_stream
 from lmms_patch.harness.wrap.scores import Scores
+from lmms_patch.runs.frames import text
 from lmms_patch.runs.numbers import Null, to_json
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.tst.causes import causes
@@ -85,8 +86,8 @@ class Diagnosed:
         s = float(head.s[at])
         return {
             "fold": int(head.folds[0][at]),
-            "source": item.source,
-            "answers": [answers[at] for answers in head.answers],
+            "source": text(item.source),
+            "answers": [text(answers[at]) for answers in head.answers],
             "s": s,
             "chance": float(head.floor[at]),
             # on the scale of s, which the metric's own floor need not be
@@ -315,10 +316,10 @@ class TextOnly:
         assert self.found is not None
         return self.found.by_grouping[self.found.headline].answers[0][self.place[doc_id]]
 
-    def row_of(self, doc_id: int) -> dict[str, Any]:
-        """Return the column ``tst`` of a doc; empty where there is no diagnosis, or the doc is not evaluated."""
+    def row_of(self, doc_id: int) -> dict[str, Any] | None:
+        """Return the column ``tst`` of a doc; None where there is no diagnosis, or the doc is not evaluated."""
         place = self.place.get(doc_id)
-        return {} if self.found is None or place is None else self.found.row_of(place, self.items[place])
+        return None if self.found is None or place is None else self.found.row_of(place, self.items[place])
 
     def about(self) -> dict[str, Any]:
         """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""

@@ -191,7 +191,7 @@ def test_ranks_ask_what_one_process_asks(tasks, monkeypatch):
                 by_doc.setdefault(request.doc_id, []).append(request.filtered_resps["none"])
             asked[number] = model.asked
             records = [
-                task.process_results(task.eval_docs_no_media[doc_id], got)["patch"].record
+                task.process_results(task.eval_docs_no_media[doc_id], got)["patch"].doc
                 for doc_id, got in by_doc.items()
             ]
             found[number] = {one.doc_id: as_json(one, described) for one in records}
