@@ -25,7 +25,7 @@ from lmms_patch.errors import message
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs import cache, reading, samples
-from lmms_patch.runs.columns import MOST, by_filter, last, tracked, with_ends, with_errors
+from lmms_patch.runs.columns import SIDES, by_filter, last, with_ends, with_errors
 from lmms_patch.runs.details import About, Host, Model
 from lmms_patch.runs.run import Result, Run, dataset_of, name_of
 from lmms_patch.stats.bounds import is_number
@@ -194,7 +194,7 @@ def _seconds(results: Mapping[str, Any]) -> float | None:
 
 
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:
-    """Return results with at most 20 numbers for each of our tasks, and with what they say as its ``findings``.
+    """Return results with the numbers of ``for_screen`` for each of our tasks, their intervals, and what they say as its ``findings``.
 
     Args:
         results: all that the host has of the run; stays as it is.
@@ -202,17 +202,12 @@ def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]
     """
     columns = {}
     for task, found in _by_task(results).items():
-        values = results["results"][task]
-        # the limit is for a task, so its filter pipelines share it
-        share = MOST // len(found)
-        numbers = {
-            f"{name},{one.filter}": value for one in found for name, value in tracked(values, one, share).items()
-        }
-        columns[task] = {
-            **({"alias": values["alias"]} if "alias" in values else {}),
-            **numbers,
-            "findings": " ".join(say(found)),
-        }
+        few, every = last(results["results"][task], found), with_ends(results["results"][task], found)
+        ends = {key.replace(",", f"_{side},", 1) for key in few for side in SIDES}
+        numbers = {**few, **{key: every[key] for key in every if key in ends}}
+        # the harness writes "N/A" for a standard error that it does not know
+        kept = {key: value for key, value in numbers.items() if key == "alias" or is_number(value)}
+        columns[task] = {**kept, "findings": " ".join(say(found))}
     return {**results, "results": {**results["results"], **columns}} if columns else results
 
 

@@ -11,13 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lmms_patch.runs import catalogue
-from lmms_patch.runs.measures import over_cells
 from lmms_patch.runs.run import Result
 from lmms_patch.stats import bounds
 from lmms_patch.stats.resample import Estimate
 
-MOST = 20
-"""How many numbers of a task go to an experiment tracker."""
 LAST = 6
 """How many numbers of a task lmms-eval's last table shows."""
 OBJECTS = ("patch", "magic")
@@ -89,37 +86,6 @@ def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str,
     return out
 
 
-def tracked(values: Mapping[str, Any], result: Result, most: int = MOST) -> dict[str, float]:
-    """Return a result's most important numbers, by the names of their columns, for an experiment tracker.
-
-    First come the primary metric, the number of docs, the gate and the chance floor. Then each index with its corrected
-    form, the metric over best cells, and all other columns. What room is left goes to intervals, those of indices
-    first; then to our own standard errors.
-    """
-    metric, known, numbers = result.metric, estimates(values, result), _values(values, result)
-    numbers["n_docs"] = float(_docs(result))
-    rows = catalogue.keyed(result.kind, result.grids)
-    indices = {name for name, (number, _) in rows.items() if number.words}
-    gaps = {name for name, (number, _) in rows.items() if number.name == "gap{key}"}
-    ranks = {
-        **dict.fromkeys(indices, 4),
-        **dict.fromkeys(over_cells(result), 5),
-        **dict.fromkeys(gaps, 7),
-        **{name: place for place, name in enumerate((metric, "n_docs", "gate", "chance"))},
-    }
-    names = sorted(numbers, key=lambda name: ranks.get(name, 6))
-    out = {name: numbers[name] for name in names[:most]}
-    for name in sorted(out, key=lambda name: 0 if name in indices else 1 if name == metric else 2):
-        ends = {f"{name}_{side}": getattr(known.get(name), side, None) for side in SIDES}
-        if None not in ends.values() and name not in gaps and len(out) + 2 <= most:
-            out |= {side: float(end) for side, end in ends.items() if end is not None}
-    for name in names:
-        error = getattr(known.get(name), "se", None)
-        if bounds.is_number(error) and len(out) < most:
-            out[f"{name}_stderr"] = float(error)
-    return out
-
-
 def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
     """Return a task's columns for lmms-eval's last table: at most six numbers of each filter pipeline, with standard errors.
 
@@ -136,11 +102,9 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
         metric, index, known = result.metric, result.kind.index, _values(values, result)
         # of several grids the finest
         n = max(result.grids, default=None) if index else None
-        names = (
-            [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]
-            if n
-            else list(tracked(values, result, LAST))
-        )
+        names = [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]
+        if n is None:
+            names = list(dict.fromkeys([metric, "chance", *known]))[: LAST - 1]
         for name in [name for name in names if name in known]:
             keys = [f"{name}{error},{result.filter}" for error in ("", *ERRORS)]
             out |= {key: values[key] for key in keys if key in values}

@@ -23,7 +23,6 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch.ask.kinds import end
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
 from lmms_patch.stats.index import SIGNED
@@ -67,12 +66,6 @@ def measures(result: Result) -> dict[str, Estimate]:
             "chance": without_interval(computed.tst.chance, out["tst"].n),
         }
     return out
-
-
-def over_cells(result: Result) -> set[str]:
-    """Return the names of the native metrics over each doc's chosen cell."""
-    keys, native = result.kind.sets(result.grids), result.about.metrics or {result.metric: True}
-    return {f"{metric}_{what}{end(key)}" for metric in native for what in ("mpp", "drop") for key in keys}
 
 
 def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed: bool = False) -> float | None:

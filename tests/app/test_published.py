@@ -11,7 +11,6 @@ from huggingface_hub import parse_eval_result_entries
 from lmms_patch import commands
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.runs.columns import tracked
 from lmms_patch.runs.run import read
 from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
@@ -112,34 +111,3 @@ def test_scores_of_an_error_rate_are_better_when_lower(run, tmp_path, higher, mo
     configs = [one["metric_config"] for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]]
     lower = {one["metric_name"]: one["lower_is_better"] for one in configs}
     assert (lower["acc"], lower["mpp2"], lower["rci2"], lower["gap2"]) == (not higher, not higher, False, False)
-
-
-# --- trackers -------------------------------------------------------------------------------------
-
-
-def test_the_numbers_of_a_tracker_are_few_and_those_of_the_run(run):
-    result = read(run).results[0]
-    printed = json.loads(run.read_text())["results"]["toy_rci2"]
-    numbers = tracked(printed, result)
-    assert len(numbers) <= 20
-    assert {"acc", "n_docs", "gate", "chance", "rci2", "acc_mpp2"} <= set(numbers)
-    for name, value in numbers.items():
-        known = (
-            name.removesuffix("_stderr").removesuffix("_low").removesuffix("_high").removeprefix("acc_")
-            if name != "acc"
-            else name
-        )
-        estimate = result.measures.get(known)
-        side = next(
-            (end for end in ("low", "high") if name.endswith(f"_{end}")), "se" if name.endswith("_stderr") else "value"
-        )
-        assert value == (
-            60 if name == "n_docs" else result.analysis.gate.valid if name == "gate" else getattr(estimate, side)
-        )
-    for most in range(1, 20):  # the most important come first, and an interval is whole or not there
-        few = tracked(printed, result, most)
-        assert len(few) <= most
-        assert {name.removesuffix("_low") for name in few if name.endswith("_low")} == {
-            name.removesuffix("_high") for name in few if name.endswith("_high")
-        }
-        assert next(iter(few)) == "acc"

@@ -358,6 +358,6 @@ def test_a_tracker_gets_few_numbers_and_the_findings(finished):
         assert texts[f"{task}/findings"].endswith(".")
     values = filed(finished[0])["results"]["toy_rci"]
     assert of["toy_rci"] == {name: values[f"{name},none"] for name in of["toy_rci"]}
-    assert {"exact_match", "exact_match_mpp2", "exact_match_mpp3", "chance", "n_docs"} <= set(of["toy_rci"])
+    assert {"exact_match", "exact_match_mpp3", "chance", "n_docs"} <= set(of["toy_rci"])
     assert all(name.startswith("exact_match") for name in of["toy"]), "as it was"
     assert "toy/findings" not in texts
