@@ -293,7 +293,7 @@ class Mean:
 
     def __init__(self, table: Table, grid: int) -> None:
         self.full = float(table.full.scores.mean())
-        self.best = float(table.at(table.best_places(grid)).scores.mean())
+        self.best = float(table.best_seen(grid).scores.mean())
 
     def whole(self) -> float:
         return self.full
