@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -252,7 +251,7 @@ def test_what_all_prompts_start_with_is_left_out(prompts):
 
 
 def seen_records(count):
-    return [SimpleNamespace(doc_id=i, sizes=[[9, 9 + i % 2]], images=f"{i:016x}") for i in range(count)]
+    return [(i, [(9, 9 + i % 2)], f"{i:016x}") for i in range(count)]
 
 
 def test_what_was_shown_does_not_depend_on_the_order_in_which_ranks_give_their_docs():
@@ -266,6 +265,6 @@ def test_what_was_shown_does_not_depend_on_the_order_in_which_ranks_give_their_d
 def test_other_images_and_other_sizes_are_told_apart():
     whole = shown(seen_records(4))
     images, sizes = seen_records(4), seen_records(4)
-    images[2].images, sizes[2].sizes = "f" * 16, [[8, 8]]
+    images[2], sizes[2] = (2, [(9, 9)], "f" * 16), (2, [(8, 8)], f"{2:016x}")
     assert [shown(images)[key] == whole[key] for key in ("image_sizes", "images")] == [True, False]
     assert [shown(sizes)[key] == whole[key] for key in ("image_sizes", "images")] == [False, True]

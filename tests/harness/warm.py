@@ -13,6 +13,7 @@ import functools
 import gc
 import importlib
 import json
+import math
 import os
 import pickle
 import select
@@ -70,6 +71,7 @@ def run(
     cwd: Path | str | None = None,
     timeout: float = 900,
     kill_at: str = "",
+    kill_after: float = math.inf,
     ranks: int = 1,
     first: str = "",
 ) -> tuple[int, str, str]:
@@ -83,6 +85,7 @@ def run(
         cwd: the folder it runs in.
         timeout: seconds, after which it is ended.
         kill_at: a text; as soon as it stands on stderr, the process is killed (SIGKILL).
+        kill_after: after so many seconds it is killed likewise.
         ranks: how many processes run the command, each with the variables that ``torchrun`` gives it.
         first: Python code that each process runs before the command.
 
@@ -102,12 +105,15 @@ def run(
         }
         server.requests.write(json.dumps({**request, "pid": str(pid), "ranks": ranks, "first": first}) + "\n")
         server.requests.flush()
-        deadline, ended = time.monotonic() + timeout, []
+        started = time.monotonic()
+        deadline, ended = started + timeout, []
         while not ended and time.monotonic() < deadline:
-            if kill_at and streams[1].exists() and kill_at in streams[1].read_text(encoding="utf-8", errors="replace"):
+            told = kill_at and streams[1].exists() and kill_at in streams[1].read_text("utf-8", "replace")
+            if told or (time.monotonic() > started + kill_after and pid.exists()):
                 os.kill(int(pid.read_text()), signal.SIGKILL)
-                kill_at = ""
-            ended = select.select([server.answers], [], [], 0.01 if kill_at else 1)[0]
+                kill_at, kill_after = "", math.inf
+            soon = kill_at or kill_after < math.inf
+            ended = select.select([server.answers], [], [], 0.01 if soon else 1)[0]
         if not ended:
             _stop()
         printed = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in streams]

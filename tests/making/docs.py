@@ -209,7 +209,7 @@ def as_doc(given, metric="acc"):
     for at, one in enumerate((*own, *more)):
         of, other = _view(one), at >= len(own)
         row = {"doc_id": given.get("doc_id", 0), "view": at, **frames.shown(of)}
-        row |= {name: one.get(name) or (0 if name == "names" and one.get(name) == 0 else None) for name in _TOLD}
+        row |= {name: one[name] for name in _TOLD if one.get(name) is not None and one[name] is not False}
         row |= {"wrong_from": wrong.get("from") if of.swapped else None, "gold_at": of.gold or answer.get("gold_at")}
         row |= {"answer_no": different[one.get("said") or ""]} if other else {}
         row |= {"best": True} if at in best and not other else {}
@@ -221,7 +221,7 @@ def as_doc(given, metric="acc"):
     question, options, target = given.get("question"), given.get("options"), given.get("target")
     asks = {}
     if question or options or target:
-        asks = {"question": question, "prompt_digest": digest([question or ""])}
+        asks = {"question": question or None, "prompt_digest": digest([question or ""])}
         asks |= {"doc_digest": digest([None if target is None else str(target), tuple(options or ())])}
     baselines = given.get("baselines", ())
     named = fields.get("choices") if isinstance(fields.get("choices"), list) else None
@@ -238,9 +238,9 @@ def as_doc(given, metric="acc"):
         "gold": target if answer.get("gold") is None else answer["gold"],
         "options": list(map(str, named or options or sorted({one["answer"] for one in baselines if "option" in one["roles"]}))),
         "choices": answer.get("options", 0),
-        "label": answer.get("label"),
-        "stratum": given.get("stratum") if answer else None,
-        "images": given.get("images"),
+        "label": answer.get("label") or None,
+        "stratum": (given.get("stratum") or None) if answer else None,
+        "images": given.get("images") or None,
         "shown": [{"width": w, "height": h, **clips[i]} for i, (w, h) in enumerate(given.get("image_sizes", ()))],
         "wrong_shown": [{"width": w, "height": h} for w, h in wrong.get("image_sizes", ())],
         "excluded": [{"set": str(key), "why": why} for key, why in given.get("excluded", {}).items()],
@@ -249,7 +249,7 @@ def as_doc(given, metric="acc"):
         "quick": _quick(asked) if asked else None,
         "tst": _row(given["tst"]) if given.get("tst") else None,
     }  # fmt: skip
-    rows = [{name: value for name, value in row.items() if value not in (None, "", [])} for row in rows]
+    rows = [{name: value for name, value in row.items() if value is not None and value != []} for row in rows]
     return Doc(rows, items, [item for _, item in entries], fields.get("merged"))
 
 
