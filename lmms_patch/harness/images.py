@@ -11,8 +11,8 @@ from PIL import Image
 from lmms_patch.ask.kinds import RCI
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.magic import docs, tasks
-from lmms_patch.harness.names import catalog, configs, lookup
+from lmms_patch.harness.magic import docs
+from lmms_patch.harness.names import catalog, configs, effects, lookup
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.swap import sight
@@ -37,7 +37,7 @@ def first_images(
         PatchError: the task is unknown, or its dataset cannot be loaded here.
     """
     task = _loaded(base, include_path)
-    if tasks.is_magic(task):
+    if effects.is_magic(task):
         return _drawn(base, task.eval_docs, set(doc_ids))
     media_of = _by_row(task)
     found = ((doc_id, _decoded(shown[0])) for doc_id in doc_ids if (shown := media_of(doc_id)))

@@ -281,28 +281,35 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
 
     Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why.
     """
-    from lmms_patch.harness.magic import files
-
-    if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
-        # a native task of the run fails as it always did
-        return files.load(manager, loader, name_or_config, **kwargs)
     from lmms_patch.harness import load
+    from lmms_patch.harness.names import configs, effects
 
-    with load.named(manager, name_or_config):
-        return files.load(manager, loader, name_or_config, **kwargs)
+    # a native task of the run fails as it always did
+    asked_by_us = getattr(manager, "_lmms_patch_depth", 0) and _is_leaf(manager, name_or_config)
+    with load.named(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
+        if configs.is_magic_file(manager, name_or_config):
+            # takes two seconds to import, as does what follows
+            from lmms_patch.harness.magic import files
+
+            return files.load(manager, loader, name_or_config, **kwargs)
+        loaded = dict(loader(name_or_config, **kwargs))
+    for task in filter(effects.is_magic, _tasks_in(loaded)):
+        from lmms_patch.harness.magic import tasks
+
+        tasks.bind(task)
+    return loaded
 
 
 def _load_unwrapped(
     manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None
 ) -> dict[Any, Any]:
     """Load a name without wrapping: a native task, a group with wrapped members, or a member of a base."""
-    from lmms_patch.harness.magic import tasks as magic_tasks
-    from lmms_patch.harness.names import configs
+    from lmms_patch.harness.names import configs, effects
 
     if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
         changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
     loaded = native(name_or_config, update_config=changes)
-    if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
+    if any(map(effects.is_magic, _tasks_in(loaded))):
         _patch_runs()
     return _mend_groups(loaded)
 

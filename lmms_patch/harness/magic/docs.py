@@ -142,10 +142,10 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
 
 def _source(told: MagicSettings, data: str) -> tuple[str, bool]:
     """Return where a dataset is, and whether the dataset is embedded."""
-    return (str(folder("tasks") / "magic" / MOSAIC), True) if data == MOSAIC else (_path_of(data or told.data), False)
+    return (str(folder("tasks") / "magic" / MOSAIC), True) if data == MOSAIC else (path_of(data or told.data), False)
 
 
-def _path_of(data: str) -> str:
+def path_of(data: str) -> str:
     """Return what names a dataset, with ``~`` written out.
 
     Raises:
@@ -272,7 +272,7 @@ def examples(variant: str) -> tuple[Shot, ...]:
 
 
 def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
-    path = _path_of(told.examples)
+    path = path_of(told.examples)
     return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
 
 

@@ -18,7 +18,6 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.harness import compat
 from lmms_patch.harness.magic import docs
-from lmms_patch.harness.names import effects
 from lmms_patch.harness.names.effects import judge_model
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import one_line
@@ -37,22 +36,7 @@ CONTINUES = ("mosaic_vlm",)
 """Adapters that continue an unfinished turn of the model. The others of lmms-eval 0.7 close it and begin a new one."""
 
 
-def is_magic(task: Any) -> bool:
-    """Return whether a task of the harness is a MAGIC task."""
-    return effects.is_magic(getattr(getattr(task, "config", None), "metadata", None))
-
-
 # --- when a task is loaded ------------------------------------------------------------------------
-
-
-def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Bind every MAGIC task loaded by the host: a single task, or groups of groups."""
-    for value in loaded.values():
-        if isinstance(value, Mapping):
-            bind_all(value)
-        elif is_magic(value):
-            bind(value)
-    return loaded
 
 
 def bind(task: Any) -> None:

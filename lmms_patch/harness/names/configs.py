@@ -29,7 +29,7 @@ from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
 from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
-MARKER = "lmms_patch.Wrap"
+MARKER, MAGIC_MARKER = "lmms_patch.Wrap", "lmms_patch.Magic"
 TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
 """The harness models that answer ``_tst`` tasks."""
 
@@ -292,6 +292,19 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
         PatchError: something in such a file is wrong.
     """
     return from_file(config) if marker_of(config) == MARKER else None
+
+
+def config_of(manager: Any, name_or_config: Any) -> Mapping[str, Any]:
+    """Return the config of what the host is to load: of a name with a class in its file, or as given; else empty."""
+    if isinstance(name_or_config, str):
+        is_class = manager.task_index.get(name_or_config, {}).get("type") == "python_task"
+        return read(manager, name_or_config) if is_class else {}
+    return name_or_config if isinstance(name_or_config, Mapping) else {}
+
+
+def is_magic_file(manager: Any, name_or_config: Any) -> bool:
+    """Return whether a name or a config is a task file over a MAGIC dataset (``class: !function lmms_patch.Magic``)."""
+    return marker_of(config_of(manager, name_or_config)) == MAGIC_MARKER
 
 
 def marker_of(config: Mapping[str, Any]) -> str:

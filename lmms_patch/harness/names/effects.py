@@ -38,11 +38,15 @@ def calls_judge(task: Any) -> str | None:
 
 def magic_judge(metadata: Any) -> str | None:
     """Return the judge of a MAGIC task (docs/magic-judge.md); None without a judge, and for tasks of another kind."""
-    return judge_model() if is_magic(metadata) else None
+    return judge_model() if _is_magic(metadata) else None
 
 
-def is_magic(metadata: Any) -> bool:
-    """Return whether a task is a MAGIC task, by the metadata of its config."""
+def is_magic(task: Any) -> bool:
+    """Return whether a loaded task is a MAGIC task."""
+    return _is_magic(getattr(getattr(task, "config", None), "metadata", None))
+
+
+def _is_magic(metadata: Any) -> bool:
     magic = metadata.get("magic") if isinstance(metadata, Mapping) else None
     return isinstance(magic, Mapping) and magic.get("kind") == "magic"
 
