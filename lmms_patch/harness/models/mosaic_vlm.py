@@ -14,7 +14,6 @@ from lmms_eval.api.instance import GenerationResult, Instance
 from lmms_eval.models.chat.lfm2_5_vl import LFM2_5_VL
 from lmms_eval.protocol import ChatMessages
 
-from lmms_patch.harness.models.vision import hasten
 from lmms_patch.resources import folder
 
 # stands for the image of a sample that has none, so that the adapter keeps the sample
@@ -35,7 +34,6 @@ class MosaicVLM(LFM2_5_VL):
             **kwargs,
         )
         self.processor: Any = ImageOptional(self.processor)
-        hasten(getattr(self.model.base_model, "visual", None))
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Return the adapter's answers in the order of the requests. The adapter is asked task by task."""
