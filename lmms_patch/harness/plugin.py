@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch import resources
@@ -221,32 +221,10 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
-    # only for a run with wrapped tasks, so that all further runs stay as they are
-    if specs and (evaluator := sys.modules.get("lmms_eval.evaluator")):
-        manager._lmms_patch_specs = specs
-        _patch(evaluator, "simple_evaluate", _simple_evaluate)
     native = original(manager, asked)
     for line in lookup.hidden_by_ours(manager, [*native, *(spec.base for spec in specs)]):
         log().warning(line)
     return sorted({*native, *(spec.name for spec in specs)})
-
-
-def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Refuse options of wrapped tasks at odds with the run's ``--limit`` and ``--offset``.
-
-    Why this function: the command line calls it, with ``--limit``, before the model is loaded. A caller from Python may
-    hand over tasks in other ways; then the same is refused when docs are known (``asking.quick.check``).
-    """
-    from lmms_patch.harness.names import configs
-
-    # a caller from Python may leave these out
-    given = SimpleNamespace(**{"task_manager": None, "limit": None, "offset": 0, **kwargs})
-    try:
-        for spec in getattr(given.task_manager, "_lmms_patch_specs", ()):
-            configs.check_asking(given.task_manager, spec, given.limit, given.offset or 0)
-    except PatchError as error:
-        refuse(error)
-    return original(*args, **kwargs)
 
 
 def _load(

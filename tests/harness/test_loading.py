@@ -43,7 +43,7 @@ def loading(folder, name):
 def test_the_line_names_the_dataset_the_cause_and_what_helps(folder):
     said = loading(folder, "far_rci2")
     assert said.startswith(f"far: its dataset {ON_THE_HUB} could not be loaded: ConnectionError: Couldn't reach")
-    assert said.endswith("; unset HF_HUB_OFFLINE, or set HF_HOME to a cache that has it")
+    assert said.endswith("; unset HF_HUB_OFFLINE where it is set, or set HF_HOME to a cache that has it")
     assert "RetryError" not in said
 
 

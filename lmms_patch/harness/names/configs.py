@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -19,7 +18,6 @@ from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
 from lmms_patch.ask import profiles
-from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec, from_file
 from lmms_patch.ask.views import asked_per_doc, views_of
 from lmms_patch.errors import CannotWrapError, OptionError
@@ -46,7 +44,6 @@ class Facts:
         shown: what the code of ``doc_to_visual`` hands to a model, where a table knows it.
         python: whether the task is a Python class, whose config is known only when it is loaded.
         docs: the number of docs, where it is known without the network and without loading data.
-        filtered: whether a function of the task may leave some of these docs out.
         metadata: the task's metadata, which may carry an inline profile.
         problem: why the config cannot be read, if it cannot.
     """
@@ -58,7 +55,6 @@ class Facts:
     shown: Media = UNREAD
     python: bool = False
     docs: int | None = None
-    filtered: bool = False
     metadata: Any = None
     problem: str | None = None
 
@@ -83,7 +79,6 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         judge=judge or magic_judge(config.get("metadata")),
         shown=shown,
         docs=sizes.docs_of(config),
-        filtered="process_docs" in config,
         metadata=config.get("metadata"),
     )
 
@@ -340,61 +335,9 @@ def check(manager: Any, spec: WrapSpec) -> None:
                 if facts.name == spec.base
                 else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
             )
-            # no config says whether docs carry boxes, or options
-            every = (kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes)
-            may = [
-                kind
-                for kind in every
-                if _may(facts, WrapSpec("x", kind, () if kind.folds else kind.default_grids or (3,)))
-            ]
-            ways, turned = (", ".join(kind.name for kind in may if kind.turns == turns) for turns in (False, True))
-            more = f"; possible for it: {ways}{f' (of docs with options also {turned})' * bool(turned)}" if ways else ""
-            raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
+            raise CannotWrapError(f"{spec.name}: {where}: {reason}; type 'lmms-patch tasks' for what can be wrapped")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))
-
-
-def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
-    """Refuse options of ``_quick`` and ``exit`` that contradict the configs or the command line.
-
-    Args:
-        manager: the host's.
-        spec: what is to be wrapped.
-        limit: the run's ``--limit``: docs of each task, or their share where it is below 1.
-        offset: the run's ``--offset``.
-
-    Raises:
-        OptionError: one line that says what is allowed.
-    """
-    # takes NumPy to import
-    from lmms_patch.harness.asking.quick import check_fit
-
-    for facts in leaves(manager, spec.base):
-        options = options_over(facts.metadata, spec, facts.name)
-        member = dataclasses.replace(spec.of(facts.name), options=options)
-        if member.leaves_out:
-            # a function of the task may leave docs out, so that their number is not known
-            docs = None if facts.filtered else _asked(facts.docs, limit, offset)
-            check_fit(member, docs, min(options.null, docs or 0) if spec.kind.takes_null else 0)
-
-
-def _asked(docs: int | None, limit: Any, offset: int) -> int | None:
-    """Return how many of a task's docs a run asks; None where the number of docs is not known.
-
-    >>> _asked(1000, None, 0), _asked(1000, 50, 0), _asked(1000, 0.1, 0), _asked(20, 50, 5), _asked(None, 50, 0)
-    (1000, 50, 100, 15, None)
-    """
-    if docs is None:
-        return None
-    there = max(0, docs - offset)
-    if not limit or limit < 0:
-        return there
-    return min(there, math.ceil(docs * limit) if limit < 1 else int(limit))
-
-
-def _may(facts: Facts, spec: WrapSpec) -> bool:
-    """Return whether a task can most likely be wrapped in this way."""
-    return why_not(facts, spec) is None and not unfit_media(facts, spec)
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
