@@ -17,12 +17,19 @@ from numpy.typing import NDArray
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.pretrained import Pretrained, memory_errors
 
-POOLINGS = ("mean", "cls", "max")
 BATCH = 64
 """Texts in one pass of the model."""
 _POOLING_FILE = "1_Pooling/config.json"
-_SAME_DIRECTION = {"mean_tokens": "mean", "mean_sqrt_len_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
-"""Other names of poolings in that file. The two means differ in length alone, and vectors get length 1."""
+POOLINGS = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "mean_sqrt_len_tokens": "mean",
+    "cls": "cls",
+    "cls_token": "cls",
+    "max": "max",
+    "max_tokens": "max",
+}
+"""The names of poolings in that file. The two means differ in length alone, and vectors get length 1."""
 _MOST_TOKENS = 100_000
 """Tokenizers without a limit name a greater number than this."""
 
@@ -160,43 +167,28 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
 
 
 def _pooling_of(asked: Pretrained) -> str:
-    """Return the pooling named by the model, in the form of sentence-transformers before or since version 5.
+    """Return the pooling named by the model, in the form of sentence-transformers before or since version 5; else the mean.
 
     Raises:
         OptionError: it is none of ``POOLINGS``.
     """
-    file = _pooling_file(asked)
-    if file is None:
-        return "mean"
-    told = json.loads(file.read_text(encoding="utf-8"))
-    older = [
-        key.removeprefix("pooling_mode_")
-        for key, value in told.items()
-        if key.startswith("pooling_mode_") and value is True
-    ]
-    modes = told.get("pooling_mode", older)
-    modes = [modes] if isinstance(modes, str) else modes
-    found = [_SAME_DIRECTION.get(mode, mode) for mode in modes]
-    if len(found) != 1 or found[0] not in POOLINGS:
-        named = " and ".join(modes) or "none"
-        raise OptionError(
-            f"embeddings={asked.name}: the pooling of {_POOLING_FILE} is {named}; allowed: {', '.join(POOLINGS)}"
-        )
-    return str(found[0])
-
-
-def _pooling_file(asked: Pretrained) -> Path | None:
-    """Return the file naming the pooling; None where the model has no such file."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
-    if asked.is_folder:
-        file = Path(asked.source, _POOLING_FILE)
-        return file if file.exists() else None
     try:
-        return Path(hf_hub_download(asked.source, _POOLING_FILE))
-    except EntryNotFoundError:
-        return None
+        file = asked.source if asked.is_folder else hf_hub_download(asked.source, _POOLING_FILE)
+        told = json.loads((Path(file, _POOLING_FILE) if asked.is_folder else Path(file)).read_text(encoding="utf-8"))
+    except (FileNotFoundError, EntryNotFoundError):
+        return "mean"
+    older = [mode.removeprefix("pooling_mode_") for mode in told if "pooling_mode_" in mode and told[mode] is True]
+    named = told.get("pooling_mode", older)
+    modes = [named] if isinstance(named, str) else named
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise OptionError(
+            f"embeddings={asked.name}: the pooling of {_POOLING_FILE} is {' and '.join(modes) or 'none'}; "
+            "allowed: mean, cls, max"
+        )
+    return POOLINGS[modes[0]]
 
 
 def _most_tokens(tokenizer: Any, config: Any) -> int:

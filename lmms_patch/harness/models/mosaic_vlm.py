@@ -7,7 +7,6 @@ GPU.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from lmms_eval.api.instance import GenerationResult, Instance
@@ -38,14 +37,11 @@ class MosaicVLM(LFM2_5_VL):
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Return the adapter's answers in the order of the requests. The adapter is asked task by task."""
         # the adapter takes the task of a batch's first sample for the whole batch
-        by_task = defaultdict(list)
-        for at, request in enumerate(requests):
-            by_task[request.task_name].append(at)
-        answers: list[GenerationResult | None] = [None] * len(requests)
-        for places in by_task.values():
-            for at, answer in zip(places, super().generate_until([requests[at] for at in places]), strict=True):
-                answers[at] = answer
-        return answers
+        answers: dict[int, GenerationResult] = {}
+        for task in {request.task_name for request in requests}:
+            places = [place for place, request in enumerate(requests) if request.task_name == task]
+            answers |= zip(places, super().generate_until([requests[place] for place in places]), strict=True)
+        return [answers[place] for place in range(len(requests))]
 
     def _process_messages_to_lfm_format(self, chat_messages: ChatMessages) -> tuple[list[Any], list[Any]]:
         """Return the adapter's messages and images. A sample without image gets ``NO_IMAGE``."""

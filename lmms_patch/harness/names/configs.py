@@ -19,7 +19,7 @@ from lmms_eval.utils import load_yaml_config
 from lmms_patch import resources
 from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import Options, WrapSpec, from_file
-from lmms_patch.ask.views import asked_per_doc, views_of
+from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
@@ -203,13 +203,8 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """Say why a judged task is not wrapped, and what to write in order to wrap the task all the same."""
-    views = len(views_of(spec))
-    by_doc = (
-        f"{'once' if views == 1 else f'{views} times'} per doc and order of its options"
-        if spec.kind.turns
-        else "once per doc and box"
-    )
-    times = by_doc if (often := asked_per_doc(spec)) is None else f"{often} times per doc"
+    often = asked_per_doc(spec)
+    times = "for each view, box and order" if often is None else f"{often} times per doc"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
