@@ -195,11 +195,10 @@ def _initialize_tasks(
     Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then
     plugin, then ``--include_path``.
     """
-    if isinstance(include_path, (str, os.PathLike)):
-        include_path = [include_path] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
     # before the user's folders, since the first folder that has a name wins
     ours = [str(resources.folder("tasks"))] if include_defaults else []
-    return original(manager, include_path=[*ours, *map(str, include_path or [])], include_defaults=include_defaults)
+    folders = [*ours, *task_files.folders_of(include_path)]
+    return original(manager, include_path=folders, include_defaults=include_defaults)
 
 
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:

@@ -90,13 +90,14 @@ def tasks(
     ] = False,
 ) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs."""
+    from lmms_patch.harness import task_files
     from lmms_patch.harness.names import catalog
 
     given = [name for name, one in zip(_NOT_WITH_ALL, (pattern, kind, include_path, run), strict=True) if one]
     if every and given:
         raise OptionError(f"--all takes no {given[0]}: it counts the tasks of lmms-eval itself")
-    with looking("reading the tasks of lmms-eval") as watch, catalog.quietly():
-        manager = catalog.task_manager(include_path)
+    with looking("reading the tasks of lmms-eval") as watch:
+        manager = task_files.Index(include_path)
         if every:
             return Catalogue(catalog.coverage(manager, watch), "rci3", None)
         # A task of the harness may itself end like a wrapped name: then it is the base, not a wrapped name.
@@ -124,6 +125,8 @@ def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
         path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
         names: benchmarks.
     """
+    if path is None and not RUNS.exists():
+        return None
     from lmms_patch.runs import costs
     from lmms_patch.runs.run import newest_of
 

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
@@ -15,10 +14,10 @@ from loguru import logger
 from lmms_patch import resources
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
-from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
+from lmms_patch.errors import PatchError, UnknownNameError, nearest
+from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.lookup import meant
-from lmms_patch.harness.wrap.calls import one_line
 
 Watch = Callable[[Sequence[str], str], Iterable[str]]
 """Passes names on one by one, to show progress; the text says what is done with them."""
@@ -81,37 +80,11 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
     # before the manager is made, whose index must hold the plugin's tasks
     install()
-    _check_files(include_path)
+    # the host's own index would not name a file that it cannot read
+    for folder in task_files.folders_of(include_path):
+        task_files.indexed(folder)
     # the host takes a text, or a list
-    folder = None if include_path is None else str(include_path)
-    try:
-        return TaskManager(verbosity="ERROR", include_path=folder)
-    except (AttributeError, KeyError, TypeError) as error:
-        # the host's index, on names that are no texts
-        raise OptionError(
-            f"--include-path {folder}: the 'task', 'group' or 'tag' of one of its files is no name: {one_line(error)}"
-        ) from None
-
-
-def _check_files(folder: Any) -> None:
-    """Refuse a folder of the user with a task file that the host cannot read.
-
-    Why: the host's index stops at the first file that it cannot read, and does not name it.
-
-    Raises:
-        OptionError: a file is not a task file; the message names it.
-    """
-    from lmms_eval.utils import load_yaml_config
-
-    for path in sorted(Path(folder).rglob("*.yaml")) if folder else ():
-        where = f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file"
-        try:
-            config = load_yaml_config(str(path), mode="simple")
-        except Exception as error:
-            # the host's parser raises nearly anything
-            raise OptionError(f"{where}: {one_line(error)[:300]}") from None
-        if not isinstance(config, dict):
-            raise OptionError(f"{where}: it is no mapping")
+    return TaskManager(verbosity="ERROR", include_path=None if include_path is None else str(include_path))
 
 
 def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
@@ -177,7 +150,7 @@ def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda 
     """Return the entries of all names that match a pattern.
 
     Args:
-        manager: the host's task manager.
+        manager: the host's task manager, or a ``task_files.Index``.
         pattern: a name or wildcard of base tasks; None stands for all.
         kind: a suffix such as ``rci3``.
         watch: shows progress.

@@ -1,6 +1,6 @@
 """What the *config* of a task says, before any data, module or model is loaded: can the task be wrapped?
 
-We read configs in the host's "simple" mode, which leaves a ``!function`` as a YAML node and imports nothing.
+A ``!function`` in a config stays a YAML node, and nothing is imported.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
 from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import Options, WrapSpec, from_file
 from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness import task_files
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
 from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
@@ -217,7 +217,7 @@ def read(manager: Any, name: str) -> dict[str, Any]:
     """Return the config of an indexed name, in simple mode; empty where the name has no file."""
     path = manager.task_index[name]["yaml_path"]
     # -1 stands for a name without a file, such as a tag
-    return {} if path == -1 else load_yaml_config(path, mode="simple")
+    return {} if path == -1 else task_files.read(path)
 
 
 # What in ``dataset_kwargs`` makes the host download or unpack videos.

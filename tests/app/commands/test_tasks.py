@@ -12,6 +12,7 @@ import pytest
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import tasks
 from lmms_patch.errors import RecordError
+from lmms_patch.harness import task_files
 from lmms_patch.harness.names import catalog
 from lmms_patch.harness.names.catalog import Entry
 from lmms_patch.runs.costs import Cost
@@ -33,11 +34,11 @@ def test_a_line_for_each_with_its_price(tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
 
-    def task_manager(include_path):
+    def index(include_path):
         asked.append(include_path)
         return SimpleNamespace(all_tasks=[])
 
-    monkeypatch.setattr(catalog, "task_manager", task_manager)
+    monkeypatch.setattr(task_files, "Index", index)
     monkeypatch.setattr(catalog, "entries", entries)
     assert main(["tasks", "x*", "--as", "rci3", "--include-path", "mine"]) == 0
     assert asked == [Path("mine"), ("x*", "rci3")]
