@@ -259,18 +259,14 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
     Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why.
     """
     from lmms_patch.harness import load
-    from lmms_patch.harness.names import configs, effects
+    from lmms_patch.harness.names import effects
 
     # a native task of the run fails as it always did
     asked_by_us = getattr(manager, "_lmms_patch_depth", 0) and _is_leaf(manager, name_or_config)
     with load.named(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
-        if configs.is_magic_file(manager, name_or_config):
-            # takes two seconds to import, as does what follows
-            from lmms_patch.harness.magic import files
-
-            return files.load(manager, loader, name_or_config, **kwargs)
         loaded = dict(loader(name_or_config, **kwargs))
     for task in filter(effects.is_magic, _tasks_in(loaded)):
+        # takes two seconds to import
         from lmms_patch.harness.magic import tasks
 
         tasks.bind(task)

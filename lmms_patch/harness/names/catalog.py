@@ -190,9 +190,10 @@ def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]
     ``watch`` shows progress.
     """
     spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
-    rows = {
-        name: row
-        for name, row in manager.task_index.items()
-        if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)
-    }
-    return [entry(manager, name, spec) for name in watch(sorted(rows), "looking at tasks")]
+    rows = manager.task_index
+    names = [
+        name
+        for name in manager.all_tasks
+        if rows[name]["type"] in ("task", "python_task") and not rows[name]["yaml_path"].startswith(own)
+    ]
+    return [entry(manager, name, spec) for name in watch(names, "looking at tasks")]

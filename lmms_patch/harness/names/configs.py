@@ -27,7 +27,7 @@ from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
 from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, shown_by
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
-MARKER, MAGIC_MARKER = "lmms_patch.Wrap", "lmms_patch.Magic"
+MARKER = "lmms_patch.Wrap"
 TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
 """The harness models that answer ``_tst`` tasks."""
 
@@ -281,33 +281,13 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
     Raises:
         PatchError: something in such a file is wrong.
     """
-    return from_file(config) if marker_of(config) == MARKER else None
-
-
-def config_of(manager: Any, name_or_config: Any) -> Mapping[str, Any]:
-    """Return the config of what the host is to load: of a name with a class in its file, or as given; else empty."""
-    if isinstance(name_or_config, str):
-        is_class = manager.task_index.get(name_or_config, {}).get("type") == "python_task"
-        return read(manager, name_or_config) if is_class else {}
-    return name_or_config if isinstance(name_or_config, Mapping) else {}
-
-
-def is_magic_file(manager: Any, name_or_config: Any) -> bool:
-    """Return whether a name or a config is a task file over a MAGIC dataset (``class: !function lmms_patch.Magic``)."""
-    return marker_of(config_of(manager, name_or_config)) == MAGIC_MARKER
-
-
-def marker_of(config: Mapping[str, Any]) -> str:
-    """Return the dotted name of a config's class; "" without a class.
-
-    The config may be read in simple or full mode.
-    """
     marker = config.get("class")
-    return (
-        str(marker.value)
-        if isinstance(marker, yaml.ScalarNode)
-        else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
+    # the config may be read in simple or in full mode
+    simple, full = (
+        getattr(marker, "value", ""),
+        f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}",
     )
+    return from_file(config) if MARKER in (simple, full) else None
 
 
 def check(manager: Any, spec: WrapSpec) -> None:

@@ -16,7 +16,7 @@ def check(source: str | bytes) -> None:
     Streams do not say how long they are.
 
     Args:
-        source: path or bytes of an AVI, GIF, Matroska, WebM or MP4 file; any other passes.
+        source: path or bytes of an AVI, Matroska, WebM or MP4 file; any other passes.
 
     Raises:
         ValueError: the file is empty or cut short.
@@ -31,10 +31,6 @@ def check(source: str | bytes) -> None:
             size = int.from_bytes(head[4:8], "little")
             # a stream writes no size
             end = length if size in (0, 0xFFFFFFFF) else 8 + size
-        elif head.startswith(b"GIF8"):
-            # zeros may stand behind the mark of the end
-            file.seek(max(0, length - 64))
-            end = length if file.read().rstrip(b"\0").endswith(b";") else length + 1
         elif head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip"):
             end = _mp4_end(file, length)
         elif head.startswith(b"\x1a\x45\xdf\xa3"):

@@ -226,7 +226,7 @@ def test_no_file(tmp_path):
     assert "there is no such file" in refusal(str(tmp_path))
 
 
-STREAMS = ("mkv without length", "transport stream", "h264 alone, without times", "hevc")
+STREAMS = ("gif", "mkv without length", "transport stream", "h264 alone, without times", "hevc")
 WHOLE = [name for name in CONTAINERS if name not in STREAMS]
 """Containers that say how long they are. The others are streams: whatever there is of them is all there is; ``hevc`` is an mp4 as others are."""
 
