@@ -278,12 +278,11 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, every: S
     """Return all numbers of a task, with all that its table is to say."""
     models = {record.judge["model"] for record in results.answered(every) if record.judge}
     judge = _judge() if models else None
-    told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     magic = {
         "variant": str(about["variant"]),
         "dataset": missing.name,
-        **told,
-        "judge": min(models) if models else None,
+        **{key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about},
+        "judge": min(models, default=None),
         **({"judged_by": judge.described()} if judge is not None else {}),
         "left_out": dataclasses.asdict(missing),
     }

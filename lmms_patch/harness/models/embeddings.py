@@ -41,7 +41,6 @@ class Embedder:
         name: a folder with a transformers model and its tokenizer, or a hub id. The pooling is that of
             ``1_Pooling/config.json`` where there is such a file, else the mean over the tokens. Layers after the
             pooling are left out.
-        batch: texts in one pass of the model.
 
     Attributes:
         described: the last part of its name, its pooling, and the first 16 hexadecimal digits of a digest of its
@@ -51,11 +50,10 @@ class Embedder:
         OptionError: there is no such folder, it cannot be loaded, or it pools in another way.
     """
 
-    def __init__(self, name: str, batch: int = BATCH) -> None:
+    def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not name:
             raise OptionError(f"embeddings must be the folder of a text-embedding model, or a hub id, not {name!r}")
         self._asked = Pretrained(name, "embeddings", "a text-embedding model", "sentence-transformers/all-MiniLM-L6-v2")
-        self._batch = batch
         with memory_errors("loading the text-embedding model", "give a smaller one"), self._asked.errors():
             self._tokenizer, self._net = _load(self._asked)
             self._pooling = _pooling_of(self._asked)
@@ -94,8 +92,8 @@ class Embedder:
         # a text without tokens keeps its vector of zeros
         order = sorted((i for i in range(len(texts)) if tokens[i]), key=lambda i: len(tokens[i]))
         out = np.zeros((len(texts), self._dimensions), np.float32)
-        for start in range(0, len(order), self._batch):
-            places = order[start : start + self._batch]
+        for start in range(0, len(order), BATCH):
+            places = order[start : start + BATCH]
             with memory_errors("embedding texts", "give a smaller text-embedding model"):
                 out[places] = self._pass([tokens[i] for i in places])
         if not np.isfinite(out).all():
@@ -144,16 +142,12 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     # Padded on the right, since the pooling ``cls`` takes the first
     # place of a text. Code of a model's own repository is not run.
     tokenizer: Any = AutoTokenizer.from_pretrained(asked.source, trust_remote_code=False, padding_side="right")
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     # without a vocabulary, transformers makes a tokenizer of special tokens alone
-    if len(tokenizer) <= len(tokenizer.all_special_ids):
+    if len(tokenizer) <= len(tokenizer.all_special_ids) or tokenizer.pad_token is None:
         raise OptionError(
-            f"embeddings={asked.name}: there is no tokenizer; give a folder with config, weights and tokenizer"
-        )
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    if tokenizer.pad_token is None:
-        raise OptionError(
-            f"embeddings={asked.name}: the tokenizer has neither a padding token nor an end token; give another model"
+            f"embeddings={asked.name}: there is no tokenizer, or it has no padding token and no end token; "
+            "give a folder with config, weights and tokenizer"
         )
     net, report = AutoModel.from_pretrained(
         asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
