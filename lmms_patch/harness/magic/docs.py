@@ -20,7 +20,6 @@ from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
 from lmms_patch.magic.items import MagicItem, shown
-from lmms_patch.magic.rows import printable
 from lmms_patch.magic.score.extract import regions_of_steps, renumber
 from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.settings import MagicSettings
@@ -121,32 +120,14 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
-    path = _EMBEDDED if data == MOSAIC else path_of(data or told.data)
+    path = _EMBEDDED if data == MOSAIC else os.path.expanduser(data or told.data)
     return _read(path, told.split, _stamp(path))
-
-
-def path_of(data: str) -> str:
-    """Return what names a dataset, with ``~`` written out.
-
-    Raises:
-        OptionError: there is no such user.
-    """
-    try:
-        return str(Path(data).expanduser())
-    except RuntimeError:
-        raise OptionError(
-            f"{printable(data)[:200]}: there is no home folder of that name; write the whole path"
-        ) from None
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
     """Return name, time of writing and size of a local dataset's files, which tell a running process of new files."""
-    try:
-        files = [file for file in (Path(path), *Path(path).glob("*")) if file.is_file()]
-        return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-    except OSError:
-        # the folder cannot be read: reading the dataset says so
-        return ()
+    files = [file for file in (Path(path), *Path(path).glob("*")) if file.is_file()]
+    return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
 
 @functools.lru_cache(maxsize=8)
@@ -233,7 +214,7 @@ def examples(variant: str) -> tuple[Shot, ...]:
 
 
 def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
-    path = path_of(told.examples)
+    path = os.path.expanduser(told.examples)
     return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
 
 

@@ -152,7 +152,7 @@ class TstRf(_TextOnlyModel):
         described: dict[str, Any] = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
         if embedder is not None:
             described["embeddings"] = embedder.described
-        super().__init__(diagnostic, described, groupings == "all", check, shuffles)
+        super().__init__(diagnostic, described, groupings == "all", bool(check), shuffles)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")

@@ -11,7 +11,6 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_patch import resources
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
@@ -182,18 +181,3 @@ def spec_of_suffix(kind: str) -> WrapSpec:
 
 
 _IN_TIME = "trci4"
-
-
-def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the verdict for ``rci3`` on every task of the installed harness, but not on the plugin's tasks.
-
-    ``watch`` shows progress.
-    """
-    spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
-    rows = manager.task_index
-    names = [
-        name
-        for name in manager.all_tasks
-        if rows[name]["type"] in ("task", "python_task") and not rows[name]["yaml_path"].startswith(own)
-    ]
-    return [entry(manager, name, spec) for name in watch(names, "looking at tasks")]

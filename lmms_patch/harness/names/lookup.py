@@ -162,18 +162,12 @@ def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
     """
     specs: dict[str, WrapSpec] = {}
     for pattern in patterns:
-        if not any(sign in pattern for sign in _WILD):
-            spec = resolve(manager, pattern)
-            if spec is not None:
-                specs[spec.name] = spec
-            continue
+        wild = any(sign in pattern for sign in _WILD)
         # a wildcard may match task files of ours among the native names
-        if any(fnmatchcase(name, pattern) for name in manager.all_tasks):
-            specs |= {
-                spec.name: spec
-                for name in manager.all_tasks
-                if fnmatchcase(name, pattern) and (spec := resolve(manager, name))
-            }
+        names = [name for name in manager.all_tasks if fnmatchcase(name, pattern)] if wild else [pattern]
+        if names:
+            found = (resolve(manager, name) for name in names)
+            specs |= {spec.name: spec for spec in found if spec is not None}
             continue
         spec = parse(pattern)
         if spec is not None:

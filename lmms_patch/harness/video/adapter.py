@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Literal, TypeGuard
 
 from lmms_patch.harness.video.clip import Sampling
@@ -45,6 +44,10 @@ MOST_AT_A_RATE = {
 """The modules of adapters that take either a rate or a number of frames, and the attribute that limits the frames at a rate; "" where none does."""
 
 
+_MOST_OF_QWEN = 768
+"""The most frames that ``qwen_vl_utils`` takes where a rate is given."""
+
+
 def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     """Return which frames of a video an adapter takes, and what tells us so.
 
@@ -75,14 +78,8 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
         told = f"{next(iter(rates))}={rate:g}, " + (
             f"{limit}={most}" if _is_count(most) else f"in place of {next(iter(counts))}"
         )
-        count = most if _is_count(most) else _most_of_qwen()
+        count = most if _is_count(most) else _MOST_OF_QWEN
     return Sampling(count, rate, reader), told
-
-
-def _most_of_qwen() -> int:
-    """Return how many frames ``qwen_vl_utils`` takes at most where a rate is given."""
-    # nothing is imported for this; 768 is the package's default
-    return int(getattr(sys.modules.get("qwen_vl_utils.vision_process"), "FPS_MAX_FRAMES", 768))
 
 
 def _is_count(value: object) -> TypeGuard[int]:

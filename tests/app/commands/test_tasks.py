@@ -135,16 +135,3 @@ def test_the_run_is_the_newest_that_asked_the_benchmark(tmp_path, monkeypatch):
         tasks._cost(tmp_path / "nowhere", {"toy"})
     next(other.parent.glob("*_samples_*")).write_text("{")
     assert tasks._cost(None, {"toy"}) is None, "a broken file in out is not what was asked about"
-
-
-@pytest.fixture
-def covered(monkeypatch):
-    """A harness of three tasks."""
-    monkeypatch.setattr(catalog, "task_manager", lambda include_path=None: None)
-    monkeypatch.setattr(catalog, "coverage", lambda manager, watch: list(watch(FOUND, "looking")))
-
-
-@pytest.mark.usefixtures("covered")
-def test_the_coverage_is_counted(capsys):
-    assert main(["tasks", "--all"]) == 0
-    assert capsys.readouterr().out == "3 tasks. Wraps: 1; needs allow_judge: 1; does not wrap: 1.\n"
