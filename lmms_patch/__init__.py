@@ -44,22 +44,3 @@ class Wrap:
         raise RuntimeError(
             "this task file needs the lmms-patch plugin, which did not load; see docs/footguns.md, 'Tasks were not found'"
         )
-
-
-class Magic:
-    """Marks a task file over a MAGIC dataset of the user's own (docs/magic.md).
-
-    ::
-
-        task: kitchen
-        class: !function lmms_patch.Magic
-        data: ./kitchen
-        variant: all
-
-    The plugin recognises this class and never makes an object of it.
-    """
-
-    def __init__(self, *_: object, **__: object) -> None:
-        raise RuntimeError(
-            "this task file needs the lmms-patch plugin, which did not load; see docs/footguns.md, 'Tasks were not found'"
-        )

@@ -65,7 +65,7 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
     metric: Name | None = None
-    """The primary metric, which the index is built on. Default: the only one, else the first."""
+    """The primary metric, which the index is built on. Default: the only one, else the one over all docs."""
     score: Fields | None = None
     """The key of a native item that holds its scalar, or several of which an item has one.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from PIL import Image
@@ -11,8 +12,7 @@ from PIL import Image
 from lmms_patch.ask.kinds import RCI
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.magic import docs, tasks
-from lmms_patch.harness.names import catalog, configs, lookup
+from lmms_patch.harness.names import catalog, configs, effects, lookup
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.swap import sight
@@ -37,10 +37,9 @@ def first_images(
         PatchError: the task is unknown, or its dataset cannot be loaded here.
     """
     task = _loaded(base, include_path)
-    if tasks.is_magic(task):
+    if effects.is_magic(task):
         return _drawn(base, task.eval_docs, set(doc_ids))
-    media_of = _by_row(task)
-    found = ((doc_id, _decoded(shown[0])) for doc_id in doc_ids if (shown := media_of(doc_id)))
+    found = ((doc_id, next(_images(task, doc_id), None)) for doc_id in doc_ids)
     return {doc_id: image for doc_id, image in found if image is not None}
 
 
@@ -58,16 +57,14 @@ def image_of(
         PatchError: as ``first_images``.
     """
     task = _loaded(base, include_path)
-    media_of = _by_row(task)
     own_way = getattr(task.config, "doc_to_messages", None) is not None
 
     def shown(row: int) -> tuple[Image.Image, str] | None:
-        found = media_of(row)
-        image = _decoded(found[0]) if found else None
-        if image is None:
+        images = list(_images(task, row))
+        read = [image for image in images if image is not None]
+        if not images or images[0] is None:
             return None
-        images = [image, *filter(None, map(_decoded, found[1:]))]
-        return image, "" if own_way or len(images) < len(found) else sight(images)
+        return images[0], "" if own_way or len(read) < len(images) else sight(read)
 
     return shown
 
@@ -88,45 +85,35 @@ def _loaded(base: str, include_path: str | os.PathLike[str] | None) -> Any:
     return task
 
 
-def _by_row(task: Any) -> Callable[[int], list[Any]]:
-    """Return a function from a row of a task's eval split to the doc's images, undecoded; [] for none."""
-    rows = task.eval_docs
-    count = len(rows)
-    return lambda row: _media(task, rows[row]) if 0 <= row < count else []
+def _images(task: Any, row: int) -> Iterator[Image.Image | None]:
+    """Yield the images of a doc, by its row; None for an unreadable image, and nothing where the task cannot show the doc."""
+    shown: list[Any] = []
+    # a broken file: the grid is drawn without it
+    with contextlib.suppress(Exception):
+        if 0 <= row < len(task.eval_docs):
+            shown = list(media.images_in(task.doc_to_visual(dict(task.eval_docs[row])), media.replace_in_visuals))
+    yield from map(_decoded, shown)
+
+
+def _decoded(medium: Any) -> Image.Image | None:
+    with contextlib.suppress(Exception):
+        return media.decode(medium)
+    return None
 
 
 def _drawn(base: str, rows: Iterable[Mapping[str, Any]], wanted: set[Any]) -> dict[Any, Image.Image]:
     """Return the images of MAGIC docs with their boxes drawn, by the digest of the doc."""
-    out = {}
+    from lmms_patch.harness.magic import docs
+
+    found = {}
     for row in rows:
-        digest = docs.asked(row)["doc"]
-        if digest in wanted and digest not in out:
-            try:
+        if (digest := docs.asked(row)["doc"]) in wanted and digest not in found:
+            # a broken file: the doc is shown without it
+            with contextlib.suppress(Exception):
                 # the last image: those of in-context examples come first
-                out[digest] = media.decode(docs.visuals(row)[-1])
-            except Exception:
-                # a broken file: the doc is shown without it
-                continue
-    if wanted and not out:
+                found[digest] = media.decode(docs.visuals(row)[-1])
+    if wanted and not found:
         raise CannotWrapError(
             f"{base}: the docs here are not those of the run; set MAGIC_DATA, MAGIC_SPLIT and MAGIC_SEED as they were in the run"
         )
-    return out
-
-
-def _media(task: Any, row: Any) -> list[Any]:
-    """Return the images shown by a doc, undecoded; none where the task cannot show the doc."""
-    try:
-        return list(media.images_in(task.doc_to_visual(dict(row)), media.replace_in_visuals))
-    except Exception:
-        # a broken file: the grid is drawn without it
-        return []
-
-
-def _decoded(medium: Any) -> Image.Image | None:
-    """Return an image; None for an unreadable image."""
-    try:
-        return media.decode(medium)
-    except Exception:
-        # a broken file: the grid is drawn without it
-        return None
+    return found

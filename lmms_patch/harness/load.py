@@ -85,11 +85,10 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
 def _what_to_do(name: str, cause: BaseException | None) -> str:
     """Say what the user can do about an unloadable dataset."""
     # by name, since the packages of these errors need not be imported
-    kinds = [kind.__name__ for kind in type(cause).__mro__]
-    if any(word in kind for kind in kinds for word in ("Connect", "Timeout", "Offline")):
-        offline = os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-        return f"{'unset HF_HUB_OFFLINE' if offline else 'see that the hub can be reached'}, or set HF_HOME to a cache that has it"
-    if any("Token" in kind or "Gated" in kind for kind in kinds):
+    kinds = " ".join(kind.__name__ for kind in type(cause).__mro__)
+    if any(word in kinds for word in ("Connect", "Timeout", "Offline")):
+        return "unset HF_HUB_OFFLINE where it is set, or set HF_HOME to a cache that has it"
+    if "Token" in kinds or "Gated" in kinds:
         return "type: hf auth login"
     if isinstance(cause, OSError):
         return "see that it is there, and that you may read it"

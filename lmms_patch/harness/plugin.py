@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch import resources
@@ -195,11 +195,10 @@ def _initialize_tasks(
     Why this method: the host decides here which folder wins. The first folder that has a name wins: built-in, then
     plugin, then ``--include_path``.
     """
-    if isinstance(include_path, (str, os.PathLike)):
-        include_path = [include_path] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
     # before the user's folders, since the first folder that has a name wins
     ours = [str(resources.folder("tasks"))] if include_defaults else []
-    return original(manager, include_path=[*ours, *map(str, include_path or [])], include_defaults=include_defaults)
+    folders = [*ours, *task_files.folders_of(include_path)]
+    return original(manager, include_path=folders, include_defaults=include_defaults)
 
 
 def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> list[str]:
@@ -221,32 +220,10 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
-    # only for a run with wrapped tasks, so that all further runs stay as they are
-    if specs and (evaluator := sys.modules.get("lmms_eval.evaluator")):
-        manager._lmms_patch_specs = specs
-        _patch(evaluator, "simple_evaluate", _simple_evaluate)
     native = original(manager, asked)
     for line in lookup.hidden_by_ours(manager, [*native, *(spec.base for spec in specs)]):
         log().warning(line)
     return sorted({*native, *(spec.name for spec in specs)})
-
-
-def _simple_evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Refuse options of wrapped tasks at odds with the run's ``--limit`` and ``--offset``.
-
-    Why this function: the command line calls it, with ``--limit``, before the model is loaded. A caller from Python may
-    hand over tasks in other ways; then the same is refused when docs are known (``asking.quick.check``).
-    """
-    from lmms_patch.harness.names import configs
-
-    # a caller from Python may leave these out
-    given = SimpleNamespace(**{"task_manager": None, "limit": None, "offset": 0, **kwargs})
-    try:
-        for spec in getattr(given.task_manager, "_lmms_patch_specs", ()):
-            configs.check_asking(given.task_manager, spec, given.limit, given.offset or 0)
-    except PatchError as error:
-        refuse(error)
-    return original(*args, **kwargs)
 
 
 def _load(
@@ -281,28 +258,31 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
 
     Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why.
     """
-    from lmms_patch.harness.magic import files
-
-    if not getattr(manager, "_lmms_patch_depth", 0) or not _is_leaf(manager, name_or_config):
-        # a native task of the run fails as it always did
-        return files.load(manager, loader, name_or_config, **kwargs)
     from lmms_patch.harness import load
+    from lmms_patch.harness.names import effects
 
-    with load.named(manager, name_or_config):
-        return files.load(manager, loader, name_or_config, **kwargs)
+    # a native task of the run fails as it always did
+    asked_by_us = getattr(manager, "_lmms_patch_depth", 0) and _is_leaf(manager, name_or_config)
+    with load.named(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
+        loaded = dict(loader(name_or_config, **kwargs))
+    for task in filter(effects.is_magic, _tasks_in(loaded)):
+        # takes two seconds to import
+        from lmms_patch.harness.magic import tasks
+
+        tasks.bind(task)
+    return loaded
 
 
 def _load_unwrapped(
     manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None
 ) -> dict[Any, Any]:
     """Load a name without wrapping: a native task, a group with wrapped members, or a member of a base."""
-    from lmms_patch.harness.magic import tasks as magic_tasks
-    from lmms_patch.harness.names import configs
+    from lmms_patch.harness.names import configs, effects
 
     if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
         changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
     loaded = native(name_or_config, update_config=changes)
-    if any(map(magic_tasks.is_magic, _tasks_in(loaded))):
+    if any(map(effects.is_magic, _tasks_in(loaded))):
         _patch_runs()
     return _mend_groups(loaded)
 

@@ -1,4 +1,8 @@
-"""A dataset that cannot be loaded: one line that names it, wherever a task of ours asks for it."""
+"""What loading a task waits for; and a dataset that cannot be loaded: one line that names it, wherever a task of ours asks for it."""
+
+import sys
+from argparse import Namespace
+from importlib.abc import MetaPathFinder
 
 import pytest
 import tenacity
@@ -39,7 +43,7 @@ def loading(folder, name):
 def test_the_line_names_the_dataset_the_cause_and_what_helps(folder):
     said = loading(folder, "far_rci2")
     assert said.startswith(f"far: its dataset {ON_THE_HUB} could not be loaded: ConnectionError: Couldn't reach")
-    assert said.endswith("; unset HF_HUB_OFFLINE, or set HF_HOME to a cache that has it")
+    assert said.endswith("; unset HF_HUB_OFFLINE where it is set, or set HF_HOME to a cache that has it")
     assert "RetryError" not in said
 
 
@@ -84,3 +88,18 @@ def test_a_task_that_has_the_name_of_one_of_ours_is_not_used_and_a_line_says_so(
     manager.match_tasks(["mosaic_count_rci2", "here_rci2"])
     TaskManager("ERROR").match_tasks(["mosaic_local"])
     assert told == []
+
+
+def test_a_run_of_a_wrapped_task_waits_for_nothing_of_magic(folder, tmp_path, monkeypatch):
+    """Its patterns alone take two seconds to compile."""
+    parts = ("lmms_patch.magic", "lmms_patch.harness.magic")
+
+    class Refusing(MetaPathFinder):
+        def find_spec(self, fullname, path=None, target=None):
+            assert not fullname.startswith(parts)
+
+    for name in [name for name in sys.modules if name.startswith(parts)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
+    found = run(Model(), "here_rci2", folder, cli_args=Namespace(output_path=str(tmp_path), process_with_media=False))
+    assert found["results"]["here_rci2"]["exact_match,none"] == 0.0

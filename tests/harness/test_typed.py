@@ -37,7 +37,6 @@ NEEDS_THE_HUB = ("prune gqa", "prune vsi")
 """They end with one line and status 2 where there is no network; ``vsi`` is a reader's own task."""
 ONLY_READ = (
     "tst gqa",  # starts lmms-eval, which then needs the hub
-    "tasks --all",  # test_catalog.py
     "gap FULL",  # placeholders
     "gate out/theirs",  # a stranger's run, and a rule of the reader's own; tests/gate/test_edits.py
     "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py

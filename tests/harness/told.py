@@ -155,8 +155,8 @@ def run_told(
     return Outcome(found, found.pop("patch"), results["samples"][task])
 
 
-def load(standin: StandIn, task: str) -> Any:
-    """A task as the host loads it."""
+def load(standin: StandIn, task: str, model: str | None = None) -> Any:
+    """A task as the host loads it for a model."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "load_dataset", standin.loader())
-        return get_task_dict([task], TaskManager(verbosity="ERROR"), "simple")[task]
+        return get_task_dict([task], TaskManager(verbosity="ERROR", model_name=model), "simple")[task]

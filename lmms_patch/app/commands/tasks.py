@@ -14,7 +14,7 @@ from lmms_patch.app.commands.common import IncludePath, Place, examples, looking
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import asked_per_doc, views_of
-from lmms_patch.errors import OptionError, RecordError
+from lmms_patch.errors import RecordError
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 RUNS = Path("out")
 """The folder of runs that times and tokens are taken from, where none is named and this one is there."""
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
-_NOT_WITH_ALL = ("PATTERN", "--as", "--include-path", "--run")
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,6 @@ class Catalogue:
     "lmms-patch tasks videomme --as trci4",
     "# how long that takes, by what a finished run took",
     "lmms-patch tasks mosaic --run out/demo",
-    "# every task of the installed lmms-eval, counted",
-    "lmms-patch tasks --all",
 )
 def tasks(
     pattern: Annotated[
@@ -85,20 +82,13 @@ def tasks(
             help="A finished run, whose time and tokens are the price; the newest in out, if left out.",
         ),
     ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Count which of all tasks of the installed lmms-eval wrap, under _rci3.")
-    ] = False,
 ) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs."""
+    from lmms_patch.harness import task_files
     from lmms_patch.harness.names import catalog
 
-    given = [name for name, one in zip(_NOT_WITH_ALL, (pattern, kind, include_path, run), strict=True) if one]
-    if every and given:
-        raise OptionError(f"--all takes no {given[0]}: it counts the tasks of lmms-eval itself")
-    with looking("reading the tasks of lmms-eval") as watch, catalog.quietly():
-        manager = catalog.task_manager(include_path)
-        if every:
-            return Catalogue(catalog.coverage(manager, watch), "rci3", None)
+    with looking("reading the tasks of lmms-eval") as watch:
+        manager = task_files.Index(include_path)
         # A task of the harness may itself end like a wrapped name: then it is the base, not a wrapped name.
         wrapped = None if pattern is None or pattern in manager.all_tasks or kind is not None else parse(pattern)
         if wrapped is not None:
@@ -109,12 +99,9 @@ def tasks(
     return Catalogue(entries, kind, asked, _cost(run, {entry.name for entry in entries}))
 
 
-def display(catalogue: Catalogue, every: bool) -> None:
-    """Print a line per name, and the counts; of all tasks the counts alone."""
-    if every:
-        say(f"{len(catalogue.entries)} tasks. {tally(catalogue.entries)}.")
-    else:
-        say("\n".join(lines(catalogue)))
+def display(catalogue: Catalogue) -> None:
+    """Print a line per name, and the counts."""
+    say("\n".join(lines(catalogue)))
 
 
 def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
@@ -124,6 +111,8 @@ def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
         path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
         names: benchmarks.
     """
+    if path is None and not RUNS.exists():
+        return None
     from lmms_patch.runs import costs
     from lmms_patch.runs.run import newest_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,45 +19,29 @@ from lmms_patch.harness.refuse import Refusal
 from lmms_patch.magic import prompts
 from lmms_patch.magic.dataset import Dataset, read
 from lmms_patch.magic.draw import draw
-from lmms_patch.magic.items import MagicItem, ShownBoxes, shown
-from lmms_patch.magic.rows import printable
+from lmms_patch.magic.items import MagicItem, shown
 from lmms_patch.magic.score.extract import regions_of_steps, renumber
-from lmms_patch.magic.score.selfheal import Subsequence, wrong_runs
+from lmms_patch.magic.score.selfheal import wrong_runs
 from lmms_patch.magic.settings import MagicSettings
-from lmms_patch.magic.sources import SUFFIXES
 from lmms_patch.resources import folder
 from lmms_patch.text import log
 
 MOSAIC = "mosaic"
 """The name that stands for the embedded dataset, ``tasks/magic/mosaic``."""
+_EMBEDDED = str(folder("tasks") / "magic" / MOSAIC)
 DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
 """Which boxes a variant draws (``which`` of ``items.shown``)."""
 
+_TEXTS = ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest", "data")
 _FEATURES = {
-    **{
-        name: datasets.Value("string")
-        for name in (
-            "id",
-            "item",
-            "question",
-            "type",
-            "answer",
-            "full_answer",
-            "group",
-            "variant",
-            "image_digest",
-            "data",
-        )
-    },
+    **dict.fromkeys(_TEXTS, datasets.Value("string")),
     "image": datasets.Image(),
     "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
     "relevant": datasets.Sequence(datasets.Value("bool")),
     "drawn": datasets.Sequence(datasets.Value("int32")),
-    "labels": datasets.Sequence(datasets.Value("string")),
-    "first": datasets.Value("int32"),
-    "last": datasets.Value("int32"),
+    **dict.fromkeys(("first", "last"), datasets.Value("int32")),
     "row": datasets.Value("int64"),
-    **{name: datasets.Sequence(datasets.Value("string")) for name in ("prefix", "corrections")},
+    **dict.fromkeys(("labels", "prefix", "corrections"), datasets.Sequence(datasets.Value("string"))),
 }
 
 
@@ -136,64 +120,26 @@ def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
-    path, embedded = _source(told, data)
-    return _read(path, told.split, embedded, _stamp(path))
-
-
-def _source(told: MagicSettings, data: str) -> tuple[str, bool]:
-    """Return where a dataset is, and whether the dataset is embedded."""
-    return (str(folder("tasks") / "magic" / MOSAIC), True) if data == MOSAIC else (_path_of(data or told.data), False)
-
-
-def _path_of(data: str) -> str:
-    """Return what names a dataset, with ``~`` written out.
-
-    Raises:
-        OptionError: there is no such user.
-    """
-    try:
-        return str(Path(data).expanduser())
-    except RuntimeError:
-        raise OptionError(
-            f"{printable(data)[:200]}: there is no home folder of that name; write the whole path"
-        ) from None
+    path = _EMBEDDED if data == MOSAIC else os.path.expanduser(data or told.data)
+    return _read(path, told.split, _stamp(path))
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
     """Return name, time of writing and size of a local dataset's files, which tell a running process of new files."""
-    place = Path(path)
-    try:
-        files = (
-            [file for file in place.iterdir() if file.suffix in SUFFIXES]
-            if place.is_dir()
-            else [place]
-            if place.is_file()
-            else []
-        )
-        return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
-    except OSError:
-        # the folder cannot be read: reading the dataset says so
-        return ()
+    files = [file for file in (Path(path), *Path(path).glob("*")) if file.is_file()]
+    return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
 
 @functools.lru_cache(maxsize=8)
-def _read(path: str, split: str, embedded: bool, stamp: tuple[Any, ...]) -> tuple[Dataset, LeftOut]:
+def _read(path: str, split: str, stamp: tuple[Any, ...]) -> tuple[Dataset, LeftOut]:
     """Read a dataset, once for all variants of a run. ``stamp`` makes a changed dataset be read again."""
-    dataset = read(path, split=split)
+    dataset, place = read(path, split=split), Path(path)
     if dataset.note:
         log().warning(dataset.note)
     runs = [wrong_runs(item.steps) for item in dataset.items]
-    name = (
-        "magic_mosaic"
-        if embedded
-        else Path(path).stem
-        if Path(path).is_file()
-        else Path(path).name
-        if Path(path).is_dir()
-        else path
-    )
+    name = place.stem if place.is_file() else place.name if place.is_dir() else path
     sums = [sum(getattr(run, what) for run in runs) for what in ("at_start", "near_end", "uncorrected")]
-    return dataset, LeftOut(name, dataset.left_out, *sums)
+    return dataset, LeftOut("magic_mosaic" if path == _EMBEDDED else name, dataset.left_out, *sums)
 
 
 def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict[str, Any]]:
@@ -203,16 +149,12 @@ def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[di
     boxes = [item.boxes[place] for place in every.places]
     picture = dataset.picture(item)
     row = {
-        "id": item.id,
+        **{name: getattr(item, name) for name in ("id", "question", "type", "answer", "full_answer")},
         "item": item.id,
         "image": {"bytes": picture, "path": None}
         if isinstance(picture, bytes)
         else {"bytes": None, "path": str(picture)},
         "image_digest": _digest_of(picture),
-        "question": item.question,
-        "type": item.type,
-        "answer": item.answer,
-        "full_answer": item.full_answer,
         "group": item.group or "",
         "variant": variant,
         "boxes": [[box.left, box.top, box.right, box.bottom] for box in boxes],
@@ -226,26 +168,26 @@ def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[di
     }
     if variant != "selfheal":
         return [row]
-    return [{**row, **_injected(item, run, drawn)} for run in wrong_runs(item.steps).tested]
+
+    def seen(texts: Sequence[str]) -> list[str]:
+        """Return texts that name boxes by the numbers drawn."""
+        return [renumber(text, drawn.numbers, len(item.boxes)) for text in texts]
+
+    return [
+        {
+            **row,
+            "id": f"{item.id}/{run.first}-{run.last}",
+            "first": run.first,
+            "last": run.last,
+            "prefix": seen(run.prefix),
+            "corrections": seen(run.corrections),
+        }
+        for run in wrong_runs(item.steps).tested
+    ]
 
 
 def _digest_of(picture: Path | bytes) -> str:
     return hashlib.sha256(picture if isinstance(picture, bytes) else picture.read_bytes()).hexdigest()[:16]
-
-
-def _injected(item: MagicItem, run: Subsequence, drawn: ShownBoxes) -> dict[str, Any]:
-    """Return what a Self-Heal doc has beside its item. Its texts name boxes by the numbers drawn."""
-
-    def seen(text: str) -> str:
-        return renumber(text, drawn.numbers, len(item.boxes))
-
-    return {
-        "id": f"{item.id}/{run.first}-{run.last}",
-        "first": run.first,
-        "last": run.last,
-        "prefix": [seen(text) for text in run.prefix],
-        "corrections": [seen(correction) for correction in run.corrections],
-    }
 
 
 # --- in-context examples --------------------------------------------------------------------------
@@ -272,7 +214,7 @@ def examples(variant: str) -> tuple[Shot, ...]:
 
 
 def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
-    path = _path_of(told.examples)
+    path = os.path.expanduser(told.examples)
     return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
 
 

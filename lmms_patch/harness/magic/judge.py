@@ -80,20 +80,21 @@ class Judge:
         """
 
         def one(inquiry: Inquiry) -> tuple[JudgeVerdict, ...]:
-            answered = self.ask(inquiry)
+            verdicts = self.ask(inquiry)
             if progress is not None:
                 progress()
-            return answered
+            return verdicts
 
         different = list(dict.fromkeys(inquiries))
         pool = ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="magic-judge")
         try:
             verdicts = dict(zip(different, pool.map(one, different), strict=True))
         except BaseException:
+            # questions under way end by themselves
             self.stopped = self.stopped or "the run was interrupted"
-            pool.shutdown(wait=False, cancel_futures=True)
             raise
-        pool.shutdown()
+        finally:
+            pool.shutdown(wait=not self.stopped, cancel_futures=True)
         return [verdicts[inquiry] for inquiry in inquiries]
 
     def ask(self, inquiry: Inquiry) -> tuple[JudgeVerdict, ...]:
@@ -113,7 +114,26 @@ class Judge:
         if kept is not None:
             self._count("cached")
             return tuple(JudgeVerdict(value, kept.reason, "", kept.raw, True, kept.model) for value in kept.values)
-        return self._asked(inquiry, key)
+        fault, raw, model = "", "", ""
+        for turn in range(ASKS):
+            try:
+                raw, model = self._reply(inquiry.again(turn) if turn else inquiry.prompt)
+            except NoReplyError as error:
+                self._count(error.counted)
+                why = f"{error}; before that, an unreadable reply: {fault}" if fault else str(error)
+                break
+            reading = read(inquiry, raw)
+            if reading.values is not None:
+                # only what could be read is kept, so that an unreadable reply is asked for again
+                self._cache.put(key, inquiry.kind, Kept(reading.values, reading.reason, raw, model))
+                self._count("asked")
+                return tuple(JudgeVerdict(value, reading.reason, "", raw, False, model) for value in reading.values)
+            self._count("malformed")
+            fault = reading.fault
+        else:
+            self._count("unread")
+            why = f"malformed: {fault} (asked {ASKS} times)"
+        return (JudgeVerdict(None, "", why, raw, False, model),) * inquiry.count
 
     def described(self) -> dict[str, Any]:
         """Return what a verdict depends on beside its prompt: model, server (without credentials), sampling, version of the prompts."""
@@ -129,31 +149,6 @@ class Judge:
     def resume(self) -> None:
         """Send again, where the server was given up: the server may be back."""
         self.stopped, self._failed = "", 0
-
-    def _asked(self, inquiry: Inquiry, key: str) -> tuple[JudgeVerdict, ...]:
-        """Ask until a reply can be read, at most ``ASKS`` times."""
-        fault, raw, model = "", "", ""
-        for turn in range(ASKS):
-            try:
-                raw, model = self._reply(inquiry.again(turn) if turn else inquiry.prompt)
-            except NoReplyError as error:
-                self._count(error.counted)
-                said = f"{error}; before that, an unreadable reply: {fault}" if fault else str(error)
-                return self._none(inquiry, said, raw, model)
-            reading = read(inquiry, raw)
-            if reading.values is not None:
-                # only what could be read is kept, so that an unreadable reply is asked for again
-                self._cache.put(key, inquiry.kind, Kept(reading.values, reading.reason, raw, model))
-                self._count("asked")
-                return tuple(JudgeVerdict(value, reading.reason, "", raw, False, model) for value in reading.values)
-            self._count("malformed")
-            fault = reading.fault
-        self._count("unread")
-        return self._none(inquiry, f"malformed: {fault} (asked {ASKS} times)", raw, model)
-
-    def _none(self, inquiry: Inquiry, error: str, raw: str, model: str) -> tuple[JudgeVerdict, ...]:
-        """Return verdicts without a value for a question, with the reason."""
-        return (JudgeVerdict(None, "", error, raw, False, model),) * inquiry.count
 
     @cached_property
     def _client(self) -> Any:

@@ -18,7 +18,6 @@ from typing import Any
 from lmms_patch.ask.references import digest
 from lmms_patch.harness import compat
 from lmms_patch.harness.magic import docs
-from lmms_patch.harness.names import effects
 from lmms_patch.harness.names.effects import judge_model
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import one_line
@@ -37,22 +36,7 @@ CONTINUES = ("mosaic_vlm",)
 """Adapters that continue an unfinished turn of the model. The others of lmms-eval 0.7 close it and begin a new one."""
 
 
-def is_magic(task: Any) -> bool:
-    """Return whether a task of the harness is a MAGIC task."""
-    return effects.is_magic(getattr(getattr(task, "config", None), "metadata", None))
-
-
 # --- when a task is loaded ------------------------------------------------------------------------
-
-
-def bind_all(loaded: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Bind every MAGIC task loaded by the host: a single task, or groups of groups."""
-    for value in loaded.values():
-        if isinstance(value, Mapping):
-            bind_all(value)
-        elif is_magic(value):
-            bind(value)
-    return loaded
 
 
 def bind(task: Any) -> None:
@@ -197,18 +181,17 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
 
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
     """Return what the judge says of a doc. A missing verdict is null, with the reason."""
-    judge = _judge()
+    judge, answer = _judge(), parsed.answer.strip()
+    # an empty answer is wrong without a question
+    said: dict[str, bool | None] = {} if answer else {"short": False}
     asked: dict[str, Inquiry] = {}
-    said: dict[str, bool | None] = {}
-    if parsed.answer.strip():
+    if answer:
         asked["short"] = short_inquiry(doc["question"], parsed.answer, doc["answer"])
+    # without a gold answer the judge is not asked, and says so
+    if answer or not doc["full_answer"]:
         asked["full"] = full_inquiry(doc["question"], own, doc["full_answer"])
     else:
-        said |= {"short": False, "full": False}
-    # the judge is not asked, and says that there is no gold answer
-    if not doc["full_answer"]:
-        said.pop("full", None)
-        asked["full"] = full_inquiry(doc["question"], own, "")
+        said["full"] = False
     if doc["variant"] == "selfheal":
         if parsed.reasoning.strip():
             asked["healed"] = heal_inquiry(doc["prefix"], doc["corrections"], parsed.reasoning)
@@ -252,26 +235,27 @@ def mean(items: list[Any]) -> float | None:
 
 def micro_precision(items: list[Any]) -> float | None:
     """Compute TP / (TP + FP) of the sums over docs (paper, 4.1)."""
-    return _ratio(items, {"tp": 1}, {"tp": 1, "fp": 1})
+    tp, fp, _ = _sums(items)
+    return tp / (tp + fp) if tp + fp else None
 
 
 def micro_recall(items: list[Any]) -> float | None:
     """Compute TP / (TP + FN) of the sums over docs (paper, 4.1)."""
-    return _ratio(items, {"tp": 1}, {"tp": 1, "fn": 1})
+    tp, _, fn = _sums(items)
+    return tp / (tp + fn) if tp + fn else None
 
 
 def micro_f1(items: list[Any]) -> float | None:
     """Compute 2 TP / (2 TP + FP + FN) of the sums over docs (paper, 4.1)."""
-    return _ratio(items, {"tp": 2}, {"tp": 2, "fp": 1, "fn": 1})
+    tp, fp, fn = _sums(items)
+    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None
 
 
-def _ratio(items: list[Any], above: Mapping[str, int], below: Mapping[str, int]) -> float | None:
-    """Divide two weighted sums of the docs' counts; None where the divisor is 0."""
-    top, bottom = (
-        sum(weight * one[key] for one in items if one is not None for key, weight in side.items())
-        for side in (above, below)
-    )
-    return top / bottom if bottom else None
+def _sums(items: list[Any]) -> tuple[int, int, int]:
+    """Add up true positives, false positives and false negatives of the counting items."""
+    known = [one for one in items if one is not None]
+    tp, fp, fn = (sum(one[key] for one in known) for key in ("tp", "fp", "fn"))
+    return tp, fp, fn
 
 
 def unbound(items: list[Any]) -> None:
@@ -294,12 +278,11 @@ def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, every: S
     """Return all numbers of a task, with all that its table is to say."""
     models = {record.judge["model"] for record in results.answered(every) if record.judge}
     judge = _judge() if models else None
-    told = {key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about}
     magic = {
         "variant": str(about["variant"]),
         "dataset": missing.name,
-        **told,
-        "judge": min(models) if models else None,
+        **{key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about},
+        "judge": min(models, default=None),
         **({"judged_by": judge.described()} if judge is not None else {}),
         "left_out": dataclasses.asdict(missing),
     }

@@ -17,12 +17,19 @@ from numpy.typing import NDArray
 from lmms_patch.errors import OptionError
 from lmms_patch.tst.pretrained import Pretrained, memory_errors
 
-POOLINGS = ("mean", "cls", "max")
 BATCH = 64
 """Texts in one pass of the model."""
 _POOLING_FILE = "1_Pooling/config.json"
-_SAME_DIRECTION = {"mean_tokens": "mean", "mean_sqrt_len_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
-"""Other names of poolings in that file. The two means differ in length alone, and vectors get length 1."""
+POOLINGS = {
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "mean_sqrt_len_tokens": "mean",
+    "cls": "cls",
+    "cls_token": "cls",
+    "max": "max",
+    "max_tokens": "max",
+}
+"""The names of poolings in that file. The two means differ in length alone, and vectors get length 1."""
 _MOST_TOKENS = 100_000
 """Tokenizers without a limit name a greater number than this."""
 
@@ -34,7 +41,6 @@ class Embedder:
         name: a folder with a transformers model and its tokenizer, or a hub id. The pooling is that of
             ``1_Pooling/config.json`` where there is such a file, else the mean over the tokens. Layers after the
             pooling are left out.
-        batch: texts in one pass of the model.
 
     Attributes:
         described: the last part of its name, its pooling, and the first 16 hexadecimal digits of a digest of its
@@ -44,11 +50,10 @@ class Embedder:
         OptionError: there is no such folder, it cannot be loaded, or it pools in another way.
     """
 
-    def __init__(self, name: str, batch: int = BATCH) -> None:
+    def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not name:
             raise OptionError(f"embeddings must be the folder of a text-embedding model, or a hub id, not {name!r}")
         self._asked = Pretrained(name, "embeddings", "a text-embedding model", "sentence-transformers/all-MiniLM-L6-v2")
-        self._batch = batch
         with memory_errors("loading the text-embedding model", "give a smaller one"), self._asked.errors():
             self._tokenizer, self._net = _load(self._asked)
             self._pooling = _pooling_of(self._asked)
@@ -87,8 +92,8 @@ class Embedder:
         # a text without tokens keeps its vector of zeros
         order = sorted((i for i in range(len(texts)) if tokens[i]), key=lambda i: len(tokens[i]))
         out = np.zeros((len(texts), self._dimensions), np.float32)
-        for start in range(0, len(order), self._batch):
-            places = order[start : start + self._batch]
+        for start in range(0, len(order), BATCH):
+            places = order[start : start + BATCH]
             with memory_errors("embedding texts", "give a smaller text-embedding model"):
                 out[places] = self._pass([tokens[i] for i in places])
         if not np.isfinite(out).all():
@@ -137,16 +142,12 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
     # Padded on the right, since the pooling ``cls`` takes the first
     # place of a text. Code of a model's own repository is not run.
     tokenizer: Any = AutoTokenizer.from_pretrained(asked.source, trust_remote_code=False, padding_side="right")
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     # without a vocabulary, transformers makes a tokenizer of special tokens alone
-    if len(tokenizer) <= len(tokenizer.all_special_ids):
+    if len(tokenizer) <= len(tokenizer.all_special_ids) or tokenizer.pad_token is None:
         raise OptionError(
-            f"embeddings={asked.name}: there is no tokenizer; give a folder with config, weights and tokenizer"
-        )
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    if tokenizer.pad_token is None:
-        raise OptionError(
-            f"embeddings={asked.name}: the tokenizer has neither a padding token nor an end token; give another model"
+            f"embeddings={asked.name}: there is no tokenizer, or it has no padding token and no end token; "
+            "give a folder with config, weights and tokenizer"
         )
     net, report = AutoModel.from_pretrained(
         asked.source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
@@ -160,43 +161,28 @@ def _load(asked: Pretrained) -> tuple[Any, Any]:
 
 
 def _pooling_of(asked: Pretrained) -> str:
-    """Return the pooling named by the model, in the form of sentence-transformers before or since version 5.
+    """Return the pooling named by the model, in the form of sentence-transformers before or since version 5; else the mean.
 
     Raises:
         OptionError: it is none of ``POOLINGS``.
     """
-    file = _pooling_file(asked)
-    if file is None:
-        return "mean"
-    told = json.loads(file.read_text(encoding="utf-8"))
-    older = [
-        key.removeprefix("pooling_mode_")
-        for key, value in told.items()
-        if key.startswith("pooling_mode_") and value is True
-    ]
-    modes = told.get("pooling_mode", older)
-    modes = [modes] if isinstance(modes, str) else modes
-    found = [_SAME_DIRECTION.get(mode, mode) for mode in modes]
-    if len(found) != 1 or found[0] not in POOLINGS:
-        named = " and ".join(modes) or "none"
-        raise OptionError(
-            f"embeddings={asked.name}: the pooling of {_POOLING_FILE} is {named}; allowed: {', '.join(POOLINGS)}"
-        )
-    return str(found[0])
-
-
-def _pooling_file(asked: Pretrained) -> Path | None:
-    """Return the file naming the pooling; None where the model has no such file."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError
 
-    if asked.is_folder:
-        file = Path(asked.source, _POOLING_FILE)
-        return file if file.exists() else None
     try:
-        return Path(hf_hub_download(asked.source, _POOLING_FILE))
-    except EntryNotFoundError:
-        return None
+        file = asked.source if asked.is_folder else hf_hub_download(asked.source, _POOLING_FILE)
+        told = json.loads((Path(file, _POOLING_FILE) if asked.is_folder else Path(file)).read_text(encoding="utf-8"))
+    except (FileNotFoundError, EntryNotFoundError):
+        return "mean"
+    older = [mode.removeprefix("pooling_mode_") for mode in told if "pooling_mode_" in mode and told[mode] is True]
+    named = told.get("pooling_mode", older)
+    modes = [named] if isinstance(named, str) else named
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise OptionError(
+            f"embeddings={asked.name}: the pooling of {_POOLING_FILE} is {' and '.join(modes) or 'none'}; "
+            "allowed: mean, cls, max"
+        )
+    return POOLINGS[modes[0]]
 
 
 def _most_tokens(tokenizer: Any, config: Any) -> int:

@@ -7,14 +7,12 @@ GPU.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from lmms_eval.api.instance import GenerationResult, Instance
 from lmms_eval.models.chat.lfm2_5_vl import LFM2_5_VL
 from lmms_eval.protocol import ChatMessages
 
-from lmms_patch.harness.models.vision import hasten
 from lmms_patch.resources import folder
 
 # stands for the image of a sample that has none, so that the adapter keeps the sample
@@ -35,19 +33,15 @@ class MosaicVLM(LFM2_5_VL):
             **kwargs,
         )
         self.processor: Any = ImageOptional(self.processor)
-        hasten(getattr(self.model.base_model, "visual", None))
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Return the adapter's answers in the order of the requests. The adapter is asked task by task."""
         # the adapter takes the task of a batch's first sample for the whole batch
-        by_task = defaultdict(list)
-        for at, request in enumerate(requests):
-            by_task[request.task_name].append(at)
-        answers: list[GenerationResult | None] = [None] * len(requests)
-        for places in by_task.values():
-            for at, answer in zip(places, super().generate_until([requests[at] for at in places]), strict=True):
-                answers[at] = answer
-        return answers
+        answers: dict[int, GenerationResult] = {}
+        for task in {request.task_name for request in requests}:
+            places = [place for place, request in enumerate(requests) if request.task_name == task]
+            answers |= zip(places, super().generate_until([requests[place] for place in places]), strict=True)
+        return [answers[place] for place in range(len(requests))]
 
     def _process_messages_to_lfm_format(self, chat_messages: ChatMessages) -> tuple[list[Any], list[Any]]:
         """Return the adapter's messages and images. A sample without image gets ``NO_IMAGE``."""

@@ -134,18 +134,14 @@ class TstRf(_TextOnlyModel):
 
         allowed = ("check", "depth", "embeddings", "groupings", "model", "shuffles", "trees", "workers")
         try:
-            odd = sorted(set(other) - _FROM_HOST)
-            if odd:
+            if odd := sorted(set(other) - _FROM_HOST):
                 raise OptionError(f"{odd[0]!r} is not known; allowed: {', '.join(allowed)}")
             _check_groupings(groupings)
             settings = ModelSettings(model, trees, depth)
-            if workers is not None and (type(workers) is not int or workers < 1):
-                raise OptionError(f"workers must be a whole number of at least 1, not {workers!r}")
-            # ``type``, since ``isinstance`` takes True for a whole number
-            if type(shuffles) is not int or shuffles < 0:
-                raise OptionError(f"shuffles must be a whole number of at least 0, not {shuffles!r}")
-            if not isinstance(check, bool):
-                raise OptionError(f"check must be True or False, not {check!r}")
+            for name, value, least in (("workers", workers, 1), ("shuffles", shuffles, 0)):
+                # ``type``, since ``isinstance`` takes True for a whole number
+                if value is not None and (type(value) is not int or value < least):
+                    raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")
             embedder = None if embeddings is None else Embedder(embeddings)
             diagnostic = RfDiagnostic(dataclasses.replace(settings, embed=embedder))
         except OptionError as error:
@@ -156,7 +152,7 @@ class TstRf(_TextOnlyModel):
         described: dict[str, Any] = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
         if embedder is not None:
             described["embeddings"] = embedder.described
-        super().__init__(diagnostic, described, groupings == "all", check, shuffles)
+        super().__init__(diagnostic, described, groupings == "all", bool(check), shuffles)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")

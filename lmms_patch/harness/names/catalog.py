@@ -7,15 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from lmms_patch import resources
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
-from lmms_patch.errors import OptionError, PatchError, UnknownNameError, nearest
+from lmms_patch.errors import PatchError, UnknownNameError, nearest
+from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.lookup import meant
 
@@ -80,49 +79,11 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 
     # before the manager is made, whose index must hold the plugin's tasks
     install()
-    _check_files(include_path)
+    # the host's own index would not name a file that it cannot read
+    for folder in task_files.folders_of(include_path):
+        task_files.indexed(folder)
     # the host takes a text, or a list
     return TaskManager(verbosity="ERROR", include_path=None if include_path is None else str(include_path))
-
-
-def _check_files(folder: Any) -> None:
-    """Refuse a folder of the user with a task file that the host cannot read.
-
-    Why: the host's index stops at the first file that it cannot read, and does not name it.
-
-    Raises:
-        OptionError: a file is not a task file; the message names it.
-    """
-    from lmms_eval.utils import load_yaml_config
-
-    for path in sorted(Path(folder).rglob("*.yaml")) if folder else ():
-        try:
-            config = load_yaml_config(str(path), mode="simple")
-            said = _no_task_file(config)
-        except Exception as error:
-            # the host's parser raises nearly anything
-            said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        if said:
-            raise OptionError(
-                f"--include-path {folder}: {path.relative_to(folder)} cannot be read as a task file: {said}"
-            )
-
-
-def _no_task_file(config: Any) -> str:
-    """Say why a file's content is of no use to the host's index; "" where all is well."""
-    if not isinstance(config, dict):
-        return "it is no mapping"
-    task, is_class = config.get("task"), "class" in config
-    if is_class or isinstance(task, list):
-        key = "task" if is_class else "group"
-        return "" if isinstance(config.get(key), str) else f"its {key!r} is no name"
-    if task is not None and not isinstance(task, (str, dict)):
-        return "its 'task' is no name"
-    for key in ("group", "tag"):
-        given = config.get(key, "")
-        if not all(isinstance(name, str) for name in (given if isinstance(given, list) else [given])):
-            return f"its {key!r} is no name"
-    return ""
 
 
 def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
@@ -138,43 +99,19 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     # the docs of a group are known only where those of every member are
     known = [facts.docs for facts in leaves if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(leaves) else None
-    wrong = (
-        None if docs is None or verdict == "no" else sum(min(facts.docs or 0, _null(facts, spec)) for facts in leaves)
-    )
-    expected = None if docs is None or verdict == "no" or not spec.options.quick else _expected(leaves, spec)
-    return Entry(
-        name,
-        row["type"],
-        verdict,
-        reason,
-        docs,
-        wrong,
-        expected,
-        _verdict(leaves, spec_of_suffix(_IN_TIME).of(name)),
-    )
+    wrong = expected = None
+    if docs is not None and verdict != "no":
+        options = [configs.options_over(facts.metadata, spec, facts.name) for facts in leaves]
+        each = [(facts.docs or 0, one) for facts, one in zip(leaves, options, strict=True)]
+        wrong = sum(min(count, one.null) for count, one in each) if spec.kind.takes_null else 0
+        if spec.options.quick:
+            # needs NumPy and SciPy, which the list of names does not
+            from lmms_patch.harness.asking.quick import expected_calls
 
-
-def _expected(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[int, int] | None:
-    """Return how many calls a quick run of some tasks most often takes: the least and the most."""
-    # needs NumPy and SciPy, which the list of names does not
-    from lmms_patch.harness.asking.quick import expected_calls
-
-    try:
-        each = [
-            expected_calls(facts.docs or 0, spec, configs.options_over(facts.metadata, spec, facts.name))
-            for facts in leaves
-        ]
-    except PatchError:
-        return None
-    return sum(low for low, _ in each), sum(high for _, high in each)
-
-
-def _null(facts: configs.Facts, spec: WrapSpec) -> int:
-    """Return how many docs of a task are asked on a wrong image, at most."""
-    try:
-        return configs.options_over(facts.metadata, spec, facts.name).null if spec.kind.takes_null else 0
-    except PatchError:
-        return 0
+            low, high = zip(*(expected_calls(count, spec, one) for count, one in each), strict=True)
+            expected = sum(low), sum(high)
+    in_time = _verdict(leaves, spec_of_suffix(_IN_TIME).of(name))
+    return Entry(name, row["type"], verdict, reason, docs, wrong, expected, in_time)
 
 
 def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
@@ -212,7 +149,7 @@ def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda 
     """Return the entries of all names that match a pattern.
 
     Args:
-        manager: the host's task manager.
+        manager: the host's task manager, or a ``task_files.Index``.
         pattern: a name or wildcard of base tasks; None stands for all.
         kind: a suffix such as ``rci3``.
         watch: shows progress.
@@ -244,17 +181,3 @@ def spec_of_suffix(kind: str) -> WrapSpec:
 
 
 _IN_TIME = "trci4"
-
-
-def coverage(manager: Any, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the verdict for ``rci3`` on every task of the installed harness, but not on the plugin's tasks.
-
-    ``watch`` shows progress.
-    """
-    spec, own = spec_of_suffix("rci3"), str(resources.folder("tasks"))
-    rows = {
-        name: row
-        for name, row in manager.task_index.items()
-        if row["type"] in ("task", "python_task") and not row["yaml_path"].startswith(own)
-    }
-    return [entry(manager, name, spec) for name in watch(sorted(rows), "looking at tasks")]

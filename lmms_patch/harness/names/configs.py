@@ -1,13 +1,12 @@
 """What the *config* of a task says, before any data, module or model is loaded: can the task be wrapped?
 
-We read configs in the host's "simple" mode, which leaves a ``!function`` as a YAML node and imports nothing.
+A ``!function`` in a config stays a YAML node, and nothing is imported.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -15,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from lmms_eval.utils import load_yaml_config
 
 from lmms_patch import resources
 from lmms_patch.ask import profiles
-from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec, from_file
-from lmms_patch.ask.views import asked_per_doc, views_of
+from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.harness import task_files
 from lmms_patch.harness.asking.settings import with_environment
 from lmms_patch.harness.names import sizes
 from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
@@ -46,7 +44,6 @@ class Facts:
         shown: what the code of ``doc_to_visual`` hands to a model, where a table knows it.
         python: whether the task is a Python class, whose config is known only when it is loaded.
         docs: the number of docs, where it is known without the network and without loading data.
-        filtered: whether a function of the task may leave some of these docs out.
         metadata: the task's metadata, which may carry an inline profile.
         problem: why the config cannot be read, if it cannot.
     """
@@ -58,7 +55,6 @@ class Facts:
     shown: Media = UNREAD
     python: bool = False
     docs: int | None = None
-    filtered: bool = False
     metadata: Any = None
     problem: str | None = None
 
@@ -83,7 +79,6 @@ def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
         judge=judge or magic_judge(config.get("metadata")),
         shown=shown,
         docs=sizes.docs_of(config),
-        filtered="process_docs" in config,
         metadata=config.get("metadata"),
     )
 
@@ -208,13 +203,8 @@ def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
 
 def judge_refusal(spec: WrapSpec, judge: str) -> str:
     """Say why a judged task is not wrapped, and what to write in order to wrap the task all the same."""
-    views = len(views_of(spec))
-    by_doc = (
-        f"{'once' if views == 1 else f'{views} times'} per doc and order of its options"
-        if spec.kind.turns
-        else "once per doc and box"
-    )
-    times = by_doc if (often := asked_per_doc(spec)) is None else f"{often} times per doc"
+    often = asked_per_doc(spec)
+    times = "for each view, box and order" if often is None else f"{often} times per doc"
     return (
         f"{spec.name}: the scorer of {spec.base} calls a judge or the network ({judge}), {times} when wrapped; "
         f"to allow it, put this in a YAML file of an --include_path folder: "
@@ -227,7 +217,7 @@ def read(manager: Any, name: str) -> dict[str, Any]:
     """Return the config of an indexed name, in simple mode; empty where the name has no file."""
     path = manager.task_index[name]["yaml_path"]
     # -1 stands for a name without a file, such as a tag
-    return {} if path == -1 else load_yaml_config(path, mode="simple")
+    return {} if path == -1 else task_files.read(path)
 
 
 # What in ``dataset_kwargs`` makes the host download or unpack videos.
@@ -291,20 +281,13 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
     Raises:
         PatchError: something in such a file is wrong.
     """
-    return from_file(config) if marker_of(config) == MARKER else None
-
-
-def marker_of(config: Mapping[str, Any]) -> str:
-    """Return the dotted name of a config's class; "" without a class.
-
-    The config may be read in simple or full mode.
-    """
     marker = config.get("class")
-    return (
-        str(marker.value)
-        if isinstance(marker, yaml.ScalarNode)
-        else f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}"
+    # the config may be read in simple or in full mode
+    simple, full = (
+        getattr(marker, "value", ""),
+        f"{getattr(marker, '__module__', '')}.{getattr(marker, '__name__', '')}",
     )
+    return from_file(config) if MARKER in (simple, full) else None
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
@@ -327,61 +310,9 @@ def check(manager: Any, spec: WrapSpec) -> None:
                 if facts.name == spec.base
                 else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
             )
-            # no config says whether docs carry boxes, or options
-            every = (kind for kind in KINDS.values() if kind.suffix and not kind.own_boxes)
-            may = [
-                kind
-                for kind in every
-                if _may(facts, WrapSpec("x", kind, () if kind.folds else kind.default_grids or (3,)))
-            ]
-            ways, turned = (", ".join(kind.name for kind in may if kind.turns == turns) for turns in (False, True))
-            more = f"; possible for it: {ways}{f' (of docs with options also {turned})' * bool(turned)}" if ways else ""
-            raise CannotWrapError(f"{spec.name}: {where}: {reason}{more}")
+            raise CannotWrapError(f"{spec.name}: {where}: {reason}; type 'lmms-patch tasks' for what can be wrapped")
         if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))
-
-
-def check_asking(manager: Any, spec: WrapSpec, limit: Any, offset: int) -> None:
-    """Refuse options of ``_quick`` and ``exit`` that contradict the configs or the command line.
-
-    Args:
-        manager: the host's.
-        spec: what is to be wrapped.
-        limit: the run's ``--limit``: docs of each task, or their share where it is below 1.
-        offset: the run's ``--offset``.
-
-    Raises:
-        OptionError: one line that says what is allowed.
-    """
-    # takes NumPy to import
-    from lmms_patch.harness.asking.quick import check_fit
-
-    for facts in leaves(manager, spec.base):
-        options = options_over(facts.metadata, spec, facts.name)
-        member = dataclasses.replace(spec.of(facts.name), options=options)
-        if member.leaves_out:
-            # a function of the task may leave docs out, so that their number is not known
-            docs = None if facts.filtered else _asked(facts.docs, limit, offset)
-            check_fit(member, docs, min(options.null, docs or 0) if spec.kind.takes_null else 0)
-
-
-def _asked(docs: int | None, limit: Any, offset: int) -> int | None:
-    """Return how many of a task's docs a run asks; None where the number of docs is not known.
-
-    >>> _asked(1000, None, 0), _asked(1000, 50, 0), _asked(1000, 0.1, 0), _asked(20, 50, 5), _asked(None, 50, 0)
-    (1000, 50, 100, 15, None)
-    """
-    if docs is None:
-        return None
-    there = max(0, docs - offset)
-    if not limit or limit < 0:
-        return there
-    return min(there, math.ceil(docs * limit) if limit < 1 else int(limit))
-
-
-def _may(facts: Facts, spec: WrapSpec) -> bool:
-    """Return whether a task can most likely be wrapped in this way."""
-    return why_not(facts, spec) is None and not unfit_media(facts, spec)
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:

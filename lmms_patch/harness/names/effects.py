@@ -38,11 +38,15 @@ def calls_judge(task: Any) -> str | None:
 
 def magic_judge(metadata: Any) -> str | None:
     """Return the judge of a MAGIC task (docs/magic-judge.md); None without a judge, and for tasks of another kind."""
-    return judge_model() if is_magic(metadata) else None
+    return judge_model() if _is_magic(metadata) else None
 
 
-def is_magic(metadata: Any) -> bool:
-    """Return whether a task is a MAGIC task, by the metadata of its config."""
+def is_magic(task: Any) -> bool:
+    """Return whether a loaded task is a MAGIC task."""
+    return _is_magic(getattr(getattr(task, "config", None), "metadata", None))
+
+
+def _is_magic(metadata: Any) -> bool:
     magic = metadata.get("magic") if isinstance(metadata, Mapping) else None
     return isinstance(magic, Mapping) and magic.get("kind") == "magic"
 
@@ -64,12 +68,13 @@ def code_of(function: Callable[..., Any]) -> str:
     By it the journal tells whether a task shows its docs in another way than before.
     """
     place = _source_of(function)
-    return _reach(*place).code if place else ""
+    definitions = _reach(*place)[1] if place else {}
+    return "\n".join(ast.unparse(node) for _, nodes in sorted(definitions.items()) for node in nodes)
 
 
 def judge_in(path: str, name: str) -> str | None:
     """Return the client library that a top-level name of a module's file can reach; None where there is none."""
-    return next(iter(_reach(path, name).clients), None)
+    return next(iter(_reach(path, name)[0]), None)
 
 
 def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
@@ -86,42 +91,36 @@ def _source_of(function: Callable[..., Any]) -> tuple[str, str] | None:
     return (path, function.__qualname__.split(".")[0]) if path else None
 
 
+_Place = tuple[str, str]
+"""The file of a module, and a name at its top level."""
+
+
 @functools.lru_cache(maxsize=4096)
-def _reach(path: str, name: str) -> _Reach:
-    reach = _Reach()
-    reach.walk(path, name, _DEPTH)
-    return reach
+def _reach(path: str, name: str) -> tuple[list[str], dict[_Place, list[ast.AST]]]:
+    """Return the client libraries and the definitions that a top-level name of a module can reach."""
+    clients: list[str] = []
+    reached: dict[_Place, list[ast.AST]] = {}
 
-
-class _Reach:
-    """The client libraries and the definitions that a top-level name of a module can reach."""
-
-    def __init__(self) -> None:
-        self.clients: list[str] = []
-        self._seen: dict[tuple[str, str], list[ast.AST]] = {}
-
-    @functools.cached_property
-    def code(self) -> str:
-        """All definitions, without comments."""
-        return "\n".join(ast.unparse(node) for _, nodes in sorted(self._seen.items()) for node in nodes)
-
-    def walk(self, path: str, name: str, depth: int) -> None:
+    def walk(path: str, name: str, depth: int) -> None:
         """Follow a name into what its code uses, through task modules, so many modules deep."""
-        if (path, name) in self._seen:
+        if (path, name) in reached:
             return
         module = Module.of(path)
-        definitions = self._seen[path, name] = module.defined.get(name, [])
+        definitions = reached[path, name] = module.defined.get(name, [])
         # sorted, so that the same client is told every time
         for used in sorted({name, *_names(node for one in definitions for node in ast.walk(one))}):
             source = module.imported.get(used, "")
             package, _, attribute = source.rpartition(".")
             if _CLIENTS.search(source):
-                self.clients.append(source)
+                clients.append(source)
             elif used in module.defined:
-                self.walk(path, used, depth)
+                walk(path, used, depth)
             # libraries are not opened
             elif depth and package and (file := module.find(package)):
-                self.walk(file, attribute, depth - 1)
+                walk(file, attribute, depth - 1)
+
+    walk(path, name, _DEPTH)
+    return clients, reached
 
 
 class Module:

@@ -13,6 +13,7 @@ from lmms_patch import resources
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import UnknownNameError, nearest
+from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
 
 _WILD = "*?["
@@ -139,14 +140,14 @@ def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
     ours = [
         name for name in dict.fromkeys(names) if str(manager.task_index.get(name, {}).get("yaml_path")).startswith(own)
     ]
-    if not ours or not manager.include_path:
+    if not ours:
         return []
-    # the user's folder alone, to see what ours hides
-    theirs = manager.initialize_tasks(include_path=manager.include_path, include_defaults=False)
+    folders = task_files.folders_of(manager.include_path)
+    theirs = {name: row["yaml_path"] for folder in folders for name, row in task_files.indexed(folder).items()}
     return [
-        f"{name}: this is the task that lmms-patch brings; {theirs[name]['yaml_path']} has the same name and is not used: give it another name"
+        f"{name}: this is the task that lmms-patch brings; {theirs[name]} has the same name and is not used: give it another name"
         for name in ours
-        if name in theirs and not str(theirs[name]["yaml_path"]).startswith(own)
+        if name in theirs and not str(theirs[name]).startswith(own)
     ]
 
 
@@ -161,18 +162,12 @@ def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
     """
     specs: dict[str, WrapSpec] = {}
     for pattern in patterns:
-        if not any(sign in pattern for sign in _WILD):
-            spec = resolve(manager, pattern)
-            if spec is not None:
-                specs[spec.name] = spec
-            continue
+        wild = any(sign in pattern for sign in _WILD)
         # a wildcard may match task files of ours among the native names
-        if any(fnmatchcase(name, pattern) for name in manager.all_tasks):
-            specs |= {
-                spec.name: spec
-                for name in manager.all_tasks
-                if fnmatchcase(name, pattern) and (spec := resolve(manager, name))
-            }
+        names = [name for name in manager.all_tasks if fnmatchcase(name, pattern)] if wild else [pattern]
+        if names:
+            found = (resolve(manager, name) for name in names)
+            specs |= {spec.name: spec for spec in found if spec is not None}
             continue
         spec = parse(pattern)
         if spec is not None:

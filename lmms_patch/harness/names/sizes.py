@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -56,16 +57,10 @@ def _rows_here(path: str, name: str | None, split: str, given: Mapping[str, Any]
 
 def _rows_in_cache(path: str, name: str | None, split: str) -> int | None:
     """Read the number of rows from the ``dataset_info.json`` beside a prepared dataset of the datasets library."""
-    root = os.environ.get("HF_DATASETS_CACHE") or os.path.join(
-        os.environ.get("HF_HOME", "~/.cache/huggingface"), "datasets"
-    )
+    home = os.environ.get("HF_HOME", "~/.cache/huggingface")
+    root = Path(os.environ.get("HF_DATASETS_CACHE") or Path(home, "datasets")).expanduser()
     # as the datasets library names its folders
-    folder = Path(root).expanduser() / path.replace("/", "___").lower()
-    for info in sorted(folder.glob(f"{name or '*'}/*/*/dataset_info.json")):
-        try:
-            splits = json.loads(info.read_text(encoding="utf-8")).get("splits") or {}
-        except (OSError, ValueError):
-            continue
-        if split in splits:
-            return int(splits[split]["num_examples"])
+    for info in sorted((root / path.replace("/", "___").lower()).glob(f"{name or '*'}/*/*/dataset_info.json")):
+        with contextlib.suppress(OSError, ValueError, AttributeError, KeyError, TypeError):
+            return int(json.loads(info.read_text(encoding="utf-8"))["splits"][split]["num_examples"])
     return None

@@ -22,13 +22,10 @@ import yaml
 
 from lmms_patch import files
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.names.sizes import dataset_kwargs
+from lmms_patch.harness import task_files
 
 MAX_BYTES = 64 * 2**20
 """Larger files are not copied."""
-
-BUILDERS = frozenset({"csv", "json", "parquet", "text", "pandas", "arrow"})
-"""Values of ``dataset_path`` whose relative ``data_files`` the host looks for beside the YAML file."""
 
 HOST = Path(lmms_eval.__file__).parent
 
@@ -40,26 +37,6 @@ class Function:
     text: str
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A ``!function`` as read from a YAML file in ``folder``."""
-
-    text: str
-    folder: Path
-
-
-@dataclass(frozen=True)
-class _Data:
-    """A local data file named by a YAML file in ``folder``."""
-
-    path: Path
-    folder: Path
-
-
-class _Loader(yaml.FullLoader):
-    """Reads a ``!function`` in YAML as a ``_Found``, whose place is chosen later."""
-
-
 class _Dumper(yaml.Dumper):
     """Writes a ``Function`` to YAML as a ``!function``, and no anchors."""
 
@@ -68,15 +45,10 @@ class _Dumper(yaml.Dumper):
         return True
 
 
-def _construct(loader: Any, node: Any) -> _Found:
-    return _Found(loader.construct_scalar(node), Path(os.path.dirname(loader.name)))
-
-
 def _represent(dumper: Any, function: Function) -> Any:
     return dumper.represent_scalar("!function", function.text)
 
 
-_Loader.add_constructor("!function", _construct)
 _Dumper.add_representer(Function, _represent)
 
 
@@ -93,65 +65,46 @@ def flat(path: Path, copies: Copies) -> dict[str, Any]:
         path: the YAML file.
         copies: collects the files that must go with the config.
     """
-    return {key: _placed(value, copies) for key, value in _read(str(path)).items()}
+    config = task_files.read(str(path))
+    kwargs = config.get("dataset_kwargs")
+    if config.get("dataset_path") in task_files.BUILDERS and isinstance(kwargs, Mapping) and "data_files" in kwargs:
+        config["dataset_kwargs"] = {**kwargs, "data_files": _data(kwargs["data_files"], copies)}
+    return {key: _placed(value, copies) for key, value in config.items()}
 
 
-def _read(path: str) -> dict[str, Any]:
-    """Read a config with its includes, and leave its functions unplaced.
-
-    As in the host, keys of earlier includes override those of later ones, and the file's own keys override all.
-    """
-    with open(path, "rb") as file:
-        own = dict(yaml.load(file, Loader=_Loader))
-    folder = os.path.dirname(path)
-    includes = own.pop("include", [])
-    config: dict[str, Any] = {}
-    for include in reversed([includes] if isinstance(includes, str) else includes):
-        config.update(_read(include if os.path.isfile(include) else os.path.join(folder, include)))
-    config.update(own)
-    kwargs = dataset_kwargs(config)
-    if config.get("dataset_path") in BUILDERS and "data_files" in kwargs:
-        config["dataset_kwargs"] = {**kwargs, "data_files": _data(kwargs["data_files"], Path(folder))}
-    return config
-
-
-def _data(value: Any, folder: Path) -> Any:
-    """Return the value of ``data_files`` with each local file as ``_Data``."""
+def _data(value: Any, copies: Copies) -> Any:
+    """Return the value of ``data_files`` with its local files placed in the task folder."""
     if isinstance(value, Mapping):
-        return {key: _data(inner, folder) for key, inner in value.items()}
+        return {key: _data(inner, copies) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_data(inner, folder) for inner in value]
-    if isinstance(value, str) and value and (folder / value).is_file():
-        return _Data(folder / value, folder)
-    return value
+        return [_data(inner, copies) for inner in value]
+    return copies.data(Path(value)) if isinstance(value, str) and os.path.isfile(value) else value
 
 
 def _placed(value: Any, copies: Copies) -> Any:
-    """Return a value of a config with its functions and data files placed in the task folder."""
-    if isinstance(value, _Found):
-        return Function(_reference(value, copies))
-    if isinstance(value, _Data):
-        return copies.data(value.path, value.folder)
+    """Return a value of a config with its functions placed in the task folder."""
+    if isinstance(value, yaml.ScalarNode):
+        return Function(_reference(value.value, Path(value.start_mark.name).parent, copies))
     if isinstance(value, Mapping):
         return {key: _placed(inner, copies) for key, inner in value.items()}
     return [_placed(inner, copies) for inner in value] if isinstance(value, list) else value
 
 
-def _reference(function: _Found, copies: Copies) -> str:
-    """Return what to write for a function in another folder.
+def _reference(function: str, folder: Path, copies: Copies) -> str:
+    """Return what to write in another folder for a function that a YAML file in ``folder`` names.
 
     The host looks for a file beside the YAML first, then for an installed module.
     """
-    module, _, name = function.text.rpartition(".")
-    path = Path(os.path.normpath(function.folder / f"{module}.py"))
+    module, _, name = function.rpartition(".")
+    path = Path(os.path.normpath(folder / f"{module}.py"))
     if not path.exists():
-        return function.text
+        return function
     if path.is_relative_to(HOST):
         parts = path.relative_to(HOST).with_suffix("").parts
         # a folder with a dot in its name cannot be imported
         if not any("." in part for part in parts):
             return ".".join([HOST.name, *parts, name])
-    return f"{copies.module(path, function.folder).removesuffix('.py')}.{name}"
+    return f"{copies.module(path, folder).removesuffix('.py')}.{name}"
 
 
 # --- files that go with it ------------------------------------------------------------------------
@@ -202,13 +155,13 @@ class Copies:
             self.files[self._place(other, root)] = other
         return place
 
-    def data(self, path: Path, root: Path) -> str:
+    def data(self, path: Path) -> str:
         """Add a data file, unless large. Return its path for the YAML file."""
         if path.stat().st_size > MAX_BYTES:
             # relative, so that file and folder can be moved together
             self.large.append(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
             return self.large[-1]
-        place = self._place(path, root)
+        place = self._place(path, self.home)
         self.files[place] = path
         return place
 

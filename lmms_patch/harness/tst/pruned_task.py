@@ -68,8 +68,20 @@ def write(
     check_kept(base, kept_keys, known)
     copies = Copies(folder, source.parent)
     config = flat(source, copies)
-    about = _about(name, base, evaluated, known, kept_keys, key, config.get("process_docs"))
-    wanted = set(kept_keys)
+    own, wanted = config.get("process_docs"), set(kept_keys)
+    about = {
+        "schema": pruned_filter.SCHEMA,
+        "task": name,
+        "base": base,
+        "split": evaluated.split,
+        "other_splits": list(evaluated.others),
+        "docs": len(known),
+        "kept": len(kept_keys),
+        "sha256": pruned_filter.digest(kept_keys),
+        "key": key,
+        "process_docs": own.text if own else None,
+        "lmms_eval": compat.host_version(),
+    }
     # only now, when all is checked
     folder.mkdir(parents=True, exist_ok=True)
     copies.make()
@@ -103,34 +115,6 @@ def try_out(
     """
     with tempfile.TemporaryDirectory() as spare:
         write(base, keys, Path(spare), include_path, key, name=f"{base}_tried_out")
-
-
-def _about(
-    name: str,
-    base: str,
-    evaluated: Evaluated,
-    known: Sequence[str],
-    kept: Sequence[str],
-    key: str | None,
-    own: Function | None,
-) -> dict[str, Any]:
-    """Return the content of ``pruned_task.json``.
-
-    ``own`` is the base's ``process_docs``, as the new YAML would write it.
-    """
-    return {
-        "schema": pruned_filter.SCHEMA,
-        "task": name,
-        "base": base,
-        "split": evaluated.split,
-        "other_splits": list(evaluated.others),
-        "docs": len(known),
-        "kept": len(kept),
-        "sha256": pruned_filter.digest(kept),
-        "key": key,
-        "process_docs": own.text if own else None,
-        "lmms_eval": compat.host_version(),
-    }
 
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -284,13 +268,10 @@ def _header(about: Mapping[str, Any], copies: Copies, config: Mapping[str, Any])
         f"Made by lmms-patch {__version__} from the task of lmms-eval {about['lmms_eval']}; it runs without lmms-patch:",
         f"  lmms-eval --include_path <this folder> --tasks {name} --model ...",
         "It needs all files of this folder (pruned_filter.py says what is checked) and the same dataset.",
-        *([f"Copied here, with what they read: {', '.join(sorted(copies.files))}."] if copies.files else []),
         *(f"Not copied, being large: {large}; it must stay there, seen from here." for large in copies.large),
-        *([f"Code of {base} imports lmms_patch, so it must be installed after all."] if copies.needs_plugin else []),
-        *(
-            [f"The dataset is a folder of the machine where this was made: {path}"]
-            if path and os.path.isdir(path)
-            else []
-        ),
     ]
+    if copies.needs_plugin:
+        lines.append(f"Code of {base} imports lmms_patch, so it must be installed after all.")
+    if path and os.path.isdir(path):
+        lines.append(f"The dataset is a folder of the machine where this was made: {path}")
     return "".join(f"# {line}\n" for line in lines)

@@ -1,14 +1,7 @@
-"""How many frames of a video an adapter takes, as its attributes say, and where these contradict each other its code."""
+"""Which frames of a video an adapter takes: what its attributes say, and for some of lmms-eval's own adapters a table."""
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import functools
-import inspect
-import sys
-import textwrap
-from collections.abc import Iterator
 from typing import Any, Literal, TypeGuard
 
 from lmms_patch.harness.video.clip import Sampling
@@ -26,8 +19,33 @@ _COUNTS = (
 _RATES = ("fps", "video_fps", "target_fps")
 """The names that adapters of lmms-eval give to the number of frames that they take, and to the frames per second that they take at most."""
 
-_QWEN = {"process_vision_info", "fetch_video", "to_openai_messages", "to_qwen3_vl_openai_messages"}
-"""Functions of ``qwen_vl_utils`` that read videos, and methods of lmms-eval's messages that call them."""
+READ_BY_QWEN = {
+    "chat.async_openai",
+    "chat.llava_onevision1_5",
+    "chat.llava_onevision2",
+    "chat.openai",
+    "chat.qwen2_5_vl",
+    "chat.qwen3_vl",
+    "chat.thyme",
+    "chat.vllm",
+    "chat.vllm_generate",
+    "simple.qwen3_vl",
+}
+"""The modules of adapters that let ``qwen_vl_utils`` choose the frames, given a number or a rate."""
+MOST_AT_A_RATE = {
+    "chat.async_openai": "max_frames",
+    "chat.openai": "",
+    "chat.qwen2_5_vl": "",
+    "chat.sglang": "max_frame_num",
+    "chat.thyme": "",
+    "chat.vllm": "max_frame_num",
+    "chat.vllm_generate": "max_frame_num",
+}
+"""The modules of adapters that take either a rate or a number of frames, and the attribute that limits the frames at a rate; "" where none does."""
+
+
+_MOST_OF_QWEN = 768
+"""The most frames that ``qwen_vl_utils`` takes where a rate is given."""
 
 
 def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
@@ -43,24 +61,25 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     if frames is not None:
         return Sampling(frames), f"the option frames: {frames}"
     counts = {name: value for name in _COUNTS if _is_count(value := getattr(model, name, None))}
-    rates = {name: value for name in _RATES if _is_rate(value := getattr(model, name, None))}
+    rates = {name: float(value) for name in _RATES if _is_rate(value := getattr(model, name, None))}
     if not counts and not rates:
         return Sampling(), ""
-    told = ", ".join(f"{name}={value}" for name, value in [*list(counts.items())[:1], *list(rates.items())[:1]])
-    count, rate = next(iter(counts.values()), None), next((float(rate) for rate in rates.values()), None)
-    reader: Literal["", "qwen_vl_utils"] = "qwen_vl_utils" if reads_as_qwen(type(model)) else ""
-    if counts and rates and (limit := limit_of_rate(type(model))) is not None:
+    count, rate = next(iter(counts.values()), None), next(iter(rates.values()), None)
+    told = ", ".join(
+        [*(f"{name}={count}" for name in list(counts)[:1]), *(f"{name}={rate:g}" for name in list(rates)[:1])]
+    )
+    # those of its parents too: an adapter of another package may be made of one of lmms-eval's
+    modules = [home.__module__.removeprefix("lmms_eval.models.") for home in type(model).__mro__]
+    reader: Literal["", "qwen_vl_utils"] = "" if READ_BY_QWEN.isdisjoint(modules) else "qwen_vl_utils"
+    limit = next((MOST_AT_A_RATE[module] for module in modules if module in MOST_AT_A_RATE), None)
+    if count is not None and rate is not None and limit is not None:
         most = getattr(model, limit, None) if limit else None
         # at a rate, this limit holds in place of the number of frames
-        count = most if _is_count(most) else _most_of_qwen()
-        told = f"{next(iter(rates))}={rate:g}, {f'{limit}={most}' if _is_count(most) else f'in place of {next(iter(counts))}'}"
+        told = f"{next(iter(rates))}={rate:g}, " + (
+            f"{limit}={most}" if _is_count(most) else f"in place of {next(iter(counts))}"
+        )
+        count = most if _is_count(most) else _MOST_OF_QWEN
     return Sampling(count, rate, reader), told
-
-
-def _most_of_qwen() -> int:
-    """Return how many frames ``qwen_vl_utils`` takes at most where a rate is given."""
-    # nothing is imported for this; 768 is the package's default
-    return int(getattr(sys.modules.get("qwen_vl_utils.vision_process"), "FPS_MAX_FRAMES", 768))
 
 
 def _is_count(value: object) -> TypeGuard[int]:
@@ -70,58 +89,3 @@ def _is_count(value: object) -> TypeGuard[int]:
 def _is_rate(value: object) -> TypeGuard[float]:
     # no clip has more frames a second; NaN and infinity are no rates either
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1000
-
-
-def limit_of_rate(adapter: type) -> str | None:
-    """Return the attribute that limits how many frames an adapter takes at a rate.
-
-    "" where nothing limits them; None where the adapter does not choose between a rate and a number, in code such as
-    ``if self.fps is not None: kwargs["fps"] = self.fps``, ``else: kwargs["nframes"] = self.nframes``. It may give
-    ``max_frames`` beside these.
-    """
-    for method in _methods(adapter):
-        branches = [one for one in ast.walk(method) if isinstance(one, ast.If)]
-        if any("fps" in _keys(branch.body) and "nframes" in _keys(branch.orelse) for branch in branches):
-            given = (value for key, value in _entries(method.body) if key == "max_frames")
-            return next((value.attr for value in given if isinstance(value, ast.Attribute)), "")
-    return None
-
-
-def reads_as_qwen(adapter: type) -> bool:
-    """Return whether an adapter lets ``qwen_vl_utils`` choose the frames of a video, given a number or a rate."""
-    methods = _methods(adapter)
-    called = {
-        node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        for method in methods
-        for node in ast.walk(method)
-        if isinstance(node, ast.Call)
-    }
-    return bool(called & _QWEN) and any("nframes" in _keys(method.body) for method in methods)
-
-
-@functools.lru_cache(maxsize=64)
-def _methods(adapter: type) -> list[ast.Module]:
-    """Return the source of an adapter's methods, inherited ones included; nothing is run, and no weights are loaded."""
-    found = []
-    for _, method in inspect.getmembers(adapter, inspect.isfunction):
-        with contextlib.suppress(OSError, SyntaxError):
-            found.append(ast.parse(textwrap.dedent(inspect.getsource(method))))
-    return found
-
-
-def _keys(statements: list[ast.stmt]) -> set[str]:
-    """Return the keys under which statements put something into a mapping."""
-    return {key for key, _ in _entries(statements)}
-
-
-def _entries(statements: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield what statements put into mappings: the key, and the expression."""
-    for one in (one for statement in statements for one in ast.walk(statement)):
-        pairs: list[tuple[ast.expr | None, ast.expr]] = []
-        if isinstance(one, ast.Dict):
-            pairs = list(zip(one.keys, one.values, strict=True))
-        elif isinstance(one, ast.Assign):
-            pairs = [(target.slice, one.value) for target in one.targets if isinstance(target, ast.Subscript)]
-        yield from (
-            (key.value, value) for key, value in pairs if isinstance(key, ast.Constant) and isinstance(key.value, str)
-        )

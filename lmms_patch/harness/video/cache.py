@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,9 @@ from lmms_patch.text import size
 LIMIT = "LMMS_PATCH_VIDEO_CACHE"
 """Gigabytes of disk that the clips of a run may take."""
 DEFAULT = 5.0
+_MORE = (
+    f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run)"
+)
 LEAST_HELD = 8
 """How many clips stay at least: adapters with threads give batch size 1, but hold a clip in each thread."""
 _NEVER = 0
@@ -86,65 +88,36 @@ class Cache:
         self.folder.mkdir(mode=0o700)
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[Hashable, Hashable], tuple[Path, int]] = OrderedDict()
-        self._making: dict[tuple[Hashable, Hashable], Future[Path]] = {}
         self._written = 0
-        self._used = 0
         # not ``__del__``: this is run at the end of the process too
         weakref.finalize(self, _remove, self.folder, os.getpid())
 
     @property
     def used(self) -> int:
         """Bytes of all held clips."""
-        return self._used
+        return sum(length for _, length in self._held.values())
 
     def path_of(self, doc: Hashable, view: Hashable, make: Callable[[], bytes]) -> Path:
         """Return the file of a clip; ``make`` is called where there is none yet.
 
         Paths are never used a second time for other bytes.
 
-        Where several threads ask for a clip at once, one makes it and the others wait.
-
         Raises:
             OptionError: the clip has no room: it alone is larger than the limit, or the clips that must stay are.
             RecordError: the file cannot be written.
         """
         key = (doc, view)
+        # held while the clip is made, so that each is made once
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
                 return self._held[key][0]
-            waiting = self._making.get(key)
-            if waiting is None:
-                mine = self._making[key] = Future()
-        # outside the lock, or the thread that makes the clip could never store it
-        if waiting is not None:
-            return waiting.result()
-        try:
-            path = self._store(key, make())
-        # of any kind, since the threads that wait must get it too
-        except BaseException as error:
-            with self._lock:
-                del self._making[key]
-            mine.set_exception(error)
-            raise
-        mine.set_result(path)
-        return path
-
-    def drop(self, doc: Hashable) -> None:
-        """Remove the clips of a doc."""
-        with self._lock:
-            for key in [key for key in self._held if key[0] == doc]:
-                self._forget(key)
-
-    def _store(self, key: tuple[Hashable, Hashable], data: bytes) -> Path:
-        """Write a clip after making room."""
-        if len(data) > self._most:
-            raise OptionError(
-                f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: "
-                f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run)"
-            )
-        with self._lock:
-            while self._used + len(data) > self._most:
+            data = make()
+            if len(data) > self._most:
+                raise OptionError(
+                    f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: {_MORE}"
+                )
+            while self.used + len(data) > self._most:
                 self._forget(self._spare())
             # a new number for each file, since an adapter may still hold an old path
             self._written += 1
@@ -152,9 +125,13 @@ class Cache:
             files.write(path, data)
             os.utime(path, ns=(_NEVER, path.stat().st_mtime_ns))
             self._held[key] = (path, len(data))
-            self._used += len(data)
-            del self._making[key]
-        return path
+            return path
+
+    def drop(self, doc: Hashable) -> None:
+        """Remove the clips of a doc."""
+        with self._lock:
+            for key in [key for key in self._held if key[0] == doc]:
+                self._forget(key)
 
     def _spare(self) -> tuple[Hashable, Hashable]:
         """Return the clip to remove first where room is needed."""
@@ -163,14 +140,13 @@ class Cache:
             if not path.exists() or path.stat().st_atime_ns != _NEVER:
                 return key
         raise OptionError(
-            f"the clips that the model still has to read take more than {size(self._most)}, which all clips of this process may take: set the "
-            f"environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run), or lower --batch_size"
+            f"the clips that the model still has to read take more than {size(self._most)}, which all clips of this process may take: {_MORE}, "
+            "or lower --batch_size"
         )
 
     def _forget(self, key: tuple[Hashable, Hashable]) -> None:
-        path, length = self._held.pop(key)
+        path, _ = self._held.pop(key)
         path.unlink(missing_ok=True)
-        self._used -= length
 
 
 def _remove(folder: Path, process: int) -> None:

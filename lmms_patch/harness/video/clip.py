@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -35,10 +34,6 @@ class Sampling:
     fps: float | None = None
     reader: Literal["", "qwen_vl_utils"] = ""
 
-    def __post_init__(self) -> None:
-        if (self.count is not None and self.count < 1) or (self.fps is not None and not 0 < self.fps < math.inf):
-            raise ValueError(f"a clip has at least 1 frame and a positive rate, not {self}")
-
     def indices(self, total: int, duration: float) -> NDArray[np.int_]:
         """Return the indices of the frames: uniform, first and last included.
 
@@ -49,24 +44,17 @@ class Sampling:
         most = total if self.count is None else min(total, self.count)
         if not self.reader:
             # 1e-6: a duration may fall short of a whole second by rounding
-            return self.places(total, max(1, most if self.fps is None else min(most, int(duration * self.fps + 1e-6))))
+            count = max(1, most if self.fps is None else min(most, int(duration * self.fps + 1e-6)))
+            # rounded down, as in lmms-eval's ``load_video_stream``
+            return np.linspace(0, total - 1, count, dtype=int)
+        # the adapter has imported it. ``qwen_vl_utils`` goes by this function, whose single precision decides to which
+        # side a half is rounded
+        import torch
+
         # at a rate, ``qwen_vl_utils`` takes at least 4 frames
         most = most if self.fps is None else min(most, max(4, int(duration * self.fps)))
         # an even number; a single frame where there is no second
-        return self.places(total, most // 2 * 2 or most)
-
-    def places(self, total: int, count: int) -> NDArray[np.int_]:
-        """Return the indices of ``count`` frames of a video: rounded down as in lmms-eval's ``load_video_stream``, or to the nearest frame.
-
-        Why torch: ``qwen_vl_utils`` goes by ``torch.linspace``, whose single precision decides to which side a half is
-        rounded.
-        """
-        if not self.reader:
-            return np.linspace(0, total - 1, count, dtype=int)
-        # the adapter has imported it
-        import torch
-
-        return np.asarray(torch.linspace(0, total - 1, count).round().long().numpy(), int)
+        return np.asarray(torch.linspace(0, total - 1, most // 2 * 2 or most).round().long().numpy(), int)
 
 
 # compared by identity: == of two arrays gives an array

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.video import whole
 from lmms_patch.harness.video.clip import Clip, Frames, Sampling
 from lmms_patch.harness.video.source import opened, source_of
@@ -35,19 +34,14 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
     """Return the uniform frames of a video.
 
     Args:
-        medium: a path, ``file://...``, a data URL, bytes, a mapping that holds one of these, or a list of images. These
-            count as one frame per second.
+        medium: a path, ``file://...``, a data URL, bytes, or a mapping that holds one of these.
         sampling: which frames to take; by default 32 uniform ones.
 
     Raises:
-        UnreadableError: the file is missing, damaged at any place that is decoded, cut short, or without a picture; a
-        frame is not an image.
-        CannotWrapError: the medium is a web address, or nothing that holds a video; the frames of a list differ in
-            size.
+        UnreadableError: the file is missing, damaged at any place that is decoded, cut short, or without a picture.
+        CannotWrapError: the medium is a web address, or nothing that holds a video.
     """
     sampling = sampling or Sampling()
-    if isinstance(medium, (list, tuple)):
-        return _of_images(medium, sampling)
     source = source_of(medium)
     name = "the video" if isinstance(source, bytes) else f"the video {source}"
     try:
@@ -57,26 +51,6 @@ def read(medium: Any, sampling: Sampling | None = None) -> Clip:
         # a damaged file makes FFmpeg's readers raise nearly anything
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise media.UnreadableError(f"{name} cannot be read: {' '.join(reason.split())}") from None
-
-
-def _of_images(images: Sequence[Any], sampling: Sampling) -> Clip:
-    """Return the clip of a list of images, a frame per second."""
-    if not images:
-        raise media.UnreadableError("the video cannot be read: its list of images is empty")
-    total = len(images)
-    pictures = [media.decode(images[i]).convert("RGB") for i in sampling.indices(total, total)]
-    sizes = sorted({picture.size for picture in pictures})
-    if len(sizes) > 1:
-        raise CannotWrapError(
-            f"the frames of a video must have one size, not {len(sizes)}: {sizes[0]}, {sizes[1]}, ..."
-        )
-    return _clip(np.stack([np.asarray(picture) for picture in pictures]), Fraction(total))
-
-
-def _clip(frames: Frames, duration: Fraction) -> Clip:
-    """Return a clip of frames that are shown over a duration in seconds."""
-    # an mp4 file has 32 bits for either number
-    return Clip(frames, (len(frames) / duration).limit_denominator(1_000_000))
 
 
 # --- decoding --------------------------------------------------------------------------------------
@@ -137,7 +111,8 @@ def _read(source: str | bytes, sampling: Sampling) -> Clip:
         true = sampling.indices(len(pts), float(duration)).tolist()
         if true != wanted:
             frames, wanted = None, true
-    return _clip(frames, duration)
+    # an mp4 file has 32 bits for either number
+    return Clip(frames, (len(frames) / duration).limit_denominator(1_000_000))
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> _Packets:

@@ -32,9 +32,7 @@ def source_of(medium: Any) -> str | bytes:
     if isinstance(medium, (bytes, bytearray)):
         return bytes(medium)
     if not isinstance(medium, (str, os.PathLike)):
-        raise CannotWrapError(
-            f"the doc holds a {type(medium).__name__} in place of a video; give a path, bytes, or a list of images"
-        )
+        raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of a video; give a path or bytes")
     path = os.fspath(medium)
     if path.startswith("data:"):
         try:

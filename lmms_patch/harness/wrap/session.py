@@ -11,7 +11,7 @@ from typing import Any
 
 from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
 from lmms_patch.ask.views import pixels, views_of
-from lmms_patch.errors import CannotWrapError, OptionError
+from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
@@ -20,6 +20,7 @@ from lmms_patch.harness.wrap.golds import CaptionScore, Golds
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.orders import OrderTable
+from lmms_patch.harness.wrap.primary import primary_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.scores import Scores
@@ -78,7 +79,7 @@ class Session:
     """
 
     def __init__(self, base: Any, spec: WrapSpec, state: RunState, *, predict_only: bool = False) -> None:
-        """Make the parts; nothing of the task's data is read yet.
+        """Make the parts; of the task's data nothing is read yet, or some docs where it has several metrics.
 
         Args:
             base: the native task.
@@ -93,8 +94,8 @@ class Session:
         self.base, self.spec, self.state, self.predict_only = base, spec, state, predict_only
         kind, options = spec.kind, spec.options
         native, higher = dict(base.aggregation()), dict(base.higher_is_better())
-        primary, self.about_metric = _primary(spec, list(native), predict_only)
         self.rows, judged = Rows(base, state), calls_judge(base) is not None
+        primary, self.about_metric = primary_of(spec, list(native), base, self.rows.scored, silent=judged)
         self.metrics = Metrics(spec, native, higher, primary, state)
         self.golds = Golds(spec, base, self.rows.scored, primary, silent=judged)
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
@@ -202,31 +203,6 @@ class Session:
         if self.table.wrong is None:
             return 0
         return sum(self.table.wrong_image_of(doc_id) is not None for doc_id in doc_ids)
-
-
-def _primary(spec: WrapSpec, native: list[str], predict_only: bool) -> tuple[str, str]:
-    """Return the metric behind the index, and a line on the choice: the option's, else the only metric, else the first.
-
-    Raises:
-        CannotWrapError: there is no metric.
-        OptionError: a task file names a metric that is not there.
-    """
-    wanted, about = spec.options.metric, ""
-    if not native:
-        raise CannotWrapError(f"{spec.name}: {spec.base} reports no metric")
-    # under --predict_only the host leaves a single metric, whatever was asked
-    if wanted is not None and not predict_only:
-        # only what a user wrote is refused; a shipped profile gives way
-        if wanted not in native and "metric" in spec.options.given:
-            raise OptionError(f"{spec.name}: {spec.base} has no metric {wanted!r}; allowed: {', '.join(native)}")
-        if wanted in native:
-            return wanted, ""
-        about = f"its profile's metric {wanted!r} is not there; "
-    if len(native) > 1 and spec.sets:
-        about += (
-            f"{len(native)} metrics; the index is built on the first, {native[0]!r} (option 'metric' chooses another)"
-        )
-    return native[0], about.removesuffix("; ")
 
 
 def was_shown(task: str, doc_id: int) -> bool:

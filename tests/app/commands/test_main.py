@@ -65,7 +65,6 @@ MISTAKES = [
     (["analyze", "x", "--draws"], "option '--draws' requires an argument; type 'lmms-patch analyze --help'"),
     (["prune", "x", "--by", "luck"], "--by must be s_minus_chance, s or delta, not 'luck'"),
     (["config", "schemas/magic-itm"], "no schema 'magic-itm'; did you mean magic-item"),
-    (["tasks", "--all", "x"], "--all takes no PATTERN: it counts the tasks of lmms-eval itself"),
     (
         ["magic"],
         "no magic command given; allowed: check, build, show, steps, stepsense; type 'lmms-patch magic --help'",

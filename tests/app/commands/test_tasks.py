@@ -12,6 +12,7 @@ import pytest
 from lmms_patch.app.cli import main
 from lmms_patch.app.commands import tasks
 from lmms_patch.errors import RecordError
+from lmms_patch.harness import task_files
 from lmms_patch.harness.names import catalog
 from lmms_patch.harness.names.catalog import Entry
 from lmms_patch.runs.costs import Cost
@@ -33,11 +34,11 @@ def test_a_line_for_each_with_its_price(tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
 
-    def task_manager(include_path):
+    def index(include_path):
         asked.append(include_path)
         return SimpleNamespace(all_tasks=[])
 
-    monkeypatch.setattr(catalog, "task_manager", task_manager)
+    monkeypatch.setattr(task_files, "Index", index)
     monkeypatch.setattr(catalog, "entries", entries)
     assert main(["tasks", "x*", "--as", "rci3", "--include-path", "mine"]) == 0
     assert asked == [Path("mine"), ("x*", "rci3")]
@@ -134,16 +135,3 @@ def test_the_run_is_the_newest_that_asked_the_benchmark(tmp_path, monkeypatch):
         tasks._cost(tmp_path / "nowhere", {"toy"})
     next(other.parent.glob("*_samples_*")).write_text("{")
     assert tasks._cost(None, {"toy"}) is None, "a broken file in out is not what was asked about"
-
-
-@pytest.fixture
-def covered(monkeypatch):
-    """A harness of three tasks."""
-    monkeypatch.setattr(catalog, "task_manager", lambda include_path=None: None)
-    monkeypatch.setattr(catalog, "coverage", lambda manager, watch: list(watch(FOUND, "looking")))
-
-
-@pytest.mark.usefixtures("covered")
-def test_the_coverage_is_counted(capsys):
-    assert main(["tasks", "--all"]) == 0
-    assert capsys.readouterr().out == "3 tasks. Wraps: 1; needs allow_judge: 1; does not wrap: 1.\n"

@@ -11,14 +11,12 @@ import av
 import cv2
 import numpy as np
 import pytest
-from PIL import Image
 
-from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.video import reading
 from lmms_patch.harness.video.clip import Sampling
 from lmms_patch.harness.video.reading import read
 from lmms_patch.harness.wrap.media import UnreadableError
-from tests.making.videos import make, number_of, numbered, numbers_of
+from tests.making.videos import make, number_of, numbers_of
 from tests.sizes import some
 
 EVERY = Sampling(None)
@@ -213,19 +211,6 @@ def test_forms_of_a_medium(videos):
         np.testing.assert_array_equal(read(medium).frames, expected.frames)
 
 
-def test_a_list_of_images_is_one_frame_per_second(tmp_path):
-    images = [Image.fromarray(numbered(i)) for i in range(10)]
-    images[3].save(tmp_path / "3.png")
-    clip = read([*images[:3], str(tmp_path / "3.png"), *images[4:]], EVERY)
-    assert numbers_of(clip.frames) == list(range(10))
-    assert (clip.rate, clip.duration) == (1, 10)
-    assert numbers_of(read(images, Sampling(4)).frames) == uniform(10, 4)
-    with pytest.raises(CannotWrapError, match=r"one size, not 2: \(160, 120\), \(160, 121\)"):
-        read([images[0], Image.new("RGB", (160, 121))])
-    with pytest.raises(UnreadableError, match="list of images is empty"):
-        read([])
-
-
 def refusal(medium):
     """Return the line that refuses a medium."""
     with pytest.raises(UnreadableError) as caught:
@@ -241,7 +226,8 @@ def test_no_file(tmp_path):
     assert "there is no such file" in refusal(str(tmp_path))
 
 
-WHOLE = [name for name in CONTAINERS if name not in ("transport stream", "h264 alone, without times", "hevc")]
+STREAMS = ("gif", "mkv without length", "transport stream", "h264 alone, without times", "hevc")
+WHOLE = [name for name in CONTAINERS if name not in STREAMS]
 """Containers that say how long they are. The others are streams: whatever there is of them is all there is; ``hevc`` is an mp4 as others are."""
 
 
