@@ -35,7 +35,7 @@ COMMANDS = {
     "compare itself": f"compare IN:runs/boxes IN:runs/boxes@second --draws 200 {JSON}",
     "compare magic": f"compare IN:runs/magic IN:runs/magic_b@second --draws 200 {JSON}",
     "gap": "gap IN:runs/f1 IN:runs/f1 --task polar_blind [--subset IN:pruned]",
-    "gap of ids": "gap IN:runs/losses IN:runs/losses --task letters_blind [--metric acc] [--subset IN:ids.txt]",
+    "gap of losses": "gap IN:runs/losses IN:runs/losses --task letters_blind [--subset IN:pruned]",
     "gate": f"gate IN:runs/demo_b --config IN:gates/benchmark-release.yaml|model-compliance.yaml {JSON} [--junit OUT:out.xml]",
     "gate rules": f"gate FIX:runs/demo_b --baseline FIX:runs/demo@before --config IN:gates/model-regression.yaml|every.yaml {JSON} [--junit OUT:out.xml]",
     "gate baseline": f"gate IN:runs/demo_b --baseline IN:runs/demo@before --config IN:gates/model-regression.yaml|every.yaml {JSON}",
@@ -169,7 +169,6 @@ def write_files(folder: Path) -> None:
     kept, removed = ([{"key": f"k{i}", "doc_id": i} for i in ids] for ids in (range(20), range(20, 40)))
     about = {"schema": 1, "base": "polar", "settings": {}, "stopped": "budget", "over_pruned": False, "judged": None}
     (folder / "pruned" / "pruned.json").write_text(json.dumps({**about, "kept": kept, "removed": removed}))
-    (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(25)))
 
 
 def write_tasks(folder: Path) -> None:
