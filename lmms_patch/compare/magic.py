@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.compare import alike
-from lmms_patch.compare.formats import Task
+from lmms_patch.compare.formats import Task, numbers_of
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.method import part, read
 from lmms_patch.magic.score import results
@@ -69,7 +69,7 @@ def difference(metric: str, docs: Docs, *, both: bool, exact: bool, **how: Any) 
         how: ``draws``, ``level`` and ``seed`` of ``stats.paired.differences``.
     """
     nothing = (np.nan, np.nan)
-    parts = np.array([[part(record, metric) or nothing for record in pair] for pair in docs], float).reshape(-1, 2, 2)
+    parts = np.array([[part(record, metric) or nothing for record in pair] for pair in docs], float)
     counts = np.isfinite(parts).all(axis=2)
     kept = counts.all(axis=1) if both else counts.any(axis=1)
     exact = exact and metric in _FLAGS and kept.any() and bool(counts[kept].all())
@@ -109,20 +109,15 @@ def bounds(metric: str, docs: Docs, *, asked_alike: bool, **how: Any) -> tuple[D
     if not np.isnan(verdicts).any():
         return None
     if asked_alike:
-        same = np.array([_same_response(pair) for pair in due])[:, None]
+        same = np.array([[bool(one.response) and one.response == other.response] for one, other in due])
         verdicts = np.where(same & np.isnan(verdicts), np.nan_to_num(verdicts).max(axis=1, keepdims=True), verdicts)
     # the missing verdicts of the first and of the second run
-    low, high = (np.where(np.isnan(verdicts), missing, verdicts) for missing in ((1.0, 0.0), (0.0, 1.0)))
-    return _counted(low, due, **how), _counted(high, due, **how)
-
-
-def _counted(values: Array, docs: Docs, **how: Any) -> Difference:
-    return _paired(np.stack([values, np.ones_like(values)], axis=2), docs, **how)
-
-
-def _same_response(pair: tuple[Record, Record]) -> bool:
-    """Return whether two docs have the same response; False without any."""
-    return bool(pair[0].response) and pair[0].response == pair[1].response
+    low, high = (
+        _paired(np.stack([filled, np.ones_like(filled)], axis=2), due, **how)
+        for missing in ((1.0, 0.0), (0.0, 1.0))
+        for filled in [np.where(np.isnan(verdicts), missing, verdicts)]
+    )
+    return low, high
 
 
 # --- two results ----------------------------------------------------------------------------------
@@ -154,8 +149,7 @@ def compare(
     common = sorted(ours.keys() & theirs.keys())
     docs = [(ours[name], theirs[name]) for name in common if ours[name].failed is theirs[name].failed is None]
     if not docs:
-        what = "are scored in both" if common else "are in both; both must be asked the same"
-        raise RecordError(f"{second.task}: no docs {what}")
+        raise RecordError(f"{second.task}: no docs are scored in both runs; both must be asked the same")
     # with other seeds other boxes are shown, so a doc's digest may differ without a change of the data
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     boxes = "none" not in CONTRASTS.get(contrast, ())
@@ -168,8 +162,9 @@ def compare(
     # verdicts of different judges differ by the judge as well as by the model
     if judges[0] != judges[1]:
         said = ", ".join(name for name in BY_JUDGE if name in {*first.measures, *second.measures})
-        who = [f"by {one}" if one not in (None, "none") else "by nobody" for one in judges]
-        warnings.append(f"{said}: not compared, since the first run was judged {who[0]} and the second {who[1]}")
+        warnings.append(
+            f"{said}: not compared, since the judge is {judges[0]} in the first run, {judges[1]} in the second"
+        )
         names = [name for name in names if name not in BY_JUDGE]
     changes, ends = dict[str, Difference](), dict[str, tuple[Difference, Difference]]()
     for name in names:
@@ -188,7 +183,9 @@ def compare(
     settings = alike.apart(*prints, [one for one in prints[0] if one not in _OF_RUN] if contrast else skip)
     if contrast and first.magic and second.magic and first.magic.seed != second.magic.seed:
         settings.append("the numbering of boxes")
-    same = [name for name in names if not any(only) and _unchanged(name, docs)]
+    scored_alike = all(part(one, name) == part(other, name) for one, other in docs for name in names)
+    # what the judge left out may differ
+    identical = not any(only) and scored_alike and not any(end.estimate.value for one in ends.values() for end in one)
     return Task(
         first=first.label,
         second=second.label,
@@ -197,7 +194,6 @@ def compare(
         only_first=only[0],
         only_second=only[1],
         unscored=len(common) - len(docs),
-        differences=changes,
         mcnemar=None,
         settings=tuple(settings),
         warnings=tuple(filter(None, [*warnings, runs.not_compared(*prints)])),
@@ -207,9 +203,9 @@ def compare(
         higher=results.higher_is_better(second.metric, variant),
         clusters=None if clusters == len(docs) else clusters,
         draws=draws,
-        identical=same == names,
+        identical=identical,
+        numbers=numbers_of(changes, second.metric),
         lower=tuple(name for name in names if not results.higher_is_better(name, variant)),
-        unchanged=(*same, *(["score"] * (second.metric in same))),
         bounds=ends,
     )
 
@@ -226,19 +222,9 @@ def _check_data(docs: Docs, task: str, contrast: str, boxes: bool, shown_alike: 
         digests = [one.asked.get(of_data) for one in pair]
         unknown = not contrast and None in digests
         if told[0] != told[1] or (digests[0] != digests[1] and not unknown):
-            name = f"item {pair[0].item}" if contrast else f"id {pair[0].id}"
             raise RecordError(
-                f"{task}: {name} has another question, answer, image or boxes in the two runs: other data"
+                f"{task}: {pair[0].item if contrast else pair[0].id} has another question, answer, image or boxes in the two runs: other data"
             )
-
-
-def _unchanged(name: str, docs: Docs) -> bool:
-    """Return whether each doc counts the same on both sides; two without a verdict do where the responses are the same."""
-    for pair in docs:
-        ours, theirs = (part(record, name) for record in pair)
-        if ours != theirs or (ours is None and name in BY_JUDGE and not _same_response(pair)):
-            return False
-    return True
 
 
 # --- variants -------------------------------------------------------------------------------------

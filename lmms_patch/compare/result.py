@@ -11,17 +11,21 @@ import gc
 
 from lmms_patch.compare import alike
 from lmms_patch.compare.differences import WHICH, changes_of, first_views, mcnemar
-from lmms_patch.compare.formats import Task
-from lmms_patch.compare.pair import join
-from lmms_patch.compare.same import sameness
+from lmms_patch.compare.formats import Task, numbers_of
+from lmms_patch.compare.pair import Pair, join
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.run import Result, not_compared
+from lmms_patch.runs.schema import OTHER_METRIC
 from lmms_patch.stats import paired
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import LEVEL
 
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
+_VIEWS = ("doc_id", "swapped", "kind", "n", "cell", "row", "col", "region", "relevant", "turn", "wrong_from")
+"""What was asked of a doc."""
+_COUNTED = ("quick", "tst", "excluded", "said_yes", "gold_yes", "answer_no", "score")
+"""What goes into a number."""
 
 
 def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Task:
@@ -51,7 +55,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
     changes = changes_of(pair, draws=draws, level=level, seed=seed)
     prints = first.fingerprint, second.fingerprint
-    identical, unchanged = sameness(pair)
     contradicted = {
         f"{pair.kind.index}{n}": tuple(
             f"of the {which} run is {reading.explained(mark)}"
@@ -68,7 +71,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         only_first=pair.only[0],
         only_second=pair.only[1],
         unscored=pair.unscored,
-        differences=changes,
         mcnemar=mcnemar(pair),
         settings=tuple(alike.apart(*prints, (*alike.SAME, *(alike.OF_DOCS if any(pair.only) else ())))),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
@@ -78,10 +80,20 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         higher=pair.higher,
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
         draws=draws,
-        identical=identical,
+        identical=_identical(pair),
+        numbers=numbers_of(changes, next(iter(changes))),
         marks={name: said for name, said in contradicted.items() if said},
-        unchanged=unchanged,
     )
+
+
+def _identical(pair: Pair) -> bool:
+    """Return whether both runs asked the same of the same docs, and score the same in every view."""
+    first, second = (side.result for side in pair.sides)
+    columns = [*_VIEWS, *_COUNTED, *(f"{OTHER_METRIC}{name}" for name in list(second.about.metrics)[1:])]
+    if pair.form is None:
+        # an item of unknown form may differ where its score does not
+        columns.append("answer")
+    return not any(pair.only) and first.frame(columns).equals(second.frame(columns))
 
 
 def gain(blind: Result, full: Result) -> Difference | None:

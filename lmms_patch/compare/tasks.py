@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
@@ -130,24 +129,14 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
 
 def _corrected(compared: Sequence[Task], level: float) -> tuple[Task, ...]:
     """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
-    # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice
-    numbers = [
-        (task, name, change)
-        for task in compared
-        for name, change in task.differences.items()
-        if not (name == "score" and "fip" in task.differences)
-    ]
-    changes: dict[int, list[Change]] = {id(task): [] for task in compared}
+    numbers: dict[int, list[Change]] = {id(task): [] for task in compared}
     for primary in (True, False):
-        own = [one for one in numbers if (one[1] == one[0].primary) == primary]
-        tested = [change.p for *_, change in own if change.p is not None]
-        corrected = iter(holm(tested))
-        alpha = (1 - level) / max(1, len(tested))
-        for task, name, change in own:
-            p_holm = None if change.p is None else float(next(corrected))
-            enough = change.p is not None and (change.differing is None or least_p(change.differing) <= alpha)
-            found = detectable(change.estimate.se or None, level=1 - alpha, power=POWER) if enough else None
-            ends = change.first, change.second, change.estimate, change.p, p_holm
-            changes[id(task)].append(Change(name, primary, *ends, len(tested), found, change.differing))
-    none: dict[str, Any] = {"differences": {}, "unchanged": (), "bounds": {}}
-    return tuple(structs.replace(task, numbers=tuple(changes[id(task)]), **none) for task in compared)
+        family = [(task, one) for task in compared for one in task.numbers if one.primary == primary]
+        tested = [one.p for _, one in family if one.p is not None]
+        corrected, alpha = iter(holm(tested)), (1 - level) / max(1, len(tested))
+        for task, one in family:
+            p_holm = None if one.p is None else float(next(corrected))
+            enough = one.p is not None and (one.differing is None or least_p(one.differing) <= alpha)
+            found = detectable(one.difference.se or None, level=1 - alpha, power=POWER) if enough else None
+            numbers[id(task)].append(structs.replace(one, p_holm=p_holm, tests=len(tested), detectable=found))
+    return tuple(structs.replace(task, numbers=tuple(numbers[id(task)])) for task in compared)

@@ -95,8 +95,8 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
     first, second, compared = _leveled(other, theirs, level), _leveled(one, name, level), before.compared(one, level)
     values = [math.nan if side.value is None else side.value for side in (first, second)]
     same = first.value == second.value or math.isclose(*values, rel_tol=1e-9, abs_tol=1e-12)
-    names = [name, *(("score", one.result.metric) if name in ("score", one.result.metric) else ())]
-    paired = next((compared.differences[key] for key in names if key in compared.differences), None)
+    is_score = one.numbers.get(name) is one.numbers["score"]
+    paired = next((number for number in compared.numbers if number.name == name or (is_score and number.primary)), None)
     # ``differing`` is None for an unpaired difference
     basis: Basis = "unpaired" if paired is None or paired.differing is None else "paired"
     if paired is None or basis == "unpaired":
@@ -106,11 +106,13 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
                 why = ": ".join(filter(None, [f"not defined in {which}", side.reason]))
                 change = dataclasses.replace(change, reason=why)
     else:
-        change = paired.estimate
+        change = paired.difference
         first, second = (_over_pairs(*side, change) for side in ((first, paired.first), (second, paired.second)))
     if absolute:
         change = magnitude_difference(first, second, change)
         first, second = magnitude(first), magnitude(second)
+    docs = max(one.result.docs, other.result.docs)
+    unchanged = compared.identical or (paired is not None and paired.differing == 0 and change.n == docs)
     ends, own = compared.bounds.get(compared.metric if name == "score" else name), number_of(one, name, level, False)
     bounded = None
     if ends is not None:
@@ -119,7 +121,7 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
             for end, side in zip(ends, own.ends or (own, own), strict=True)
         )
         bounded = least, greatest
-    return Judged(change, second, first.value, basis, same and name in compared.unchanged, bounded)
+    return Judged(change, second, first.value, basis, same and unchanged, bounded)
 
 
 def _over_pairs(stored: Estimate, value: float | None, change: Estimate) -> Estimate:

@@ -126,7 +126,7 @@ def test_lower_is_better(tmp_path):
         finish(tmp_path / side, docs(right, cells=1.0), higher=False)
     text = shown_of(compare(tmp_path / "a", tmp_path / "b", draws=FEW))
     assert re.match(r"A \(.*\) is better on toy \(acc 0.\d+ → 0.\d+, B - A = \+0.", text)
-    assert "rci2: no difference can be given: the metric is better when lower" in text
+    assert "rci2: no difference can be given: in A: the metric is better when lower" in text
 
 
 def test_one_run_twice(tmp_path):
