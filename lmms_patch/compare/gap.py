@@ -127,11 +127,9 @@ def _sides(full: Path, blind: Path, task: str | None) -> tuple[Result, Result]:
     # all full sides of a benchmark show the same images: the first counts
     sides = {(b.task, b.filter, b.run.identity): (a, b) for a, b in reversed(pairs)}
     if len(sides) != 1:
-        names = [", ".join(dict.fromkeys(one.task for one in side)) or "none" for side in (seeing, unseeing)]
+        there = ", ".join(dict.fromkeys(one.task for one in (*seeing, *unseeing))) or "none"
         what = f"{len(sides)} pairs of a task and its blind task" if sides else "no task and its blind task"
-        raise RecordError(
-            f"{what}: {full} has {names[0]}, {blind} {names[1]}; ask for both, such as gqa_rci3,gqa_blind, or choose with --task"
-        )
+        raise RecordError(f"{what}; ask for both, such as gqa_rci3,gqa_blind, or choose with --task; there is {there}")
     return next(iter(sides.values()))
 
 
@@ -158,8 +156,6 @@ def _minds(pair: Pair) -> list[str]:
     if any(left_out := [len(pair.only[1]), len(pair.only[0]), pair.unscored]):
         said = "left out: {} docs that only the full run asked, {} only the blind run, {} unscored in one"
         told.append(said.format(*left_out))
-    if any(table.sampling.used for table in pair.tables):
-        told.append("a quick run did not ask every doc: what it did not ask is estimated")
     if pair.form is None or not pair.form.plain:
         told.append(f"{full.metric} is no mean over docs; gaps are those of means")
     if settings := alike.apart(*prints):

@@ -19,7 +19,7 @@ from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.resample import Bools, Estimate, Ints
+from lmms_patch.stats.resample import Estimate, Ints
 
 _COUNTS, _BY_CATEGORY = ("f1", "precision", "recall"), ("mme", "macro")
 
@@ -32,9 +32,8 @@ class Side:
         settings: of its statistics.
         table: all its docs.
         form: of its aggregation; None: only the run can compute it.
-        docs: a row a doc: its gold; whether a call of it failed or a view of it could not be scored (``lost``); whether
-            its first view has an item (``known``) and a score (``scored``), null of docs that the table lacks.
-        errors: of each view that could not be scored, its doc and grid.
+        docs: a row a doc: its gold; whether its first view has an item (``known``) and a score (``scored``), null of
+            docs that the table lacks.
     """
 
     def __init__(self, result: Result) -> None:
@@ -44,9 +43,7 @@ class Side:
         if not result.kind.folds:
             self.form = form_of(run, self.table, self.settings, sets_of(run))
         frame = run.samples.hstack(result.frame(["tst"]))
-        lost = pl.any_horizontal(pl.col("failed", "error").is_not_null()).any().alias("lost")
-        self.docs = frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first(), lost).sort("doc_id")
-        self.errors = frame.filter(pl.col("error").is_not_null()).select("doc_id", "n")
+        self.docs = frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first()).sort("doc_id")
         firsts = self.firsts(self.table)
         there = {"doc_id": self.table.doc_id, "known": firsts.known, "scored": np.isfinite(firsts.scores)}
         self.docs = self.docs.join(pl.DataFrame(there), on="doc_id", how="left", maintain_order="left")
@@ -124,14 +121,6 @@ class Pair:
         """The grids with an index on both sides, in order."""
         return [n for n in self.sides[0].result.indexed if n in self.sides[1].result.indexed]
 
-    def broken(self, n: int) -> Bools:
-        """Return the docs with an unscored cell of a grid in either run.
-
-        Where the aggregation works on whole clusters, with all docs of their clusters.
-        """
-        docs = np.isin(self.ids, pl.concat(side.errors for side in self.sides).filter(n=n)["doc_id"].to_numpy())
-        return ~np.logical_and(*(table.groups.complete(~docs) for table in self.tables))
-
 
 def join(first: Result, second: Result) -> Pair:
     """Join two results by doc id, and return the docs scored in both, in order.
@@ -155,8 +144,8 @@ def join(first: Result, second: Result) -> Pair:
     # an aggregation of items needs no score
     there = "known" if form is None or form.name in _COUNTS else "scored"
     scored = both.filter(there, f"{there}_2")["doc_id"].to_numpy()
-    # a doc in neither table though no call failed: its scorer gave another metric than the task's
-    due = both.filter(pl.any_horizontal("lost", "lost_2", pl.col("scored", "scored_2").is_not_null()))
+    # of a doc in neither table the scorer may have given another metric than the task's
+    due = both.filter(pl.any_horizontal(pl.col("scored", "scored_2").is_not_null()))
     kept, warnings = scored, list[str]()
     for table in (side.table for side in sides):
         places = table.doc_id

@@ -28,7 +28,7 @@ _COUNTED = ("quick", "tst", "excluded", "said_yes", "gold_yes", "answer_no", "sc
 """What goes into a number."""
 
 
-def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Task:
+def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0) -> Task:
     """Return the differences of all numbers of two results, paired by doc.
 
     Args:
@@ -36,7 +36,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         second: the result of the other side.
         level: nominal coverage of the intervals, 0..1.
         draws: bootstrap draws; 0: 10,000, and 2,000 for more than 20,000 docs.
-        seed: of the bootstrap.
 
     Raises:
         RecordError: results of different benchmarks, metrics or views; samples that are missing or cut; other golds.
@@ -45,7 +44,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         # here, since most comparisons need none of it
         from lmms_patch.compare import magic
 
-        return magic.compare(first, second, level=level, draws=draws, seed=seed)
+        return magic.compare(first, second, level=level, draws=draws)
     alike.check(first, second)
     # the numbers of each run come first: their tables, which refer to themselves, are gone before both runs are joined
     for one in (first, second):
@@ -53,7 +52,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         gc.collect()
     pair = join(first, second)
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
-    changes = changes_of(pair, draws=draws, level=level, seed=seed)
+    changes = changes_of(pair, draws=draws, level=level)
     prints = first.fingerprint, second.fingerprint
     contradicted = {
         f"{pair.kind.index}{n}": tuple(

@@ -98,7 +98,9 @@ def test_verdicts(tmp_path, full, blind, said):
 
 def test_which_tasks_are_set_side_by_side(tmp_path):
     full, blind = ran(tmp_path / "full", FULL), ran(tmp_path / "blind", blind=BLIND)
-    with pytest.raises(RecordError, match=r"no task and its blind task: .*gqa_rci3,gqa_blind"):
+    with pytest.raises(
+        RecordError, match=r"no task and its blind task; ask for both, such as gqa_rci3,gqa_blind.*there is toy_rci2"
+    ):
         of_runs(full, full)
     with pytest.raises(RecordError, match="no task and its blind task"):
         of_runs(full, ran(tmp_path / "other", blind=BLIND, base="other"))

@@ -15,7 +15,7 @@ from lmms_patch.runs import samples
 from lmms_patch.runs.run import find
 from tests.making.files import reworked
 from tests.making.finished import FEW, finish
-from tests.making.recordings import guesses, mean, record
+from tests.making.recordings import mean, record
 from tests.making.runs import mc_run, write_run
 from tests.making.tst import record as tst_record
 
@@ -111,15 +111,13 @@ def test_unscored_docs_are_left_out_of_both(tmp_path):
     assert found.by_name["fip"].second == pytest.approx(1.0)
 
 
-def test_docs_with_an_unscored_cell_are_left_out_of_the_grid(tmp_path):
+def test_where_a_cell_could_not_be_scored_there_is_no_index_to_compare(tmp_path):
     first, second = scored(A * 25), scored(B * 25)
     first[1] = record(1, 1.0, {2: [0.0, 0.0, None, 0.0]})
     found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
     assert found.docs == 100
     assert found.by_name["fip"].first == 0.75
-    assert found.by_name["mpp2"].difference.n == 99
-    assert found.by_name["mpp2"].first == pytest.approx(75 / 99)
-    assert "grid 2: 1 docs are left out" in found.warnings
+    assert "not defined in the first run" in found.by_name["mpp2"].difference.reason
 
 
 def test_docs_of_another_metric_are_not_unscored(tmp_path):
@@ -140,7 +138,6 @@ def test_only_grids_of_both(tmp_path):
 
     found = compare(finish(tmp_path / "a", docs((2, 3))), finish(tmp_path / "b", docs((3,))))
     assert set(found.by_name) == {"fip", "mpp3", "rci3", "gap3"}
-    assert "grids 2 and 3 in the first run, 3 in the second: only those of both are compared" in found.warnings
 
 
 # --- clusters -------------------------------------------------------------------------------------
@@ -256,16 +253,16 @@ def test_mme_keeps_pairs_and_categories(tmp_path):
     assert found.by_name["fip"].difference.low > 0
 
 
-@pytest.mark.parametrize("how", ["missing", "unscored", "cell"])
+@pytest.mark.parametrize("how", ["missing", "unscored"])
 def test_a_broken_pair_leaves_whole(tmp_path, how):
-    """Doc 5 is missing, unscored, or lacks a cell in B: its partner, doc 4, is not compared either."""
+    """Doc 5 is missing or unscored in B: its partner, doc 4, is not compared either."""
     stream = np.random.default_rng(1)
     sides = [(stream.random(120) < share).astype(float).tolist() for share in (0.5, 0.8)]
     first, second = (mme_docs(right) for right in sides)
     kept = [i for i in range(120) if i not in (4, 5)]
     by_hand = [mme([side[i]["views"][0]["items"]["acc"] for i in kept]) for side in (first, second)]
     broken = copy.deepcopy(second)
-    for view in broken[5]["views"][{"missing": slice(0), "unscored": slice(1), "cell": slice(1, 2)}[how]]:
+    for view in broken[5]["views"][{"missing": slice(0), "unscored": slice(1)}[how]]:
         view.update(scores={}, items={}, error="the scorer failed")
     path = finish(tmp_path / "b", broken, mme, options=MME_OPTIONS)
     if how == "missing":
@@ -273,14 +270,9 @@ def test_a_broken_pair_leaves_whole(tmp_path, how):
         host = structs.replace(samples.about_of(table).host, original=119, effective=119)
         reworked(table, keep=pl.col("doc_id") != 5, host=host)
     found = compare(finish(tmp_path / "a", first, mme, options=MME_OPTIONS), path)
-    name = "mpp2" if how == "cell" else "fip"
-    assert numbers(found)[name][:2] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]))
-    assert found.docs == (120 if how == "cell" else 118)
-    assert found.unscored == (1 if how == "unscored" else 0)
-    assert any(
-        ("grid 2: 2 docs are left out" if how == "cell" else "1 docs are left out: not all docs of their cluster") in w
-        for w in found.warnings
-    )
+    assert numbers(found)["fip"][:2] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]))
+    assert (found.docs, found.unscored) == (118, 1 if how == "unscored" else 0)
+    assert any("1 docs are left out: not all docs of their cluster" in line for line in found.warnings)
 
 
 def test_other_categories_are_refused(tmp_path):
@@ -315,7 +307,7 @@ def test_an_aggregation_that_only_the_run_knows(tmp_path):
         < found.by_name["rci2"].difference.value
         < found.by_name["rci2"].difference.high
     )
-    assert any("can only be computed in the run" in line for line in found.warnings)
+    assert any("the runs' own numbers" in line for line in found.warnings)
     with pytest.raises(RecordError, match="other docs"):
         compare(one, finish(tmp_path / "c", scored(B * 24), lambda items: mean(items) ** 2))
 
@@ -417,7 +409,7 @@ def test_near_chance_there_is_no_index_but_a_score(tmp_path):
     one = found.by_name["rci2"]
     assert (one.second, one.difference.value, one.difference.low, one.p) == (None, None, None, None)
     assert one.first == pytest.approx(result(tmp_path / "a").measures["rci2"].value)
-    assert one.difference.reason.startswith("in the second run: near chance: FIP ")
+    assert one.difference.reason.startswith("not defined in the second run: near chance: FIP ")
     assert found.by_name["fip"].difference.high < 0
     assert found.by_name["mpp2"].difference.value is not None
 
@@ -443,7 +435,12 @@ def test_text_only_by_hand(tmp_path):
         tst_run(tmp_path / "b", [i < 30 for i in range(40)]),
     )
     found = compare(one, two)
-    assert numbers(found) == {"tst": (pytest.approx(0.375), pytest.approx(0.5625), pytest.approx(0.1875))}
+    assert numbers(found)["tst"] == (pytest.approx(0.375), pytest.approx(0.5625), pytest.approx(0.1875))
+    assert {name for name, one in found.by_name.items() if one.differing is None} == {
+        "tst_above",
+        "tst_over_chance",
+        "tst_leakage",
+    }
     assert (found.mcnemar, found.clusters) == (None, None)
 
 

@@ -109,12 +109,6 @@ def test_other_questions_or_boxes_under_the_same_ids_are_not_compared(tmp_path):
     )
 
 
-def test_another_numbering_of_boxes_is_said(tmp_path):
-    of_magic(write_magic_run(tmp_path, variants()), "toy_relevant", seed=7)
-    distraction = gather([tmp_path]).contrasts[0]
-    assert any("differ in the numbering of boxes" in line for line in distraction.minds)
-
-
 def test_data_of_other_names_are_named_and_not_compared(tmp_path):
     path = write_magic_run(tmp_path, variants())
     of_magic(path, "toy_relevant", dataset="kitchen")
