@@ -76,10 +76,10 @@ def difference(metric: str, docs: Docs, *, both: bool, exact: bool, **how: Any) 
 def _paired(parts: Array, docs: Docs, *, both: bool = True, exact: bool = False, **how: Any) -> Difference:
     """Return the difference of two ratios of sums from each doc's shares, shape (docs, runs, 2); images are drawn whole."""
     counts = np.asarray(np.isfinite(parts).all(axis=2))
-    kept = counts.all(axis=1) if both else counts.any(axis=1)
-    test = paired.mcnemar(*parts[kept, :, 0].T) if exact and counts[kept].all() else None
-    labels = cluster_numbers(results.clusters([second for (_, second), there in zip(docs, kept, strict=True) if there]))
-    shares = np.nan_to_num(parts[kept])
+    places = np.flatnonzero(counts.all(axis=1) if both else counts.any(axis=1)).tolist()
+    test = paired.mcnemar(*parts[places, :, 0].T) if exact and counts[places].all() else None
+    labels = cluster_numbers(results.clusters([docs[place][1] for place in places]))
+    shares = np.nan_to_num(parts[places])
     sides, tests = (shares[:, 0], shares[:, 1]), {"": test} if test else {}
     return paired.differences(forms.RATIO, {"": sides}, {"": Number(("",))}, labels, exact=tests, **how)[""]
 

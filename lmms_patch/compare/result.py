@@ -12,7 +12,7 @@ import gc
 from lmms_patch.compare import alike
 from lmms_patch.compare.differences import WHICH, changes_of, first_views, mcnemar
 from lmms_patch.compare.formats import Task, numbers_of
-from lmms_patch.compare.pair import Pair, join
+from lmms_patch.compare.pair import join
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.run import Result, not_compared
@@ -50,6 +50,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     for one in (first, second):
         _ = one.computed
         gc.collect()
+    identical = _identical(first, second)
     pair = join(first, second)
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
     changes = changes_of(pair, draws=draws, level=level)
@@ -79,20 +80,19 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         higher=pair.higher,
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
         draws=draws,
-        identical=_identical(pair),
+        identical=identical,
         numbers=numbers_of(changes, next(iter(changes))),
         marks={name: said for name, said in contradicted.items() if said},
     )
 
 
-def _identical(pair: Pair) -> bool:
+def _identical(first: Result, second: Result) -> bool:
     """Return whether both runs asked the same of the same docs, and score the same in every view."""
-    first, second = (side.result for side in pair.sides)
     columns = [*_VIEWS, *_COUNTED, *(f"{OTHER_METRIC}{name}" for name in list(second.about.metrics)[1:])]
-    if pair.form is None:
+    if second.native.form is None:
         # an item of unknown form may differ where its score does not
         columns.append("answer")
-    return not any(pair.only) and first.frame(columns).equals(second.frame(columns))
+    return first.frame(columns).equals(second.frame(columns))
 
 
 def gain(blind: Result, full: Result) -> Difference | None:

@@ -74,10 +74,10 @@ STATUSES = {
 KEEPS = ("magic build", "prune")
 """Commands that may have written to their output when they are refused: the next call goes on from there."""
 EVERY_KEY = """schema: 1
-defaults: {level: 0.9, inconclusive: warn, margin: 0.01, ignore: [limit, prompts], primary: rci3, allow_limit: true}
+defaults: {level: 0.9, inconclusive: warn, margin: 0.01, ignore: [limit, prompts]}
 rules:
   - {name: floor, task: ["mosaic_*", x], model: "*", metric: fip, min: 0.1, max: 1.5, margin: 0.02}
-  - {name: drop, task: mosaic_local_rci3, kind: [rci, pcri], metric: rci3, max_drop: 0.5, max_rise: 0.5, correction: none}
+  - {name: drop, task: mosaic_local_rci3, kind: [rci, pcri], metric: rci3, max_drop: 0.5, max_rise: 0.5}
   - {name: size, base: mosaic_local, metric: rci3, absolute: true, max: 3, interval: false}
   - {name: gate, kind: rci, require: [valid gate], max_excluded: 0.5, min_docs: 2}
   - {name: score, metric: mpp3, min: 0.2, inconclusive: block}
