@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lmms_patch.ask.kinds import REGIONS, end
+from lmms_patch.ask.kinds import end
 from lmms_patch.compare.alike import plain_name
 from lmms_patch.compare.pair import Pair
 from lmms_patch.errors import RecordError
-from lmms_patch.runs.numbers import EXTRA
 from lmms_patch.runs.tables import range_of
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms, paired
@@ -41,7 +40,7 @@ def first_views(pair: Pair, form: Form, **how: Any) -> Difference:
     return _drawn(pair, {"own": pair.firsts}, {"": _OWN}, every, form, {"": test} if test else {}, **how)[""]
 
 
-def changes_of(pair: Pair, **how: Any) -> Changes:
+def changes_of(pair: Pair, *, level: float, **how: Any) -> Changes:
     """Return the differences of all numbers by name, that of the first views first.
 
     Where a run gives no such number itself, a difference has no value. What is not computed doc by doc is the difference
@@ -49,7 +48,8 @@ def changes_of(pair: Pair, **how: Any) -> Changes:
 
     Args:
         pair: the docs of both.
-        how: ``draws`` and ``level`` of ``stats.paired.differences``.
+        level: of the intervals.
+        how: ``draws`` of ``stats.paired.differences``.
 
     Raises:
         RecordError: other docs, and an aggregation that cannot be computed from sums.
@@ -57,14 +57,14 @@ def changes_of(pair: Pair, **how: Any) -> Changes:
     result = pair.sides[1].result
     primary = "tst" if pair.kind.folds else "fip" if pair.kind.full else "score"
     if pair.form is not None:
-        changes = {primary: first_views(pair, pair.form, **how), **_by_doc(pair, **how)}
+        changes = {primary: first_views(pair, pair.form, level=level, **how), **_by_doc(pair, level=level, **how)}
     elif any(pair.only):
         raise RecordError(
             f"{result.label}: the aggregation of {result.metric} can only be computed in the run, and the two runs have other docs"
         )
     else:
         scores = (side.measures[primary] for side in pair.sides)
-        changes = {primary: paired.unpaired(*scores, level=how["level"])}
+        changes = {primary: paired.unpaired(*scores, level=level)}
     own = []
     for name, theirs in result.measures.items():
         ours = pair.sides[0].measures.get(plain_name(name))
@@ -74,7 +74,7 @@ def changes_of(pair: Pair, **how: Any) -> Changes:
         # what is of other docs in each run, such as a measured null, is compared only where these are as many
         alike = ours.low is not None is not theirs.low and ours.n == theirs.n
         if undefined if name in changes else alike:
-            changes[name] = paired.unpaired(ours, theirs, level=how["level"])
+            changes[name] = paired.unpaired(ours, theirs, level=level)
             own += [] if undefined else [name]
     if own or pair.form is None:
         names = ", ".join([primary] * (pair.form is None) + own)
@@ -94,9 +94,6 @@ def _by_doc(pair: Pair, **how: Any) -> Changes:
         if kind.full:
             sets, numbers = {**sets, "full": pair.firsts}, {**numbers, f"drop{end(key)}": _DROP}
         changes |= draw(sets, numbers)
-    if kind.hides:
-        hidden = {key: (tables[0].points[key], tables[1].points[key]) for key in REGIONS}
-        changes |= draw(hidden, {EXTRA: Number(REGIONS[::-1], np.subtract)})
     for number in kind.own:
         one, two = (Chosen(number.values(table)) for table in tables)
         changes |= draw({"own": (one, two)}, {number.name: _OWN}, own_form=forms.MEAN)

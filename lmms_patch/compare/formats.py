@@ -9,10 +9,12 @@ from msgspec import Meta, Struct, field
 
 from lmms_patch import __version__
 from lmms_patch.ask.kinds import INDICES
+from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import html_table
 
 
 class Side(Struct, frozen=True):
@@ -156,6 +158,16 @@ class Comparison(Struct, frozen=True, kw_only=True):
         """The largest p-value, corrected by Holm, at which a difference is shown."""
         # float error must not decide on a p-value at the limit
         return 1 - self.level + 1e-12
+
+    def _repr_html_(self) -> str:
+        """Return a table of the differences for a notebook."""
+        rows = []
+        for task in self.tasks:
+            for one in task.numbers:
+                ends = ["" if end is None else f"{end:.3f}" for end in (one.first, one.second)]
+                difference = "" if one.difference.value is None else reading.text(one.difference, "{:+.3f}".format)
+                rows.append([task.second, one.name, *ends, difference, reading.p_text(one.p_holm)])
+        return html_table(["task", "number", self.first.model, self.second.model, "difference", "p (Holm)"], rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison in plain JSON types."""

@@ -123,7 +123,6 @@ def _sides(full: Path, blind: Path, task: str | None) -> tuple[Result, Result]:
     unseeing = [one for one in unseeing if one.kind.name == "blind"]
     pairs = [(a, b) for a in seeing for b in unseeing if (a.base, a.filter) == (b.base, b.filter)]
     pairs = [pair for pair in pairs if task in (None, *(name for one in pair for name in (one.task, one.base)))]
-    pairs = [pair for pair in pairs if pair[0].run.identity == pair[1].run.identity] or pairs
     # all full sides of a benchmark show the same images: the first counts
     sides = {(b.task, b.filter, b.run.identity): (a, b) for a, b in reversed(pairs)}
     if len(sides) != 1:
@@ -156,8 +155,6 @@ def _minds(pair: Pair) -> list[str]:
     if any(left_out := [len(pair.only[1]), len(pair.only[0]), pair.unscored]):
         said = "left out: {} docs that only the full run asked, {} only the blind run, {} unscored in one"
         told.append(said.format(*left_out))
-    if pair.form is None or not pair.form.plain:
-        told.append(f"{full.metric} is no mean over docs; gaps are those of means")
     if settings := alike.apart(*prints):
         told.append(
             f"the full and the blind run differ in {', '.join(settings)} too: the gap is not of the image alone"

@@ -279,8 +279,9 @@ def gather(paths: Sequence[str | Path]) -> MagicRuns:
         if (about := one.magic)
     }
     if not tasks:
-        named = ", ".join(map(str, paths))
-        raise RecordError(f"{named}: no MAGIC task with a score in this run; ask for one, such as --tasks magic_mosaic")
+        raise RecordError(
+            f"{paths[0]}: no MAGIC task with a score in this run; ask for one, such as --tasks magic_mosaic"
+        )
     ordered = sorted(tasks, key=lambda key: (*key[:2], results.VARIANTS.index(key[2])))
     notes = [f"{older} older result{'s' * (older > 1)} of the same tasks left aside"] * bool(older)
     contrasts = []

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
-from lmms_patch.errors import RecordError, nearest
+from lmms_patch.errors import RecordError
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.bounds import check_bootstrap
 from lmms_patch.stats.paired import detectable, least_p
@@ -92,7 +92,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
     known = sorted({name for one in every for name in (one.task, one.base)})
     every = [one for one in every if any(fnmatchcase(name, pattern or "*") for name in (one.task, one.base))]
     if not every:
-        there = ", ".join(nearest(pattern or "", known) or known[:5])
+        there = ", ".join(known[:5])
         raise RecordError(f"{path}: no task {pattern or 'of lmms-patch'}; there is {there or 'none'}")
     named = labels(one.run for one in every)
     if len(named) > 1:

@@ -19,7 +19,7 @@ from lmms_patch.runs.catalogue import grids_of
 from lmms_patch.runs.measures import matching
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
-UNCHANGED = "no answer changed: what the number is made of is the same on every doc"
+UNCHANGED = "no answer changed: the same scores on every doc"
 LOST = 0.01
 """Share of docs with a failed call above which no number holds: a model could get better by failing on what it answers wrong."""
 
