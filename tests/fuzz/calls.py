@@ -142,11 +142,10 @@ def write_files(folder: Path) -> None:
         (folder / name).mkdir()
     for path in (resources.folder("configs") / "gates").glob("*.yaml"):
         rules = yaml.safe_load(path.read_text())
-        # the stored runs were made with --limit, without a judge and without a text-only diagnostic
-        rules["defaults"] = {**rules.get("defaults", {}), "allow_limit": True}
+        # the stored runs were made without a judge and without a text-only diagnostic
         tasks = {} if path.stem == "magic" else {"task": SHARED}
-        there = [rule for rule in rules["rules"] if rule.get("metric") != "self_heal"]
-        rules["rules"] = [rule | tasks for rule in there if "max_tst_over_chance" not in rule]
+        there = [rule for rule in rules["rules"] if rule.get("metric") not in ("self_heal", "tst_over_chance")]
+        rules["rules"] = [rule | tasks for rule in there]
         (folder / "gates" / path.name).write_text(yaml.safe_dump(rules, sort_keys=False))
     (folder / "gates" / "every.yaml").write_text(EVERY_KEY)
     (folder / "tables" / "long.csv").write_text(LONG)
