@@ -39,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.compare.formats import Task
+from lmms_patch.compare.formats import Task, numbers_of
 from lmms_patch.gate import judge, rules
 from lmms_patch.gate.formats import Verdict
 from lmms_patch.stats import paired
@@ -131,7 +131,6 @@ class Side:
     """A finished run of one task, as far as the gate reads it (``gate.sides.Subject``)."""
 
     label, model = "toy_rci2", "toy"
-    bounds: dict[str, Any] = {}
 
     def __init__(self, answers: Answers, clusters: NDArray[np.intp] | None) -> None:
         self.answers, self.clusters = answers, clusters
@@ -140,6 +139,7 @@ class Side:
             base="toy",
             metric="acc",
             fingerprint={},
+            run=SimpleNamespace(path="toy"),
             kind=KINDS["rci"],
             grids=[2],
             options=SimpleNamespace(scale=None),
@@ -156,6 +156,15 @@ class Side:
         mpp = sample.estimate(lambda s: s[..., 1] / s[..., 2], corners, unseen=UNSEEN)
         index = sample.estimate(lambda s: 1 - s[..., 1] / s[..., 0], corners, unseen=UNSEEN_OF_PAIRS)
         return {"score": score, "fip": score, "mpp2": mpp, "rci2": index}
+
+    @property
+    def score(self) -> Estimate:
+        """The task's own metric."""
+        return self.numbers["score"]
+
+    def unjudged(self, name: str) -> int:
+        """Return how many docs have no verdict of a judge."""
+        return 0
 
 
 class Before:
@@ -176,12 +185,11 @@ class Before:
 
     def _compared(self, level: float) -> Task:
         sides, clusters = (self.old.answers, self.new.answers), self.new.clusters
-        apart = [np.abs(getattr(sides[0], name) - getattr(sides[1], name)) for name in ("full", "best")]
         differences = paired.differences(
             MEAN,
             {name: (counted(getattr(sides[0], name)), counted(getattr(sides[1], name))) for name in ("full", "best")},
             {
-                "score": paired.Number(("full",)),
+                "fip": paired.Number(("full",)),
                 "rci2": paired.Number(("full", "best"), lambda full, best: 1 - best / full),
             },
             clusters,
@@ -189,11 +197,7 @@ class Before:
             level=level,
         )
         groups = None if clusters is None else int(clusters.max()) + 1
-        same = [
-            name for name, count in (("fip", apart[0].sum()), ("rci2", apart[0].sum() + apart[1].sum())) if not count
-        ]
         test = paired.mcnemar(sides[0].full, sides[1].full)
-        named = {**differences, "fip": differences["score"]}
         return Task(
             first="toy_rci2",
             second="toy_rci2",
@@ -212,8 +216,7 @@ class Before:
             clusters=groups,
             draws=DRAWS,
             identical=False,
-            differences=named,
-            unchanged=tuple(same),
+            numbers=numbers_of(differences, "fip"),
         )
 
 
@@ -240,7 +243,7 @@ def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, Verdict]:
         for rule in found.rules
         if rule.of_difference
     ]
-    return {check.metric: made for check, made in zip(asking, judge.verdicts(asking, found.primary), strict=True)}
+    return {check.metric: made for check, made in zip(asking, judge.verdicts(asking), strict=True)}
 
 
 # --- the study --------------------------------------------------------------------------------------

@@ -23,14 +23,12 @@ class Side(Struct, frozen=True):
     Attributes:
         path: as it was given
         model: made different from the other side's
-        files: results files that were used
         older: older results of the same tasks that were left aside
         only: tasks that the other does not have
     """
 
     path: str
     model: str
-    files: tuple[str, ...]
     older: Count
     only: tuple[str, ...]
 
@@ -39,7 +37,7 @@ class Change(Struct, frozen=True):
     """One number of both runs, and how far they differ.
 
     Attributes:
-        name: fip, mpp<n>, rci<n> or pcri<n>, gap<n>; score; tst
+        name: fip (of a text-only run tst, of a run without the full image score), mpp<n>, rci<n> or pcri<n>, gap<n>, ...
         primary: whether it is the one number of the task that carries the claim; the others are corrected together
         first: A's, over the compared docs
         second: B's, over the compared docs
@@ -88,14 +86,11 @@ class Task(Struct, frozen=True, kw_only=True):
         numbers: the primary one first
         lower: of MAGIC tasks: the numbers that are better when lower
         marks: by index: how the luck-corrected index of a run contradicts it, a line for each such run
-        differences: by name (``measures``), second less first; once their p-values are corrected they are ``numbers``
-        unchanged: the second's numbers of which no answer changed: all docs of both runs, also docs without a score,
-            have the same scores in all views that the number is made of. Equal numbers alone do not show that.
         bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
             (``magic.bounds``)
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("lower", "marks", "differences", "unchanged", "bounds")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("lower", "marks", "bounds")
 
     first: str
     second: str
@@ -117,9 +112,6 @@ class Task(Struct, frozen=True, kw_only=True):
     numbers: tuple[Change, ...] = ()
     lower: tuple[str, ...] = ()
     marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    differences: Mapping[str, Difference] = field(default_factory=dict)
-    unchanged: tuple[str, ...] = ()
     bounds: Mapping[str, tuple[Difference, Difference]] = field(default_factory=dict)
 
     @property
@@ -127,10 +119,18 @@ class Task(Struct, frozen=True, kw_only=True):
         """The numbers by their names."""
         return {number.name: number for number in self.numbers}
 
-    @property
-    def primary(self) -> str:
-        """The name of the task's main number: its primary metric on the first view."""
-        return next((name for name in (self.metric, "fip", "tst", "score") if name in self.differences), "")
+
+def numbers_of(differences: Mapping[str, Difference], primary: str) -> tuple[Change, ...]:
+    """Return differences by name as the numbers of a task, p-values uncorrected.
+
+    Args:
+        differences: by name, second less first.
+        primary: the name of the one that carries the claim.
+    """
+    return tuple(
+        Change(name, name == primary, one.first, one.second, one.estimate, one.p, None, 0, None, one.differing)
+        for name, one in differences.items()
+    )
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -142,7 +142,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
         second: B
         same_run: both are one run: the same results file, or a copy of it
         level: nominal coverage of the intervals, a fraction
-        seed: of the bootstrap
         tasks: those that both have
     """
 
@@ -152,7 +151,6 @@ class Comparison(Struct, frozen=True, kw_only=True):
     second: Side
     same_run: bool
     level: Level
-    seed: Count
     tasks: Annotated[tuple[Task, ...], Meta(min_length=1)]
 
     @property

@@ -31,16 +31,16 @@ from typing import Any
 import numpy as np
 
 from lmms_patch.compare import alike
-from lmms_patch.compare.formats import Task
+from lmms_patch.compare.formats import Task, numbers_of
 from lmms_patch.errors import RecordError
 from lmms_patch.magic.method import part, read
 from lmms_patch.magic.score import results
 from lmms_patch.magic.score.results import Record
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.run import Labelled, Result
-from lmms_patch.runs.unjudged import A_POINT, BY_JUDGE
+from lmms_patch.runs.unjudged import BY_JUDGE
 from lmms_patch.stats import forms, paired
-from lmms_patch.stats.paired import Difference, McNemar, Number
+from lmms_patch.stats.paired import Difference, Number
 from lmms_patch.stats.resample import LEVEL, Array, cluster_numbers
 
 CONTRASTS = {"distraction": ("all", "relevant"), "boxes": ("none", "all"), "hints": ("none", "relevant")}
@@ -66,23 +66,21 @@ def difference(metric: str, docs: Docs, *, both: bool, exact: bool, **how: Any) 
         docs: the records of each doc.
         both: only docs that count on both sides; else a doc that counts on one side is part of that side's mean.
         exact: whether the p-value of flags is McNemar's, where all docs count on both sides.
-        how: ``draws``, ``level`` and ``seed`` of ``stats.paired.differences``.
+        how: ``draws`` and ``level`` of ``stats.paired.differences``.
     """
     nothing = (np.nan, np.nan)
-    parts = np.array([[part(record, metric) or nothing for record in pair] for pair in docs], float).reshape(-1, 2, 2)
-    counts = np.isfinite(parts).all(axis=2)
-    kept = counts.all(axis=1) if both else counts.any(axis=1)
-    exact = exact and metric in _FLAGS and kept.any() and bool(counts[kept].all())
-    test = paired.mcnemar(*parts[kept, :, 0].T) if exact else None
-    return _paired(
-        np.nan_to_num(parts[kept]), [pair for pair, there in zip(docs, kept, strict=True) if there], test, **how
-    )
+    parts = np.array([[part(record, metric) or nothing for record in pair] for pair in docs], float)
+    return _paired(parts, docs, both=both, exact=exact and metric in _FLAGS, **how)
 
 
-def _paired(parts: Array, docs: Docs, test: McNemar | None = None, **how: Any) -> Difference:
+def _paired(parts: Array, docs: Docs, *, both: bool = True, exact: bool = False, **how: Any) -> Difference:
     """Return the difference of two ratios of sums from each doc's shares, shape (docs, runs, 2); images are drawn whole."""
-    labels = cluster_numbers(results.clusters([second for _, second in docs])) if docs else np.zeros(0, int)
-    sides, tests = (parts[:, 0], parts[:, 1]), {"": test} if test else {}
+    counts = np.asarray(np.isfinite(parts).all(axis=2))
+    places = np.flatnonzero(counts.all(axis=1) if both else counts.any(axis=1)).tolist()
+    test = paired.mcnemar(*parts[places, :, 0].T) if exact and counts[places].all() else None
+    labels = cluster_numbers(results.clusters([docs[place][1] for place in places]))
+    shares = np.nan_to_num(parts[places])
+    sides, tests = (shares[:, 0], shares[:, 1]), {"": test} if test else {}
     return paired.differences(forms.RATIO, {"": sides}, {"": Number(("",))}, labels, exact=tests, **how)[""]
 
 
@@ -109,28 +107,18 @@ def bounds(metric: str, docs: Docs, *, asked_alike: bool, **how: Any) -> tuple[D
     if not np.isnan(verdicts).any():
         return None
     if asked_alike:
-        same = np.array([_same_response(pair) for pair in due])[:, None]
+        same = np.array([[bool(one.response) and one.response == other.response] for one, other in due])
         verdicts = np.where(same & np.isnan(verdicts), np.nan_to_num(verdicts).max(axis=1, keepdims=True), verdicts)
     # the missing verdicts of the first and of the second run
     low, high = (np.where(np.isnan(verdicts), missing, verdicts) for missing in ((1.0, 0.0), (0.0, 1.0)))
-    return _counted(low, due, **how), _counted(high, due, **how)
-
-
-def _counted(values: Array, docs: Docs, **how: Any) -> Difference:
-    return _paired(np.stack([values, np.ones_like(values)], axis=2), docs, **how)
-
-
-def _same_response(pair: tuple[Record, Record]) -> bool:
-    """Return whether two docs have the same response; False without any."""
-    return bool(pair[0].response) and pair[0].response == pair[1].response
+    ones = np.ones_like(verdicts)
+    return _paired(np.stack([low, ones], axis=2), due, **how), _paired(np.stack([high, ones], axis=2), due, **how)
 
 
 # --- two results ----------------------------------------------------------------------------------
 
 
-def compare(
-    first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0, contrast: str = ""
-) -> Task:
+def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, contrast: str = "") -> Task:
     """Return the differences of all shared numbers of two results, paired by the docs' names (``result.compare``).
 
     Args:
@@ -138,7 +126,6 @@ def compare(
         second: the result of the other side.
         level: nominal coverage of the intervals, 0..1.
         draws: bootstrap draws; 0: 10,000.
-        seed: of the bootstrap.
         contrast: one of ``CONTRASTS``, of which the two are the variants: docs are then paired by item, only docs that
             count on both sides are compared, and the two responses to an item get verdicts of their own.
 
@@ -154,22 +141,20 @@ def compare(
     common = sorted(ours.keys() & theirs.keys())
     docs = [(ours[name], theirs[name]) for name in common if ours[name].failed is theirs[name].failed is None]
     if not docs:
-        what = "are scored in both" if common else "are in both; both must be asked the same"
-        raise RecordError(f"{second.task}: no docs {what}")
+        raise RecordError(f"{second.task}: no docs are scored in both runs; both must be asked the same")
     # with other seeds other boxes are shown, so a doc's digest may differ without a change of the data
     shown_alike = prints[0].get("boxes shown") == prints[1].get("boxes shown")
     boxes = "none" not in CONTRASTS.get(contrast, ())
     _check_data(docs, second.task, contrast, boxes, shown_alike)
     variant, draws = docs[0][1].variant, draws or paired.DRAWS
-    how: dict[str, Any] = {"draws": draws, "level": level, "seed": seed}
+    how: dict[str, Any] = {"draws": draws, "level": level}
     known = (*results.JUDGED, *results.ANSWERS, *_RECALL * boxes) if contrast else results.metrics(variant, judged=True)
     names = [name for name in known if name in first.measures and name in second.measures]
     warnings, judges = [], [one.get("judge") for one in prints]
     # verdicts of different judges differ by the judge as well as by the model
     if judges[0] != judges[1]:
         said = ", ".join(name for name in BY_JUDGE if name in {*first.measures, *second.measures})
-        who = [f"by {one}" if one not in (None, "none") else "by nobody" for one in judges]
-        warnings.append(f"{said}: not compared, since the first run was judged {who[0]} and the second {who[1]}")
+        warnings.append(f"{said}: not compared, since the judges differ")
         names = [name for name in names if name not in BY_JUDGE]
     changes, ends = dict[str, Difference](), dict[str, tuple[Difference, Difference]]()
     for name in names:
@@ -178,17 +163,18 @@ def compare(
         if found := bounds(name, docs, asked_alike=not contrast, **how):
             ends[name] = found
         if name in BY_JUDGE and (lost := len(docs) - changes[name].estimate.n):
-            told = f"{name}: {lost} of {len(docs)} docs are left out: without a verdict in one of the runs"
             low, high = (end.estimate.value or 0.0 for end in found) if found else (0.0, 0.0)
-            spans = high - low > A_POINT + 1e-12
-            warnings.append(told + f"; the difference is {low:+.3f} to {high:+.3f} with the unjudged" * spans)
+            said = f"; the difference is {low:+.3f} to {high:+.3f} with the unjudged" * (high > low)
+            warnings.append(
+                f"{name}: {lost} of {len(docs)} docs are left out: without a verdict in one of the runs{said}"
+            )
     only = tuple(sorted(ours.keys() - theirs.keys())), tuple(sorted(theirs.keys() - ours.keys()))
     clusters = len(set(results.clusters([record for _, record in docs])))
     skip = (*SAME, *(alike.OF_DOCS if any(only) or not shown_alike else ()))
     settings = alike.apart(*prints, [one for one in prints[0] if one not in _OF_RUN] if contrast else skip)
-    if contrast and first.magic and second.magic and first.magic.seed != second.magic.seed:
-        settings.append("the numbering of boxes")
-    same = [name for name in names if not any(only) and _unchanged(name, docs)]
+    scored_alike = all(part(one, name) == part(other, name) for one, other in docs for name in names)
+    # what the judge left out may differ
+    identical = not any(only) and scored_alike and not any(end.estimate.value for one in ends.values() for end in one)
     return Task(
         first=first.label,
         second=second.label,
@@ -197,7 +183,6 @@ def compare(
         only_first=only[0],
         only_second=only[1],
         unscored=len(common) - len(docs),
-        differences=changes,
         mcnemar=None,
         settings=tuple(settings),
         warnings=tuple(filter(None, [*warnings, runs.not_compared(*prints)])),
@@ -207,9 +192,9 @@ def compare(
         higher=results.higher_is_better(second.metric, variant),
         clusters=None if clusters == len(docs) else clusters,
         draws=draws,
-        identical=same == names,
+        identical=identical,
+        numbers=numbers_of(changes, second.metric),
         lower=tuple(name for name in names if not results.higher_is_better(name, variant)),
-        unchanged=(*same, *(["score"] * (second.metric in same))),
         bounds=ends,
     )
 
@@ -221,24 +206,17 @@ def _check_data(docs: Docs, task: str, contrast: str, boxes: bool, shown_alike: 
         RecordError: the first such doc.
     """
     of_data = "data" if contrast else "doc" if shown_alike else ""
-    for pair in docs:
-        told = [(one.target, one.group, boxes and len(one.relevant), not contrast and one.boxes) for one in pair]
-        digests = [one.asked.get(of_data) for one in pair]
+
+    def shown(record: Record) -> tuple[Any, ...]:
+        return record.target, record.group, boxes and len(record.relevant), not contrast and record.boxes
+
+    for one, other in docs:
+        digests = one.asked.get(of_data), other.asked.get(of_data)
         unknown = not contrast and None in digests
-        if told[0] != told[1] or (digests[0] != digests[1] and not unknown):
-            name = f"item {pair[0].item}" if contrast else f"id {pair[0].id}"
+        if shown(one) != shown(other) or (digests[0] != digests[1] and not unknown):
             raise RecordError(
-                f"{task}: {name} has another question, answer, image or boxes in the two runs: other data"
+                f"{task}: {one.item if contrast else one.id} has another question, answer, image or boxes in the two runs: other data"
             )
-
-
-def _unchanged(name: str, docs: Docs) -> bool:
-    """Return whether each doc counts the same on both sides; two without a verdict do where the responses are the same."""
-    for pair in docs:
-        ours, theirs = (part(record, name) for record in pair)
-        if ours != theirs or (ours is None and name in BY_JUDGE and not _same_response(pair)):
-            return False
-    return True
 
 
 # --- variants -------------------------------------------------------------------------------------
@@ -294,28 +272,30 @@ def gather(paths: Sequence[str | Path]) -> MagicRuns:
     """
     newest, older = runs.newest(result for run in runs.find([Path(path) for path in paths]) for result in run.results)
     names = runs.labels(one.run for one in newest)
-    scored = [(Labelled(one, names[one.run.identity], one.task), one.magic) for one in newest]
-    tasks = [(task, about) for task, about in scored if about]
+    # variants whose names say that they belong together
+    tasks = {
+        (names[one.run.identity], _STEM.sub("", one.task), about.variant, about.dataset): one
+        for one in newest
+        if (about := one.magic)
+    }
     if not tasks:
-        named = ", ".join(map(str, paths))
-        raise RecordError(f"{named}: no MAGIC task with a score in this run; ask for one, such as --tasks magic_mosaic")
-
-    def of_data(task: Labelled) -> tuple[str, str]:
-        # variants whose names say that they belong together
-        return task.model, _STEM.sub("", task.label)
-
-    tasks.sort(key=lambda one: (*of_data(one[0]), results.VARIANTS.index(one[1].variant)))
+        raise RecordError(
+            f"{paths[0]}: no MAGIC task with a score in this run; ask for one, such as --tasks magic_mosaic"
+        )
+    ordered = sorted(tasks, key=lambda key: (*key[:2], results.VARIANTS.index(key[2])))
     notes = [f"{older} older result{'s' * (older > 1)} of the same tasks left aside"] * bool(older)
     contrasts = []
-    for (name, variants), (first, ours), (second, theirs) in itertools.product(CONTRASTS.items(), tasks, tasks):
-        if (ours.variant, theirs.variant) != variants or of_data(first) != of_data(second):
+    for (name, variants), ours, theirs in itertools.product(CONTRASTS.items(), ordered, ordered):
+        if (ours[2], theirs[2]) != variants or ours[:2] != theirs[:2]:
             continue
+        first, second = tasks[ours], tasks[theirs]
         try:
-            if ours.dataset != theirs.dataset:
+            if ours[3] != theirs[3]:
                 raise RecordError("other data")
-            contrasts.append(Contrast(name, first.model, compare(first.result, second.result, contrast=name)))
+            contrasts.append(Contrast(name, ours[0], compare(first, second, contrast=name)))
         except RecordError as error:
             # not where files lie: notes stand in reports
-            why = str(error).replace(f"{second.result.run.path.parent}/", "")
-            notes.append(f"{second.label} is not compared with {first.label}: {why}")
-    return MagicRuns(tuple(task for task, _ in tasks), tuple(contrasts), tuple(dict.fromkeys(notes)))
+            why = str(error).replace(f"{second.run.path.parent}/", "")
+            notes.append(f"{second.task} is not compared with {first.task}: {why}")
+    found = tuple(Labelled(tasks[key], key[0], tasks[key].task) for key in ordered)
+    return MagicRuns(found, tuple(contrasts), tuple(dict.fromkeys(notes)))

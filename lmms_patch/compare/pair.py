@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from lmms_patch.ask.kinds import Kind
+from lmms_patch.compare.alike import plain_name
 from lmms_patch.errors import RecordError
 from lmms_patch.rci.recompute import Changes, TaskRun, form_of, sets_of, table_of
 from lmms_patch.runs.docs import numbers_of
@@ -18,7 +19,7 @@ from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats import forms
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.resample import Bools, Ints
+from lmms_patch.stats.resample import Estimate, Ints
 
 _COUNTS, _BY_CATEGORY = ("f1", "precision", "recall"), ("mme", "macro")
 
@@ -31,9 +32,8 @@ class Side:
         settings: of its statistics.
         table: all its docs.
         form: of its aggregation; None: only the run can compute it.
-        docs: a row a doc: its gold; whether a call of it failed or a view of it could not be scored (``lost``); whether
-            its first view has an item (``known``) and a score (``scored``), null of docs that the table lacks.
-        errors: of each view that could not be scored, its doc and grid.
+        docs: a row a doc: its gold; whether its first view has an item (``known``) and a score (``scored``), null of
+            docs that the table lacks.
     """
 
     def __init__(self, result: Result) -> None:
@@ -43,12 +43,15 @@ class Side:
         if not result.kind.folds:
             self.form = form_of(run, self.table, self.settings, sets_of(run))
         frame = run.samples.hstack(result.frame(["tst"]))
-        lost = pl.any_horizontal(pl.col("failed", "error").is_not_null()).any().alias("lost")
-        self.docs = frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first(), lost).sort("doc_id")
-        self.errors = frame.filter(pl.col("error").is_not_null()).select("doc_id", "n")
+        self.docs = frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first()).sort("doc_id")
         firsts = self.firsts(self.table)
         there = {"doc_id": self.table.doc_id, "known": firsts.known, "scored": np.isfinite(firsts.scores)}
         self.docs = self.docs.join(pl.DataFrame(there), on="doc_id", how="left", maintain_order="left")
+
+    @cached_property
+    def measures(self) -> dict[str, Estimate]:
+        """The run's own numbers, the index of every task by the name ``rci``."""
+        return {plain_name(name): one for name, one in self.result.measures.items()}
 
     def firsts(self, table: Table) -> Chosen:
         """Return the item of each doc at the first view; of a text-only cross-validation its mean over fold seeds."""
@@ -118,15 +121,6 @@ class Pair:
         """The grids with an index on both sides, in order."""
         return [n for n in self.sides[0].result.indexed if n in self.sides[1].result.indexed]
 
-    def broken(self, n: int) -> Bools:
-        """Return the docs with an unscored cell of a grid in either run.
-
-        Where the aggregation works on whole clusters, with all docs of their clusters.
-        """
-        docs = np.isin(self.ids, pl.concat(side.errors for side in self.sides).filter(n=n)["doc_id"].to_numpy())
-        clusters = next((table.groups.clusters for table in self.tables if table.groups.whole), None)
-        return docs if clusters is None else np.isin(clusters, clusters[docs])
-
 
 def join(first: Result, second: Result) -> Pair:
     """Join two results by doc id, and return the docs scored in both, in order.
@@ -150,13 +144,13 @@ def join(first: Result, second: Result) -> Pair:
     # an aggregation of items needs no score
     there = "known" if form is None or form.name in _COUNTS else "scored"
     scored = both.filter(there, f"{there}_2")["doc_id"].to_numpy()
-    # a doc in neither table though no call failed: its scorer gave another metric than the task's
-    due = both.filter(pl.any_horizontal("lost", "lost_2", pl.col("scored", "scored_2").is_not_null()))
+    # of a doc in neither table the scorer may have given another metric than the task's
+    due = both.filter(pl.any_horizontal(pl.col("scored", "scored_2").is_not_null()))
     kept, warnings = scored, list[str]()
-    for groups, places in ((side.table.groups, side.table.doc_id) for side in sides):
-        if groups.whole and groups.clusters is not None:
-            halved = np.isin(groups.clusters, groups.clusters[~np.isin(places, scored)])
-            kept = kept[~np.isin(kept, places[halved])]
+    for table in (side.table for side in sides):
+        places = table.doc_id
+        halved = places[~table.groups.complete(np.isin(places, scored))]
+        kept = kept[~np.isin(kept, halved)]
     if len(kept) < len(scored):
         warnings.append(
             f"{len(scored) - len(kept)} docs are left out: not all docs of their cluster are scored in both runs"
@@ -172,10 +166,7 @@ def join(first: Result, second: Result) -> Pair:
             f"{second.label}: {second.metric} is made of categories, and the two runs put docs in other categories"
         )
     form = None if form is None else forms.on(form, one.groups.merged)
-    # what is drawn together: the second run's clusters, unless only the first has clusters, or has fewer
-    named = [side.clusters(table) for side, table in zip(sides, tables, strict=True)]
-    labels = [clusters for clusters in named if clusters is not None]
-    fewest = min(reversed(labels), key=lambda one: len(np.unique(one)), default=None)
-    if len(labels) == 2 and len(np.unique(np.stack(labels), axis=1).T) != max(len(np.unique(one)) for one in labels):
-        warnings.append("the two runs name other clusters of docs: the ones with fewer clusters are used")
-    return Pair(sides, form, kept.tolist(), tables, fewest, (only[0], only[1]), len(due) - len(scored), warnings)
+    # what is drawn together: the second run's clusters, unless only the first has clusters
+    labels = [side.clusters(table) for side, table in zip(sides, tables, strict=True)]
+    clusters = labels[0] if labels[1] is None else labels[1]
+    return Pair(sides, form, kept.tolist(), tables, clusters, (only[0], only[1]), len(due) - len(scored), warnings)

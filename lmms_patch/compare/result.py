@@ -11,20 +11,24 @@ import gc
 
 from lmms_patch.compare import alike
 from lmms_patch.compare.differences import WHICH, changes_of, first_views, mcnemar
-from lmms_patch.compare.formats import Task
+from lmms_patch.compare.formats import Task, numbers_of
 from lmms_patch.compare.pair import join
-from lmms_patch.compare.same import sameness
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import reading
 from lmms_patch.runs.run import Result, not_compared
+from lmms_patch.runs.schema import OTHER_METRIC
 from lmms_patch.stats import paired
 from lmms_patch.stats.paired import Difference
 from lmms_patch.stats.resample import LEVEL
 
 MANY_DOCS, FEWER_DRAWS = 20_000, 2_000
+_VIEWS = ("doc_id", "swapped", "kind", "n", "cell", "row", "col", "region", "relevant", "turn", "wrong_from")
+"""What was asked of a doc."""
+_COUNTED = ("quick", "tst", "excluded", "said_yes", "gold_yes", "answer_no", "score")
+"""What goes into a number."""
 
 
-def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0, seed: int = 0) -> Task:
+def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int = 0) -> Task:
     """Return the differences of all numbers of two results, paired by doc.
 
     Args:
@@ -32,7 +36,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         second: the result of the other side.
         level: nominal coverage of the intervals, 0..1.
         draws: bootstrap draws; 0: 10,000, and 2,000 for more than 20,000 docs.
-        seed: of the bootstrap.
 
     Raises:
         RecordError: results of different benchmarks, metrics or views; samples that are missing or cut; other golds.
@@ -41,17 +44,17 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         # here, since most comparisons need none of it
         from lmms_patch.compare import magic
 
-        return magic.compare(first, second, level=level, draws=draws, seed=seed)
+        return magic.compare(first, second, level=level, draws=draws)
     alike.check(first, second)
     # the numbers of each run come first: their tables, which refer to themselves, are gone before both runs are joined
     for one in (first, second):
         _ = one.computed
         gc.collect()
+    identical = _identical(first, second)
     pair = join(first, second)
     draws = draws or (FEWER_DRAWS if len(pair.ids) > MANY_DOCS else paired.DRAWS)
-    changes = changes_of(pair, draws=draws, level=level, seed=seed)
+    changes = changes_of(pair, draws=draws, level=level)
     prints = first.fingerprint, second.fingerprint
-    identical, unchanged = sameness(pair)
     contradicted = {
         f"{pair.kind.index}{n}": tuple(
             f"of the {which} run is {reading.explained(mark)}"
@@ -68,7 +71,6 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         only_first=pair.only[0],
         only_second=pair.only[1],
         unscored=pair.unscored,
-        differences=changes,
         mcnemar=mcnemar(pair),
         settings=tuple(alike.apart(*prints, (*alike.SAME, *(alike.OF_DOCS if any(pair.only) else ())))),
         warnings=tuple(dict.fromkeys(filter(None, [*pair.warnings, not_compared(*prints)]))),
@@ -79,9 +81,18 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         clusters=None if pair.clusters is None else int(pair.clusters.max()) + 1,
         draws=draws,
         identical=identical,
+        numbers=numbers_of(changes, next(iter(changes))),
         marks={name: said for name, said in contradicted.items() if said},
-        unchanged=unchanged,
     )
+
+
+def _identical(first: Result, second: Result) -> bool:
+    """Return whether both runs asked the same of the same docs, and score the same in every view."""
+    columns = [*_VIEWS, *_COUNTED, *(f"{OTHER_METRIC}{name}" for name in list(second.about.metrics)[1:])]
+    if second.native.form is None:
+        # an item of unknown form may differ where its score does not
+        columns.append("answer")
+    return first.frame(columns).equals(second.frame(columns))
 
 
 def gain(blind: Result, full: Result) -> Difference | None:

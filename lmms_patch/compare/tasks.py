@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from msgspec import structs
 
 from lmms_patch.compare import result as paired
-from lmms_patch.compare.alike import matches
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
-from lmms_patch.errors import RecordError, nearest
+from lmms_patch.errors import RecordError
 from lmms_patch.runs.run import Result, find, labels, newest
 from lmms_patch.stats.bounds import check_bootstrap
 from lmms_patch.stats.paired import detectable, least_p
@@ -40,7 +38,6 @@ def compare(
     task: str | None = None,
     level: float = LEVEL,
     draws: int = 0,
-    seed: int = 0,
     watch: Watch = lambda pairs, _: pairs,
 ) -> Comparison:
     """Compare all tasks shared by two runs, or by two folders of runs with a single model each.
@@ -51,7 +48,6 @@ def compare(
         task: a wildcard: only tasks whose name, or whose base task's name, it matches.
         level: nominal coverage of the intervals, from 0.5 to below 1.
         draws: bootstrap draws, 200 to 100,000; 0: 10,000, and 2,000 for more than 20,000 docs.
-        seed: of the bootstrap, 0 or more.
         watch: passes the pairs of results on one by one, to show progress.
 
     Raises:
@@ -59,29 +55,29 @@ def compare(
         RecordError: a file that cannot be read, no task in both, several models in one folder, or results that cannot
             be compared.
     """
-    check_bootstrap(draws or None, level, seed)
+    check_bootstrap(draws or None, level)
     sides = [_results(Path(path), task) for path in (first, second)]
     pairs = _pairs(sides[0][0], sides[1][0])
     if not pairs:
         names = [", ".join(sorted({result.task for result in results})) for results, _ in sides]
         raise RecordError(f"no task in both: {first} has {names[0]}; {second} has {names[1]}")
-    try:
-        compared = [paired.compare(*pair, level=level, draws=draws, seed=seed) for pair in watch(pairs, "Comparing")]
-    except RecordError as error:
-        raise RecordError(f"{error}{'; other tasks can be chosen with --task' * (len(pairs) > 1)}") from None
+    compared = [paired.compare(*pair, level=level, draws=draws) for pair in watch(pairs, "Comparing")]
     named = labels(result.run for results, _ in sides for result in results)
-    told = []
-    for path, (results, older), used in zip((first, second), sides, zip(*pairs, strict=True), strict=True):
-        only = tuple(one.label for one in results if not any(one is other for other in used))
-        files = tuple(dict.fromkeys(line(one.run.path) for one in used))
-        told.append(Side(line(path), named[used[0].run.identity], files, older, only))
+    ours, theirs = (
+        Side(
+            line(path),
+            named[used[0].run.identity],
+            older,
+            tuple(one.label for one in results if not any(one is other for other in used)),
+        )
+        for path, (results, older), used in zip((first, second), sides, zip(*pairs, strict=True), strict=True)
+    )
     return Comparison(
-        first=told[0],
-        second=told[1],
+        first=ours,
+        second=theirs,
         # two paths may lead to the same run, whose differences are 0 without saying anything
         same_run=all(one.is_same(other) for one, other in pairs),
         level=level,
-        seed=seed,
         tasks=_corrected(compared, level),
     )
 
@@ -94,60 +90,38 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
     """
     every = [result for run in find([path]) for result in run.results]
     known = sorted({name for one in every for name in (one.task, one.base)})
-    if pattern is not None:
-        every = [one for one in every if any(fnmatchcase(name, pattern) for name in (one.task, one.base))]
+    every = [one for one in every if any(fnmatchcase(name, pattern or "*") for name in (one.task, one.base))]
     if not every:
-        there = ", ".join(nearest(pattern or "", known) or known[:5])
-        what = f"task {pattern!r}; allowed: {there}" if known else "wrapped task; ask for one, such as --tasks gqa_rci3"
-        raise RecordError(f"{path}: no {what}")
+        there = ", ".join(known[:5])
+        raise RecordError(f"{path}: no task {pattern or 'of lmms-patch'}; there is {there or 'none'}")
     named = labels(one.run for one in every)
     if len(named) > 1:
-        files = {named[one.run.identity]: one.run.path for one in every}
-        listed = "; ".join(f"{name}: {file}" for name, file in list(files.items())[:4])
-        raise RecordError(f"{path}: {len(named)} models in this folder; give the folder or the file of one ({listed})")
+        raise RecordError(
+            f"{path}: {len(named)} models in this folder ({', '.join(named.values())}); give the folder or the file of one"
+        )
     return newest(every)
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Return the pairs to compare: tasks of equal name first, then by most shared grids, ties by the finest grid.
+    """Return the tasks of one name, rci and pcri being one, as pairs."""
 
-    A result is compared once. Equal names come first, so that a quick run is not paired with a full run of the same
-    benchmark.
-    """
-    fits = [(a, b) for a, one in enumerate(first) for b, other in enumerate(second) if matches(one, other)]
+    def name(one: Result) -> tuple[str, str]:
+        return one.task.replace("pcri", "rci"), one.filter
 
-    def rank(places: tuple[int, int]) -> tuple[bool, int, int]:
-        one, other = first[places[0]], second[places[1]]
-        shared = {*one.grids} & {*other.grids}
-        return one.task == other.task, len(shared), max(shared, default=0)
-
-    taken: dict[int, int] = {}
-    for a, b in sorted(fits, key=rank, reverse=True):
-        if a not in taken and b not in taken.values():
-            taken[a] = b
-    return [(first[a], second[taken[a]]) for a in sorted(taken)]
+    named = {name(other): other for other in second}
+    return [(one, named[name(one)]) for one in first if name(one) in named]
 
 
 def _corrected(compared: Sequence[Task], level: float) -> tuple[Task, ...]:
     """Return the tasks with p-values corrected by Holm: primary numbers over tasks, all further numbers together."""
-    # ``score`` and ``fip`` are the same number: counted twice, it would be corrected twice
-    numbers = [
-        (task, name, change)
-        for task in compared
-        for name, change in task.differences.items()
-        if not (name == "score" and "fip" in task.differences)
-    ]
-    changes: dict[int, list[Change]] = {id(task): [] for task in compared}
+    numbers: dict[int, list[Change]] = {id(task): [] for task in compared}
     for primary in (True, False):
-        own = [one for one in numbers if (one[1] == one[0].primary) == primary]
-        tested = [change.p for *_, change in own if change.p is not None]
-        corrected = iter(holm(tested))
-        alpha = (1 - level) / max(1, len(tested))
-        for task, name, change in own:
-            p_holm = None if change.p is None else float(next(corrected))
-            enough = change.p is not None and (change.differing is None or least_p(change.differing) <= alpha)
-            found = detectable(change.estimate.se or None, level=1 - alpha, power=POWER) if enough else None
-            ends = change.first, change.second, change.estimate, change.p, p_holm
-            changes[id(task)].append(Change(name, primary, *ends, len(tested), found, change.differing))
-    none: dict[str, Any] = {"differences": {}, "unchanged": (), "bounds": {}}
-    return tuple(structs.replace(task, numbers=tuple(changes[id(task)]), **none) for task in compared)
+        family = [(task, one) for task in compared for one in task.numbers if one.primary == primary]
+        tested = [one.p for _, one in family if one.p is not None]
+        corrected, alpha = iter(holm(tested)), (1 - level) / max(1, len(tested))
+        for task, one in family:
+            p_holm = None if one.p is None else float(next(corrected))
+            enough = one.p is not None and (one.differing is None or least_p(one.differing) <= alpha)
+            found = detectable(one.difference.se or None, level=1 - alpha, power=POWER) if enough else None
+            numbers[id(task)].append(structs.replace(one, p_holm=p_holm, tests=len(tested), detectable=found))
+    return tuple(structs.replace(task, numbers=tuple(numbers[id(task)])) for task in compared)

@@ -14,20 +14,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     Attributes:
         metric: A number of docs/metrics.md, gate, looks, complete, excluded or n_docs; in bars: its distance from 0.
-        limit: In words, with the margin.
         value: With its interval at level.
         baseline: The baseline's number, over the docs of the difference.
         difference: value - baseline, with its interval at level; null: value itself is judged.
         primary: Whether it is the primary number of its comparison with the baseline, which carries the claim; null: no
             difference is judged.
         level: Of this one interval, after the correction; null: no interval decides.
-        detectable: How far beyond limit and margin the truth must be to fail in 80 % of runs; null: nothing varies, or
-            no interval decides.
         basis: Paired or unpaired difference, the number's own interval, or the number alone.
         warned: Inconclusive, and the rule says that this does not block.
         reason: Why, in one line; may be empty.
-        base: The benchmark.
-        kind: How the task was wrapped.
         measure: The number as people know it: the benchmark's own metric in place of fip and score.
         least: The lower end of what is allowed, limit and margin together; null: there is none.
         most: The upper end, likewise.
@@ -37,20 +32,16 @@ class Verdict(Struct, frozen=True, kw_only=True):
     task: str
     model: str
     metric: str
-    limit: str
     value: Estimate
     baseline: Number | None = None
     baseline_model: str | None = None
     difference: Estimate | None = None
     primary: bool | None = None
     level: Number | None = None
-    detectable: Number | None = None
     basis: Basis = "number"
     verdict: Call = "fail"
     warned: bool = False
     reason: str = ""
-    base: str = ""
-    kind: str = "rci"
     measure: str = ""
     least: Number | None = None
     most: Number | None = None

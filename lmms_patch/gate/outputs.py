@@ -7,40 +7,30 @@ what passed. Names come from files that anybody may have written: ``lmms_patch.t
 from __future__ import annotations
 
 import json
-import math
-import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from lmms_patch import __version__, files
-from lmms_patch.ask.kinds import KINDS
-from lmms_patch.errors import RecordError
 from lmms_patch.gate import limits
 from lmms_patch.gate.formats import Verdict
 from lmms_patch.gate.judge import BAD_INPUT, FAILED, INCONCLUSIVE, PASSED, Judgement
 from lmms_patch.present.sheets import number as number_text
-from lmms_patch.present.terminal.folding import fold
 from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json as as_json
 from lmms_patch.text import harmless, line, markdown, printed
 
-WORDS: dict[Any, Any] = {PASSED: "passed", FAILED: "failed", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
-"""The words for the exit statuses."""
-CALLS = {PASSED: "PASS", FAILED: "FAIL", BAD_INPUT: "BAD INPUT", INCONCLUSIVE: "INCONCLUSIVE"}
-"""The first word of the first line, by exit status."""
-LEAST = 40
-"""Cells that a line may always take: in a narrower terminal every word would stand alone."""
+WORDS = {PASSED: "pass", FAILED: "fail", BAD_INPUT: "bad input", INCONCLUSIVE: "inconclusive"}
+"""The words for the exit statuses; in capitals they begin the first line."""
 DIGITS = 12
 """The most decimals of a number: limits are held to 1e-12."""
-_ORDER = ("fail", "inconclusive", "warned", "pass")
 _HELD = {
-    "gate": ("the index can be read", "the index cannot be read"),
-    "looks": ("the answers depend on the image", "it is not shown that the answers depend on the image"),
-    "complete": ("it is there", "it is not there as it must be"),
+    "gate": "the index can be read",
+    "looks": "the answers depend on what is shown",
+    "complete": "it is there, whole",
 }
-"""Of requirements: what is said where they hold, and where not."""
-_COUNTS = {"n_docs": "docs", "excluded": "share of the docs left out"}
+"""Requirements in words."""
 
 
 # --- one verdict ----------------------------------------------------------------------------------
@@ -49,24 +39,20 @@ _COUNTS = {"n_docs": "docs", "excluded": "share of the docs left out"}
 def fact(one: Verdict, judged: Judgement) -> str:
     """Return a verdict's finding in a line.
 
-    For example ``gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed -0.02)``.
+    For example ``gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed >= -0.02)``.
     """
-    models = {other.model for other in judged.verdicts}
-    tasks = {other.task for other in judged.verdicts if other.base == one.base}
-    name = one.base if one.base and len(tasks) == 1 else one.task
-    return line(f"{name}{f' of {one.model}' if len(models) > 1 else ''}: {_found(one)}")
+    several = len({other.model for other in judged.verdicts}) > 1
+    return line(f"{one.task}{f' of {one.model}' * several}: {_found(one)}")
 
 
 def _found(one: Verdict) -> str:
     """Return a verdict's number with interval, baseline and limit, or the state demanded by a rule."""
     number, compares = one.number, one.difference is not None
     if one.metric in _HELD:
-        said = KINDS[one.kind].words.say(_HELD[one.metric][number.value != 1])
-        said = f"not known whether {_HELD[one.metric][0]}" if one.verdict == "inconclusive" else said
-        return ": ".join(filter(None, [said, one.reason]))
-    name = _COUNTS.get(one.metric, one.measure)
+        said = {"pass": "yes", "fail": "no", "inconclusive": "not known"}[one.verdict]
+        return ": ".join(filter(None, [f"{_HELD[one.metric]}: {said}", one.reason]))
     if number.value is None:
-        return f"{name}: {one.reason or 'not defined'} ({_allowed(one)})"
+        return f"{one.measure}: {one.reason} ({_allowed(one)})"
     sure = ""
     if number.low is not None and number.high is not None and one.level is not None and not reading.misleads(number):
         sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
@@ -74,77 +60,41 @@ def _found(one: Verdict) -> str:
     value = reading.IN_PLACE if reading.misleads(one.value) else _say(one, one.value.value, False)
     before = f"{_say(one, one.baseline, False)} → " if compares else ""
     noted = ", ".join([value, *reading.words(one.value)])
-    label = "" if one.metric == "n_docs" else f"{name} "
-    return ": ".join(filter(None, [f"{label}{before}{noted} ({'; '.join(filter(None, inside))})", one.reason]))
+    return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({'; '.join(filter(None, inside))})", one.reason]))
 
 
 def _allowed(one: Verdict) -> str:
-    """Return the ends of what is allowed: of a difference, as ``allowed -0.02``; of a number, as ``at least 0.65``."""
-    ends, compares = [end for end in (one.least, one.most) if end is not None], one.difference is not None
-    if compares and ends == [0]:
-        return "no drop allowed" if one.least is not None else "no rise allowed"
-    said = " to ".join(("+" if compares and end > 0 else "") + limits.plain(end or 0.0) for end in ends)
-    if compares or len(ends) > 1:
-        return f"allowed {said}"
-    return f"{'at least' if one.least is not None else 'at most'} {said}"
+    """Return the ends of what is allowed, as ``allowed >= -0.02``."""
+    ends = ((">=", one.least), ("<=", one.most))
+    return f"allowed {' and '.join(f'{sign} {end:.12g}' for sign, end in ends if end is not None)}"
 
 
 def _say(one: Verdict, value: float | None, signed: bool | None = None) -> str:
-    """Return a number with three decimals, or more where the limit has more or where three would hide a miss.
+    """Return a number with three decimals, or more where three would hide a miss.
 
     With three decimals 0.69996 reads as 0.700, which keeps "at least 0.7".
     """
     if one.metric == "n_docs" and value is not None:
-        return f"{value:,.0f} docs"
-    ends = [(end, sign) for end, sign in ((one.least, 1), (one.most, -1)) if end is not None]
+        return f"{value:,.0f}"
+    ends = [end for end in (one.least, one.most) if end is not None]
     numbers = [number for number in (one.number.value, one.number.low, one.number.high) if number is not None]
-
-    def hides(some: int) -> bool:
-        return any(
-            sign * round(number, some) >= sign * end > sign * number + limits.TOLERANCE
-            for number in numbers
-            for end, sign in ends
-        )
-
-    fewest = max([3, *(len(limits.plain(end).partition(".")[2]) for end, _ in ends)])
-    decimals = next((some for some in range(fewest, DIGITS) if not hides(some)), DIGITS)
+    kept = (
+        decimals
+        for decimals in range(3, DIGITS)
+        if all((round(number, decimals) < end) == (number < end) for number in numbers for end in ends)
+    )
+    decimals = next(kept, 3)
     return number_text(value, one.difference is not None if signed is None else signed, decimals)
 
 
-def details(one: Verdict) -> str:
-    """Return further facts of a verdict with a limit: the limit as written, the basis, and the power."""
-    if one.metric in {**_HELD, **_COUNTS}:
-        return ""
-    basis = {
-        "paired": f"paired over {one.number.n:,} docs",
-        "unpaired": "unpaired: as if on other docs",
-        "number": "no interval decides",
-    }
-    claim = {True: "the primary number", False: "not the primary number", None: ""}[one.primary]
-    power = ""
-    if one.verdict == "inconclusive" and one.detectable is not None:
-        power = f"fails in 80 % of runs where the truth is {limits.plain(one.detectable, 2)} beyond what is allowed"
-    return line("; ".join(filter(None, [f"{one.metric} {one.limit}", claim, basis.get(one.basis, ""), power])))
-
-
 def ordered(judged: Judgement) -> list[Verdict]:
-    """Return the verdicts, worst first.
-
-    Failures come first, then what is inconclusive, warned of, passed; in each the primary numbers of comparisons first,
-    then those farthest beyond what is allowed. What was measured says more than a number that is not defined.
-    """
-
-    def key(one: Verdict) -> tuple[int, bool, float]:
-        value, ends = one.number.value, ((one.least, -1), (one.most, 1))
-        beyond = [sign * (value - end) for end, sign in ends if end is not None and value is not None]
-        return _ORDER.index(one.word), one.primary is not True, -max(beyond, default=-math.inf)
-
-    return sorted(judged.verdicts, key=key)
+    """Return the verdicts, worst first; in each kind the primary numbers of comparisons first."""
+    return sorted(judged.verdicts, key=lambda one: (limits.ORDER.index(one.word), one.primary is not True))
 
 
 def headline(judged: Judgement) -> str:
     """Return the first line of every output: the verdict, which agrees with the exit status, and the main fact."""
-    start = CALLS[judged.status]
+    start = WORDS[judged.status].upper()
     if judged.status == BAD_INPUT:
         return line(f"{start}: {judged.error or 'nothing was judged'}")
     worst = ordered(judged)[0]
@@ -156,32 +106,26 @@ def headline(judged: Judgement) -> str:
 # --- for people -----------------------------------------------------------------------------------
 
 
-def text(judged: Judgement, *, every: bool = False, width: int | None = None) -> str:
+def text(judged: Judgement, *, every: bool = False) -> str:
     """Return the verdicts for a terminal: the first line, the counts, what did not pass, and the notes.
 
     Args:
         judged: the judgement.
         every: list what passed, too.
-        width: of the terminal; None: lines are not broken.
     """
-    most = None if width is None else max(width, LEAST)
     listed = []
-    for place, one in enumerate(ordered(judged)):
+    for one in ordered(judged):
         if every or one.verdict != "pass":
-            # the fact of the first stands in the headline
-            said = fact(one, judged) if place else line(one.task)
-            below = [fold(part, most, "  ", "    ") for part in (said, details(one)) if part]
-            listed.append("\n".join([fold(f"{one.word}: {line(one.rule)}", most, rest="    "), *below]))
+            listed += [f"{one.word}: {line(one.rule)}", f"  {fact(one, judged)}"]
     passed = 0 if every else sum(one.verdict == "pass" for one in judged.verdicts)
-    blocks = [f"{fold(headline(judged), most)}\n{judged.counts}", "\n".join(listed)]
-    blocks += ["\n".join(fold(f"note: {line(note)}", most) for note in judged.notes)]
+    blocks = [f"{headline(judged)}\n{judged.counts}", "\n".join(listed)]
+    blocks += ["\n".join(f"note: {line(note)}" for note in judged.notes)]
     return "\n\n".join(filter(None, [*blocks, f"{passed} pass; --all lists what passed" if passed else ""]))
 
 
 def summary(judged: Judgement) -> str:
     """Return the line of a GitHub job summary, in Markdown."""
-    mark = {PASSED: ":white_check_mark:", INCONCLUSIVE: ":grey_question:"}.get(judged.status, ":x:")
-    return f"{mark} {markdown(headline(judged))} ({markdown(judged.counts)})\n\n"
+    return f"{markdown(headline(judged))} ({markdown(judged.counts)})\n\n"
 
 
 def annotation(judged: Judgement) -> str:
@@ -219,34 +163,26 @@ def to_json(judged: Judgement) -> dict[str, Any]:
 def junit(judged: Judgement) -> str:
     """Return JUnit XML: a testcase per verdict, the worst first; bad input is a case with an error.
 
-    The message of a failure begins as the first line elsewhere does.
+    The message of a failure is its line elsewhere.
     """
-    cases = ordered(judged)
-    counts = {
-        "tests": len(cases) or 1,
-        "failures": sum(one.word in ("fail", "inconclusive") for one in cases),
-        "errors": int(judged.status == BAD_INPUT),
-        "skipped": sum(one.warned for one in cases),
+    parts = {"pass": "system-out", "warned": "skipped"}
+    cases = [
+        (one.rule, f"{one.task} of {one.model}: {one.metric}", parts.get(one.word, "failure"), fact(one, judged))
+        for one in ordered(judged)
+    ] or [("gate", "input", "error", headline(judged))]
+    counts = Counter(part for _, _, part, _ in cases)
+    about = {
+        "tests": len(cases),
+        "failures": counts["failure"],
+        "errors": counts["error"],
+        "skipped": counts["skipped"],
     }
-    about = {"name": "lmms-patch gate", **{key: str(value) for key, value in counts.items()}}
-    root = ElementTree.Element("testsuites", about)
-    suite = ElementTree.SubElement(root, "testsuite", about)
-
-    def case(rule: str, name: str, inside: str, text: str, **told: str) -> None:
-        found = ElementTree.SubElement(suite, "testcase", {"classname": rule, "name": name, "time": "0"})
-        ElementTree.SubElement(found, inside, told).text = text
-
-    if judged.status == BAD_INPUT:
-        case("gate", "input", "error", headline(judged), message=headline(judged), type=WORDS[BAD_INPUT])
-    for one in cases:
-        said = f"{one.verdict.upper()} {fact(one, judged)}"
-        name, text = line(f"{one.task} of {one.model}: {one.metric} {one.limit}"), f"{said}\n{details(one)}".strip()
-        if one.verdict == "pass":
-            case(line(one.rule), name, "system-out", text)
-        elif one.warned:
-            case(line(one.rule), name, "skipped", text, message=said)
-        else:
-            case(line(one.rule), name, "failure", text, message=said, type=one.verdict)
+    given = {"name": "lmms-patch gate", **{key: str(count) for key, count in about.items()}}
+    root = ElementTree.Element("testsuites", given)
+    suite = ElementTree.SubElement(root, "testsuite", given)
+    for rule, name, part, said in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname=line(rule), name=line(name))
+        ElementTree.SubElement(case, part, {} if part == "system-out" else {"message": said}).text = said
     told = [headline(judged), judged.counts, *map(line, judged.notes)]
     ElementTree.SubElement(suite, "system-out").text = "\n".join(told)
     ElementTree.indent(root)
@@ -264,8 +200,6 @@ def write(judged: Judgement, json_file: Path | None = None, junit_file: Path | N
     Raises:
         RecordError: one of them cannot be written.
     """
-    if json_file is not None and junit_file is not None and os.path.abspath(json_file) == os.path.abspath(junit_file):
-        raise RecordError(f"{junit_file}: two outputs cannot go to one file")
     # NaN is no JSON: better to fail here than to write a file that other readers refuse
     texts = [(json_file, json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judged))]
     files.write_all({path: content for path, content in texts if path is not None})

@@ -7,15 +7,13 @@ refused.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
-from lmms_patch.ask.kinds import KINDS
-from lmms_patch.errors import OptionError, must, nearest, read_as, shown
+from lmms_patch.errors import OptionError, must, read_as
 from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder
 from lmms_patch.stats.resample import LEVEL
@@ -23,15 +21,10 @@ from lmms_patch.stats.resample import LEVEL
 SCHEMA = 1
 SELECTORS = ("task", "model", "base", "kind")
 LIMITS = ("min", "max", "max_drop", "max_rise")
-CHECKS = (*LIMITS, "require", "max_tst_over_chance", "max_excluded", "min_docs")
-OF_INTERVALS = ("interval", "margin", "level", "correction", "inconclusive", "max_lost", "allow_limit")
-"""Keys that say nothing in a rule whose checks are counts."""
-LOST = 0.01
-"""Share of docs that a verdict may lose: so few cannot hide a drop that a margin would not."""
+CHECKS = (*LIMITS, "require", "max_excluded", "min_docs")
 
 Requirement = Literal["valid gate", "looks", "complete"]
 _Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-_NoWildcard = Annotated[str, Field(pattern=r"^[^*?\[]*[^*?\[\s][^*?\[]*$")]
 # ``.inf`` and ``.nan`` are numbers in YAML, and nothing can miss such a limit
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 Number = Annotated[_Number, must("a number such as 0.02")]
@@ -43,11 +36,8 @@ def _entries(value: Any) -> Any:
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
-def _one_or_several(entry: dict[str, Any]) -> WithJsonSchema:
-    return WithJsonSchema({"anyOf": [entry, {"type": "array", "items": entry}]})
-
-
-_TO_TUPLE, _TEXTS = BeforeValidator(_entries), _one_or_several({"type": "string", "minLength": 1})
+_TO_TUPLE = BeforeValidator(_entries)
+_TEXTS = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 Texts = Annotated[tuple[_Text, ...], _TO_TUPLE, must("a text or a list of texts"), _TEXTS]
 Globs = Annotated[tuple[_Text, ...], Field(min_length=1), _TO_TUPLE, must("a text or a list of texts"), _TEXTS]
 Required = Annotated[
@@ -55,7 +45,7 @@ Required = Annotated[
     Field(min_length=1),
     _TO_TUPLE,
     must("'valid gate', 'looks', 'complete', or several in a list"),
-    _one_or_several({"enum": list(get_args(Requirement))}),
+    _TEXTS,
 ]
 
 
@@ -82,13 +72,6 @@ class Shared(_Keys):
     """By how much a limit may be missed: limit and margin together decide (``limits.call``). On the metric's own scale."""
     inconclusive: Literal["block", "warn"] = "block"
     """Whether an inconclusive verdict blocks."""
-    correction: Literal["bonferroni", "none"] = "bonferroni"
-    """``bonferroni``: the level holds over all that is judged together: the primary numbers of all comparisons; their other numbers; the numbers
-    with limits of a rule."""
-    max_lost: Share = LOST
-    """Most of the docs that a number may lose: to failed calls, or in a comparison to docs that only one run has."""
-    allow_limit: bool = False
-    """Hold limits of numbers themselves also against runs of a part of a benchmark (``--limit``, ``--offset``)."""
 
 
 class Defaults(Shared):
@@ -96,15 +79,12 @@ class Defaults(Shared):
 
     ignore: Texts = ()
     """Settings in which a result and its baseline may differ (keys of ``Result.fingerprint``)."""
-    primary: Annotated[_NoWildcard, must("the name of one number such as fip or rci3, no wildcard")] | None = None
-    """The one number of each comparison that carries the claim. Default: the task's primary metric."""
 
 
 class Rule(Shared):
     """One rule: which results it is about, and what must hold for each of them."""
 
     name: Annotated[_Text, must("a text that says what the rule is for")]
-    """Unique in its file."""
     task: Globs = ("*",)
     """Wildcards; a result matches where one of each selector does."""
     model: Globs = ("*",)
@@ -126,8 +106,6 @@ class Rule(Shared):
     require: Required = ()
     """``valid gate``: the full image beats chance and a wrong image; inconclusive where it beats chance and no doc was asked on a wrong image.
     ``looks``: it is shown that the answers depend on the image. ``complete``: each task that ``task`` names is there, whole."""
-    max_tst_over_chance: Number | None = None
-    """Limit of the text-only score less chance."""
     max_excluded: Share | None = None
     """Limit of the share of docs that any grid leaves out."""
     min_docs: Annotated[int, Field(ge=1), must("a whole number of at least 1")] | None = None
@@ -138,29 +116,16 @@ class Rule(Shared):
     """Whether the interval decides; else the number alone."""
 
     @property
-    def complete(self) -> bool:
-        """Whether each named task must be there."""
-        return "complete" in self.require
-
-    @property
-    def only_complete(self) -> bool:
-        """Whether the rule asks for nothing else."""
-        return self.complete and self.require == ("complete",) and not self.model_fields_set & set(CHECKS) - {"require"}
-
-    @property
-    def blocks(self) -> bool:
-        """Whether an inconclusive verdict blocks."""
-        return self.inconclusive == "block"
-
-    @property
-    def corrected(self) -> bool:
-        """Whether ``level`` holds for all numbers judged together (``judge.verdicts``)."""
-        return self.correction == "bonferroni"
-
-    @property
-    def of_value(self) -> bool:
-        """Whether the number itself has a limit."""
-        return self.min is not None or self.max is not None
+    def demands(self) -> list[tuple[str, float | None, float | None]]:
+        """What it demands of results themselves: the name of a number (a wildcard, or one of ``FACTS``), and its limits."""
+        needed = [name for word, name in (("valid gate", "gate"), ("looks", "looks")) if word in self.require]
+        limits = (
+            *((name, 1, None) for name in needed),
+            ("excluded", None, self.max_excluded),
+            ("n_docs", self.min_docs, None),
+            (str(self.metric), self.min, self.max),
+        )
+        return [one for one in limits if one[1:] != (None, None)]
 
     @property
     def of_difference(self) -> bool:
@@ -169,7 +134,7 @@ class Rule(Shared):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Rule:
-        """Refuse contradicting keys, and rules without any way to pass or to fail."""
+        """Refuse rules that nothing can break, and limits of nothing."""
         given = self.model_fields_set
         limited = [key for key in LIMITS if key in given]
         if not given & set(CHECKS):
@@ -178,37 +143,10 @@ class Rule(Shared):
             raise ValueError(f"'{limited[0]}' of what? name a 'metric', such as fip or rci3")
         if self.metric is not None and not limited:
             raise ValueError(f"'metric' without a limit; give one of {', '.join(LIMITS)}")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"'min' {self.min:g} is above 'max' {self.max:g}: nothing can pass")
-        if self.max_drop is not None and self.max_rise is not None and self.max_drop + self.max_rise < 0:
-            raise ValueError(
-                f"'max_drop' {self.max_drop:g} and 'max_rise' {self.max_rise:g} contradict each other: nothing can pass"
-            )
-        if self.absolute and self.max is not None and self.max < 0:
-            raise ValueError(f"'absolute' with 'max' {self.max:g}: no distance from 0 is below 0, so nothing can pass")
         if self.absolute and self.min is not None and self.min <= 0:
-            raise ValueError(
-                f"'absolute' with 'min' {self.min:g}: every distance from 0 is at least 0, so nothing can fail"
-            )
-        if self.absolute and self.metric is None:
-            raise ValueError("'absolute' needs a 'metric' with a limit")
-        if self.complete and any(set(name) & set("*?[") for name in self.task):
-            raise ValueError(
-                "'require: complete' needs the names of tasks under 'task', such as [gqa_rci3, pope_rci3], and no wildcard"
-            )
-        # Keys of intervals would mislead in a rule of counts, which has none; but images need not be checked.
-        of_images = bool({"looks", "valid gate"} & {*self.require})
-        used = ["inconclusive"] * of_images + ["allow_limit"] * self.complete
-        idle = [key for key in OF_INTERVALS if key in given and key not in used]
-        if idle and not limited and self.max_tst_over_chance is None:
-            raise ValueError(
-                f"'{idle[0]}' says nothing here: the checks of this rule are counts, which have no interval"
-            )
-        for pattern in self.kind:
-            if not any(fnmatchcase(kind, pattern) for kind in KINDS):
-                close = nearest(pattern, KINDS)
-                hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(KINDS)}"
-                raise ValueError(f"no 'kind' is {shown(pattern)}; {hint}")
+            raise ValueError(f"'absolute' with 'min' {self.min:g}: every distance is at least 0, so nothing can fail")
+        if "complete" in self.require and any(set(name) & set("*?[") for name in self.task):
+            raise ValueError("'require: complete' needs the names of tasks under 'task', and no wildcard")
         return self
 
 
@@ -220,19 +158,6 @@ class File(_Keys):
     )
     defaults: Defaults = Defaults()
     rules: Annotated[list[Rule], Field(min_length=1)]
-
-    @field_validator("defaults", mode="before")
-    @classmethod
-    def _none(cls, value: Any) -> Any:
-        return {} if value is None else value
-
-    @model_validator(mode="after")
-    def _named_once(self) -> File:
-        """Refuse rules with equal names."""
-        names = [rule.name for rule in self.rules]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"two rules have the name {shown(twice)}; each needs its own")
-        return self
 
 
 def json_schema() -> dict[str, Any]:
@@ -248,13 +173,11 @@ class Rules:
         source: the file, as it is named to people.
         rules: in its order.
         ignore: settings in which a result and its baseline may differ (keys of ``Result.fingerprint``).
-        primary: the one number of each comparison that carries the claim; None: the task's primary metric.
     """
 
     source: str
     rules: tuple[Rule, ...]
     ignore: tuple[str, ...] = ()
-    primary: str | None = None
 
 
 def shipped() -> list[str]:
@@ -271,18 +194,11 @@ def find(config: str) -> Path:
     Raises:
         OptionError: there is neither.
     """
-    bare = not Path(config).suffix and not any(mark in config for mark in ("/", "\\"))
     if config in shipped():
         return folder("configs") / "gates" / f"{config}.yaml"
-    if not bare and Path(config).is_file():
+    if Path(config).is_file() and (Path(config).suffix or any(mark in config for mark in ("/", "\\"))):
         return Path(config)
-    if bare and Path(config).is_file():
-        raise OptionError(
-            f"no shipped rules {config!r}; for the file of this name type ./{config}; shipped: {', '.join(shipped())}"
-        )
-    close = nearest(Path(config).name.partition(".")[0], shipped())
-    hint = f"did you mean {' or '.join(close)}?" if close else "give a YAML file, or the name of a shipped one:"
-    raise OptionError(f"no rules {config!r}: no such file; {hint} shipped: {', '.join(shipped())}")
+    raise OptionError(f"no rules {config!r}: give a file, such as ./gates.yaml, or one of {', '.join(shipped())}")
 
 
 def read(config: str | Path) -> Rules:
@@ -297,10 +213,8 @@ def read(config: str | Path) -> Rules:
     path = find(str(config))
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_GateLoader)
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise OptionError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path}: not YAML: {_problem(error)}") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise OptionError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     return parse(data, str(path))
 
 
@@ -310,15 +224,13 @@ def parse(data: Any, source: str = "rules") -> Rules:
     Raises:
         OptionError: as ``read``.
     """
-    if data is None:
-        raise OptionError(f"{source}: empty; it needs 'schema: {SCHEMA}' and 'rules:'")
     file = read_as(File, data, source)
     shared = {key: getattr(file.defaults, key) for key in file.defaults.model_fields_set & set(Shared.model_fields)}
     rules = [
         rule.model_copy(update={key: value for key, value in shared.items() if key not in rule.model_fields_set})
         for rule in file.rules
     ]
-    return Rules(source, tuple(rules), file.defaults.ignore, file.defaults.primary)
+    return Rules(source, tuple(rules), file.defaults.ignore)
 
 
 # --- YAML -----------------------------------------------------------------------------------------
@@ -338,9 +250,3 @@ class _GateLoader(YamlLoader):
             # the base class refuses keys that are no plain values, so here they need only differ
             seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
         return super().construct_mapping(node, deep)
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    what = getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be parsed"
-    return f"{what}{f' (line {mark.line + 1})' if mark else ''}"

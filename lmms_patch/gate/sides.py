@@ -11,13 +11,10 @@ from pathlib import Path
 from lmms_patch.compare import alike
 from lmms_patch.compare import result as paired
 from lmms_patch.compare.formats import Task
-from lmms_patch.errors import OptionError, RecordError, nearest
+from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.gate.rules import SELECTORS, Rule
-from lmms_patch.runs import catalogue
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
-from lmms_patch.runs.numbers import Grid
-from lmms_patch.runs.unjudged import BY_JUDGE, Bounds
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 
@@ -29,50 +26,47 @@ class Subject(runs.Labelled):
         """Every number by name, computed from its samples; a number with several names is a single object."""
         return self.result.measures
 
-    @cached_property
-    def bounds(self) -> Mapping[str, Bounds]:
-        """A judge's numbers with docs without a verdict counted as wrong, and as right; only where there is such a doc."""
-        if self.result.magic is None:
-            return {}
-        found = self.result.magic.bounds
-        return found | ({"score": found[self.result.metric]} if self.result.metric in found else {})
+    @property
+    def score(self) -> Estimate:
+        """The task's own metric."""
+        return self.numbers["score"]
+
+    def unjudged(self, name: str) -> int:
+        """Return how many docs have no verdict of the judge who gives a number."""
+        bounds = self.result.magic.bounds if self.result.magic else {}
+        found = bounds.get(self.result.metric if name == "score" else name)
+        return found.unjudged if found else 0
 
     @property
     def partial(self) -> str:
-        """The options by which only a part of the benchmark was run, as they are typed; empty where all docs were."""
-        limit, offset = self.result.run.limit, self.result.run.offset
-        said = "" if limit is None else f"--limit {limit:g}" if isinstance(limit, (int, float)) else f"--limit {limit}"
-        return " ".join(filter(None, [said, f"--offset {offset}" if offset else ""]))
+        """Which docs were asked, such as ``limit 40 from 80``; empty where all were."""
+        limit = self.result.fingerprint["limit"]
+        return "" if limit == "all" else f"limit {limit}"
 
-    def grid(self, name: str) -> Grid | None:
-        """Return the grid of a number by the number's name; None for numbers of no grid."""
-        n = catalogue.grids_of(self.result.kind, self.result.grids).get(name)
-        return None if n is None else self.result.grid(n)
-
-    def names(self, selector: str) -> tuple[str, ...]:
-        """Return its names for a selector (``rules.SELECTORS``); the name for people comes last."""
+    @property
+    def selectable(self) -> dict[str, tuple[str, ...]]:
+        """Its names for each selector (``rules.SELECTORS``); the name for people comes last."""
         one = self.result
         return {
             "task": (one.task, self.label),
             "model": (one.run.model, self.model),
             "base": (one.base,),
             "kind": (one.kind.name,),
-        }[selector]
+        }
 
     def selected(self, rule: Rule, selectors: Collection[str] = SELECTORS) -> bool:
         """Return whether a wildcard of each selector matches."""
         return all(
-            any(fnmatchcase(name, pattern) for name in self.names(key) for pattern in getattr(rule, key))
+            any(fnmatchcase(name, pattern) for name in self.selectable[key] for pattern in getattr(rule, key))
             for key in selectors
         )
 
 
-def read(path: Path, what: str, judged: Collection[Hashable] = ()) -> tuple[list[Subject], list[str]]:
+def read(path: Path, judged: Collection[Hashable] = ()) -> tuple[list[Subject], list[str]]:
     """Return the newest results under a folder, and notes on the results left aside.
 
     Args:
         path: a folder, or a results file.
-        what: the word for it in messages.
         judged: ``Result.origin`` of results to leave out: a run that is its own baseline would always pass.
 
     Raises:
@@ -83,12 +77,10 @@ def read(path: Path, what: str, judged: Collection[Hashable] = ()) -> tuple[list
     if found and not others:
         raise RecordError(f"{path}: the baseline is the run itself, or a copy of it; give a folder with an earlier run")
     if not others:
-        raise RecordError(f"{path}: {what} has no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
+        raise RecordError(f"{path}: no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
     newest, older = runs.newest(others)
     named = runs.labels(one.run for one in found)
     notes = [f"{older} older results in {path} left aside: of each model and task the newest counts"] if older else []
-    if itself := list(dict.fromkeys(one.task for one in found if one.origin in judged)):
-        notes.append(f"{path} holds what is judged, {some(itself, 5)}: left out of the baseline")
     # a verdict rests on the samples, never on numbers that lie beside them
     return [Subject(replace(one, fresh=True), named[one.run.identity], one.label) for one in newest], notes
 
@@ -98,28 +90,14 @@ def select(rule: Rule, results: Sequence[Subject]) -> list[Subject]:
 
     Raises:
         OptionError: there is none; says which selector finds nothing, and what there is.
-        RecordError: one of them is empty.
     """
     left = list(results)
     for key in SELECTORS:
-        there = list(dict.fromkeys(one.names(key)[-1] for one in left))
+        there = list(dict.fromkeys(one.selectable[key][-1] for one in left))
         left = [one for one in left if one.selected(rule, [key])]
         if not left:
-            close = nearest(getattr(rule, key)[0].strip("*"), there, 1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            hint += f"ask for one, such as --tasks {results[0].result.base}_{rule.kind[0]}; " if key == "kind" else ""
-            raise OptionError(f"{key} {' or '.join(getattr(rule, key))} matches nothing; {hint}there is {some(there)}")
-    for one in left:
-        if not one.result.docs:
-            raise RecordError(
-                f"{one.result.run.path}: nothing was scored in {one.label}; an empty run cannot be judged"
-            )
+            raise OptionError(f"{key} {' or '.join(getattr(rule, key))} matches nothing; there is {', '.join(there)}")
     return left
-
-
-def some(names: Sequence[str], most: int = 12) -> str:
-    """Return names as a list in words, with the number of names beyond ``most``."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 # --- the baseline ---------------------------------------------------------------------------------
@@ -138,9 +116,8 @@ class Baseline:
     """
 
     def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Subject] = ()) -> None:
-        self.path, self.ignore = path, tuple(ignore)
-        self.results, notes = read(path, "the baseline", {one.result.origin for one in judged})
-        self.notes = dict.fromkeys(notes)
+        self.path, self.ignore = path, ignore
+        self.results, self.notes = read(path, {one.result.origin for one in judged})
         # by id: a result is not hashable, and results live as long as the baseline does
         self._partners: dict[int, Subject] = {}
         self._compared: dict[tuple[int, float], Task] = {}
@@ -161,13 +138,11 @@ class Baseline:
         left = [other for other in left if other.result.run.identity == one.result.run.identity] or left
         left = [other for other in left if other.result.run.model == one.result.run.model] or left
         if len(left) != 1:
-            there = some([f"{other.label} of {other.model}" for other in left or self.results])
+            there = ", ".join(f"{other.label} of {other.model}" for other in left or self.results)
             several = "could be set against several; give a baseline with one of them"
             what = several if left else "has nothing to be set against"
             raise RecordError(f"{self.path}: {one.label} of {one.model} {what}; the baseline has {there}")
         (other,) = left
-        if not other.result.docs:
-            raise RecordError(f"{other.result.run.path}: nothing was scored in {other.label}: an empty baseline")
         prints = other.result.fingerprint, one.result.fingerprint
         if told := alike.apart(*prints, self.ignore):
             raise RecordError(
@@ -180,7 +155,7 @@ class Baseline:
         return other
 
     def _note(self, one: Subject, *said: str) -> None:
-        self.notes |= dict.fromkeys(f"{one.label}: {note}" for note in said if note)
+        self.notes += [f"{one.label}: {note}" for note in said if note]
 
     def compared(self, one: Subject, level: float = LEVEL) -> Task:
         """Return the differences of a result to its partner, paired by doc.
@@ -193,17 +168,10 @@ class Baseline:
             return self._compared[key]
         compared = self._compared[key] = paired.compare(other.result, one.result, level=level)
         if only := compared.only_first or compared.only_second:
-            where = "the baseline" if compared.only_first else "this run"
             raise RecordError(
-                f"{other.result.run.path}: the baseline of {one.label} asks other docs: {len(only)} are in {where} only, such as doc {only[0]}"
+                f"{other.result.run.path}: the baseline of {one.label} asks other docs, such as {only[0]}"
             )
         self._note(one, *compared.warnings)
-        if compared.identical and one.result.run.model == other.result.run.model:
-            dates = f"this run is of {one.result.run.date}, the baseline of {other.result.run.date}"
-            self._note(one, f"every score is the baseline's: a model that answers as before, or a copy ({dates})")
-        if compared.docs < (docs := max(one.result.docs, other.result.docs)):
-            said = f"{compared.docs} of {docs} docs are paired; value, baseline and difference are over those"
-            self._note(one, said)
         return compared
 
     def gone(self, rule: Rule, judged: Sequence[Subject]) -> list[tuple[Subject, str]]:
@@ -216,15 +184,13 @@ class Baseline:
         # another model in the place of the baseline's only model must have its tasks, too
         if not models & {other.result.run.identity for other in self.results}:
             models = {self.partner(one).result.run.identity for one in judged if rule.of_difference}
-        # with another judge ignored, a run without a judge may lack the judge's numbers
-        skipped = BY_JUDGE if "judge" in self.ignore else ()
         fewer_docs_allowed = bool({"docs", "limit", "number of docs"} & set(self.ignore))
         out: list[tuple[Subject, str]] = []
         for other in self.results:
             if other.result.run.identity not in models or not other.selected(rule, ("task", "base", "kind")):
                 continue
-            names = [f"{other.result.kind.index}{n}" for n in other.result.indexed]
-            if rule.metric and not (names := matching(other.numbers, rule.metric)):
+            names = matching(other.numbers, rule.metric or f"{other.result.kind.index}?")
+            if rule.metric and not names:
                 continue
             mine = _of_task(judged, other)[:1]
             if not mine:
@@ -232,8 +198,8 @@ class Baseline:
             for one in mine:
                 if one.result.docs < other.result.docs and not fewer_docs_allowed:
                     out.append((one, f"{one.result.docs} docs, of {other.result.docs} in the baseline"))
-                if lost := [name for name in names if name not in skipped and not matching(one.numbers, name)]:
-                    out.append((one, f"the baseline has {some(lost)}, this run has not"))
+                if lost := [name for name in names if not matching(one.numbers, name)]:
+                    out.append((one, f"the baseline has {', '.join(lost)}, this run has not"))
         return out
 
 

@@ -15,7 +15,7 @@ from lmms_patch.runs import samples
 from lmms_patch.runs.run import find
 from tests.making.files import reworked
 from tests.making.finished import FEW, finish
-from tests.making.recordings import guesses, mean, record
+from tests.making.recordings import mean, record
 from tests.making.runs import mc_run, write_run
 from tests.making.tst import record as tst_record
 
@@ -30,7 +30,7 @@ def compare(one, other, **options):
 
 
 def numbers(found):
-    return {name: (one.first, one.second, one.estimate.value) for name, one in found.differences.items()}
+    return {name: (one.first, one.second, one.difference.value) for name, one in found.by_name.items()}
 
 
 def scored(pairs, **more):
@@ -53,19 +53,17 @@ def test_four_docs_by_hand(tmp_path):
     assert (found.docs, found.unscored, found.only_first, found.only_second, found.clusters) == (100, 0, (), (), None)
     assert numbers(found) == {
         "fip": (0.75, 1.0, 0.25),
-        "score": (0.75, 1.0, 0.25),
         "mpp2": (0.75, 0.5, -0.25),
         "rci2": (0.0, 0.5, 0.5),
         "gap2": (0.0, 0.5, 0.5),
     }
     assert (found.mcnemar.only_first, found.mcnemar.only_second) == (0, 25)
-    assert [found.differences[name].differing for name in ("fip", "mpp2", "rci2")] == [25, 75, 100]
-    assert any("gate of the first run is unknown" in line for line in found.warnings)  # no doc has a gold here
+    assert [found.by_name[name].differing for name in ("fip", "mpp2", "rci2")] == [25, 75, 100]
 
 
 def test_its_intervals_against_a_loop(tmp_path):
     one, two = (finish(tmp_path / name, scored(docs * 25)) for name, docs in (("a", A), ("b", B)))
-    found = compare(one, two, draws=4000).differences
+    found = compare(one, two, draws=4000).by_name
     stream, slow = np.random.default_rng(0), []
     for _ in range(4000):
         docs = stream.integers(0, 4, 100)  # the four kinds are equally frequent
@@ -73,7 +71,7 @@ def test_its_intervals_against_a_loop(tmp_path):
         slow.append((sums[1][0] - sums[0][0]) / 100)
         slow[-1] = (slow[-1], (1 - sums[1][1] / sums[1][0]) - (1 - sums[0][1] / sums[0][0]))
     for name, drawn in zip(("fip", "rci2"), np.array(slow).T, strict=True):
-        estimate = found[name].estimate
+        estimate = found[name].difference
         assert estimate.se == pytest.approx(drawn.std(), rel=0.06)
         np.testing.assert_allclose([estimate.low, estimate.high], np.quantile(drawn, [0.025, 0.975]), atol=0.03)
 
@@ -95,8 +93,8 @@ def test_docs_of_one_run_only(tmp_path):
     found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
     assert (found.only_first, found.only_second) == ((0, 1, 2), (100, 101, 102))
     assert found.docs == 97
-    assert found.differences["fip"].first == pytest.approx(sum(full for full, _ in (A * 25)[3:]) / 97)
-    assert found.differences["mpp2"].second == pytest.approx(sum(best for _, best in (B * 25)[3:]) / 97)
+    assert found.by_name["fip"].first == pytest.approx(sum(full for full, _ in (A * 25)[3:]) / 97)
+    assert found.by_name["mpp2"].second == pytest.approx(sum(best for _, best in (B * 25)[3:]) / 97)
 
 
 def test_no_doc_in_common(tmp_path):
@@ -109,19 +107,17 @@ def test_unscored_docs_are_left_out_of_both(tmp_path):
     first[2] = record(2, None, {2: [0.0, 1.0, 0.0, 0.0]})
     found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
     assert (found.docs, found.unscored) == (99, 1)
-    assert found.differences["fip"].first == pytest.approx(75 / 99)
-    assert found.differences["fip"].second == pytest.approx(1.0)
+    assert found.by_name["fip"].first == pytest.approx(75 / 99)
+    assert found.by_name["fip"].second == pytest.approx(1.0)
 
 
-def test_docs_with_an_unscored_cell_are_left_out_of_the_grid(tmp_path):
+def test_where_a_cell_could_not_be_scored_there_is_no_index_to_compare(tmp_path):
     first, second = scored(A * 25), scored(B * 25)
     first[1] = record(1, 1.0, {2: [0.0, 0.0, None, 0.0]})
     found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second))
     assert found.docs == 100
-    assert found.differences["fip"].first == 0.75
-    assert found.differences["mpp2"].estimate.n == 99
-    assert found.differences["mpp2"].first == pytest.approx(75 / 99)
-    assert "grid 2: 1 docs are left out, 1 of them since a cell could not be scored" in found.warnings
+    assert found.by_name["fip"].first == 0.75
+    assert "not defined in the first run" in found.by_name["mpp2"].difference.reason
 
 
 def test_docs_of_another_metric_are_not_unscored(tmp_path):
@@ -141,8 +137,7 @@ def test_only_grids_of_both(tmp_path):
         ]
 
     found = compare(finish(tmp_path / "a", docs((2, 3))), finish(tmp_path / "b", docs((3,))))
-    assert set(found.differences) == {"fip", "score", "mpp3", "rci3", "gap3"}
-    assert "grids 2 and 3 in the first run, 3 in the second: only those of both are compared" in found.warnings
+    assert set(found.by_name) == {"fip", "mpp3", "rci3", "gap3"}
 
 
 # --- clusters -------------------------------------------------------------------------------------
@@ -162,7 +157,7 @@ def test_clusters_widen_the_interval(tmp_path):
             finish(tmp_path / f"{seed}{cluster}", docs(seed, cluster), options={"cluster": "image"}) for seed in (0, 1)
         ]
         found = compare(*paths)
-        return found.clusters, found.differences["fip"].estimate.se
+        return found.clusters, found.by_name["fip"].difference.se
 
     (few, wide), (many, narrow) = se(True), se(False)
     assert (few, many) == (60, 240)
@@ -202,7 +197,7 @@ def test_f1_by_hand(tmp_path, scalars):
     found = compare(*(finish(tmp_path / str(k), docs(said), f1, options=options) for k, said in enumerate(answers)))
     assert found.docs == 100
     assert numbers(found)["fip"] == (0.5, pytest.approx(0.8), pytest.approx(0.3))
-    assert found.differences["fip"].p is not None
+    assert found.by_name["fip"].p is not None
     assert (found.mcnemar is not None) == scalars
 
 
@@ -255,19 +250,19 @@ def test_mme_keeps_pairs_and_categories(tmp_path):
         pytest.approx(by_hand[1] - by_hand[0]),
     )
     assert found.clusters == 60
-    assert found.differences["fip"].estimate.low > 0
+    assert found.by_name["fip"].difference.low > 0
 
 
-@pytest.mark.parametrize("how", ["missing", "unscored", "cell"])
+@pytest.mark.parametrize("how", ["missing", "unscored"])
 def test_a_broken_pair_leaves_whole(tmp_path, how):
-    """Doc 5 is missing, unscored, or lacks a cell in B: its partner, doc 4, is not compared either."""
+    """Doc 5 is missing or unscored in B: its partner, doc 4, is not compared either."""
     stream = np.random.default_rng(1)
     sides = [(stream.random(120) < share).astype(float).tolist() for share in (0.5, 0.8)]
     first, second = (mme_docs(right) for right in sides)
     kept = [i for i in range(120) if i not in (4, 5)]
     by_hand = [mme([side[i]["views"][0]["items"]["acc"] for i in kept]) for side in (first, second)]
     broken = copy.deepcopy(second)
-    for view in broken[5]["views"][{"missing": slice(0), "unscored": slice(1), "cell": slice(1, 2)}[how]]:
+    for view in broken[5]["views"][{"missing": slice(0), "unscored": slice(1)}[how]]:
         view.update(scores={}, items={}, error="the scorer failed")
     path = finish(tmp_path / "b", broken, mme, options=MME_OPTIONS)
     if how == "missing":
@@ -275,14 +270,9 @@ def test_a_broken_pair_leaves_whole(tmp_path, how):
         host = structs.replace(samples.about_of(table).host, original=119, effective=119)
         reworked(table, keep=pl.col("doc_id") != 5, host=host)
     found = compare(finish(tmp_path / "a", first, mme, options=MME_OPTIONS), path)
-    name = "mpp2" if how == "cell" else "fip"
-    assert numbers(found)[name][:2] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]))
-    assert found.docs == (120 if how == "cell" else 118)
-    assert found.unscored == (1 if how == "unscored" else 0)
-    assert any(
-        ("grid 2: 2 docs are left out" if how == "cell" else "1 docs are left out: not all docs of their cluster") in w
-        for w in found.warnings
-    )
+    assert numbers(found)["fip"][:2] == (pytest.approx(by_hand[0]), pytest.approx(by_hand[1]))
+    assert (found.docs, found.unscored) == (118, 1 if how == "unscored" else 0)
+    assert any("1 docs are left out: not all docs of their cluster" in line for line in found.warnings)
 
 
 def test_other_categories_are_refused(tmp_path):
@@ -308,16 +298,16 @@ def test_an_aggregation_that_only_the_run_knows(tmp_path):
     found = compare(one, two)
     assert numbers(found)["fip"] == (0.5625, 1.0, 0.4375)
     assert (
-        found.differences["fip"].estimate.low is None
+        found.by_name["fip"].difference.low is None
     )  # B is right everywhere: no draw differs, and an unseen doc cannot be scored
-    assert "nothing says how sure" in found.differences["fip"].estimate.reason
-    assert found.differences["rci2"].estimate.reason == "unpaired"
+    assert "nothing says how sure" in found.by_name["fip"].difference.reason
+    assert found.by_name["rci2"].difference.reason == "unpaired"
     assert (
-        found.differences["rci2"].estimate.low
-        < found.differences["rci2"].estimate.value
-        < found.differences["rci2"].estimate.high
+        found.by_name["rci2"].difference.low
+        < found.by_name["rci2"].difference.value
+        < found.by_name["rci2"].difference.high
     )
-    assert any("can only be computed in the run" in line for line in found.warnings)
+    assert any("the runs' own numbers" in line for line in found.warnings)
     with pytest.raises(RecordError, match="other docs"):
         compare(one, finish(tmp_path / "c", scored(B * 24), lambda items: mean(items) ** 2))
 
@@ -330,9 +320,9 @@ def test_a_metric_that_is_better_when_lower(tmp_path):
     one, two = (finish(tmp_path / str(k), side, higher=False) for k, side in enumerate(sides))
     found = compare(one, two)
     assert not found.higher
-    assert found.differences["fip"].differing == 25
-    assert (found.differences["rci2"].estimate.value, found.differences["rci2"].first) == (None, None)
-    assert "better when lower" in found.differences["rci2"].estimate.reason
+    assert found.by_name["fip"].differing == 25
+    assert (found.by_name["rci2"].difference.value, found.by_name["rci2"].first) == (None, None)
+    assert "better when lower" in found.by_name["rci2"].difference.reason
     assert (found.mcnemar.only_first, found.mcnemar.only_second) == (25, 0)
 
 
@@ -340,10 +330,10 @@ def test_a_metric_without_a_natural_zero(tmp_path):
     """One cell of one run scores −1: the indices of both say nothing, FIP, MPP and gap do."""
     first, second = scored(A * 25), scored(B * 25)
     second[7]["views"][3]["scores"]["acc"] = -1.0
-    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second)).differences
-    assert (found["rci2"].estimate.value, found["rci2"].first, found["rci2"].second) == (None, None, None)
-    assert "no natural zero" in found["rci2"].estimate.reason
-    assert (found["fip"].estimate.value, found["mpp2"].estimate.value, found["gap2"].estimate.value) == (
+    found = compare(finish(tmp_path / "a", first), finish(tmp_path / "b", second)).by_name
+    assert (found["rci2"].difference.value, found["rci2"].second) == (None, None)
+    assert "no natural zero" in found["rci2"].difference.reason
+    assert (found["fip"].difference.value, found["mpp2"].difference.value, found["gap2"].difference.value) == (
         0.25,
         -0.25,
         0.5,
@@ -362,24 +352,18 @@ def rescored(records, doc, place, score):
 
 
 @pytest.mark.parametrize(
-    ("change", "unchanged"),
+    ("change", "identical"),
     [
-        (lambda records: records, {"fip", "score", "acc", "mpp2", "rci2", "gap2"}),
-        (lambda records: rescored(records, 2, 0, 1.0), {"mpp2"}),  # the full image of a doc
-        (
-            lambda records: rescored(records, 0, 1, 0.5),
-            {"fip", "score", "acc"},
-        ),  # a cell, though not the best: MPP is the same number
-        (
-            lambda records: rescored(rescored(records, 2, 0, 1.0), 0, 0, 0.0),
-            {"mpp2"},
-        ),  # one doc up, one down: FIP is the same number
-        (lambda records: records[:-4], set()),  # other docs, of the same kinds
+        (lambda records: records, True),
+        (lambda records: rescored(records, 0, 1, 0.5), False),  # a cell, though not the best
+        # one doc up, one down: FIP is the same number
+        (lambda records: rescored(rescored(records, 2, 0, 1.0), 0, 0, 0.0), False),
+        (lambda records: records[:-4], False),  # other docs, of the same kinds
     ],
 )
-def test_what_has_not_changed_goes_by_each_score_not_by_the_numbers(tmp_path, change, unchanged):
+def test_what_has_not_changed_goes_by_each_score_not_by_the_numbers(tmp_path, change, identical):
     found = compare(finish(tmp_path / "a", scored(A * 25)), finish(tmp_path / "b", change(scored(A * 25))))
-    assert unchanged == {"fip", "score", "acc", "mpp2", "rci2", "gap2"} & set(found.unchanged)
+    assert found.identical is identical
 
 
 def test_of_a_metric_that_counts_items_the_items_must_be_the_same(tmp_path):
@@ -409,8 +393,8 @@ def test_of_a_metric_that_counts_items_the_items_must_be_the_same(tmp_path):
     paths = [
         finish(tmp_path / str(turned), items(turned), f1, options={"aggregation": {"acc": "f1"}}) for turned in (-1, 0)
     ]
-    assert "fip" in compare(paths[0], paths[0]).unchanged
-    assert "fip" not in compare(*paths).unchanged
+    assert compare(paths[0], paths[0]).identical
+    assert compare(*paths).by_name["fip"].differing == 1
 
 
 # --- the gate -------------------------------------------------------------------------------------
@@ -422,37 +406,12 @@ def test_near_chance_there_is_no_index_but_a_score(tmp_path):
     write_run(tmp_path / "b", {"toy_rci2": mc_run(n=300, know_full=0.0, know_cell=0.0)})
     found = compare(tmp_path / "a", tmp_path / "b")
     assert not result(tmp_path / "b").analysis.gate.valid
-    for name in ("rci2", "gap2"):
-        one = found.differences[name]
-        assert (one.second, one.estimate.value, one.estimate.low, one.p) == (None, None, None, None)
-        assert one.first == pytest.approx(result(tmp_path / "a").measures[name].value)
-        assert one.estimate.reason == "near chance: the gate of the second run does not let it be read"
-    assert found.differences["fip"].estimate.high < 0
-    assert found.differences["mpp2"].estimate.value is not None
-
-
-def test_the_gate_is_asked_again_of_the_docs_that_are_compared(tmp_path):
-    """A is right on docs 0..199 and guesses after that.
-
-    B was only asked docs 200 and on: over those, A is near chance.
-    """
-    golds = ["ABCD"[i % 4] for i in range(400)]
-
-    def docs(ids, right):
-        about = {
-            i: {"answer": ("mc", 4, golds[i]), "baselines": guesses(golds[i], list("ABCD"), stratum="A")} for i in ids
-        }
-        return [record(i, float(right(i)), {2: [1.0, 0.0, 0.0, 0.0]}, **about[i]) for i in ids]
-
-    one = finish(tmp_path / "a", docs(range(400), lambda i: i < 200 or i % 16 in (0, 5, 10, 15)))
-    two = finish(tmp_path / "b", docs(range(200, 400), lambda i: i % 5 > 0))
-    assert result(one).analysis.gate.valid
-    assert result(two).analysis.gate.valid
-    found = compare(one, two)
-    assert found.docs == 200
-    assert found.differences["fip"].first == pytest.approx(50 / 200)
-    assert (found.differences["rci2"].first, found.differences["rci2"].estimate.value) == (None, None)
-    assert "first run" in found.differences["rci2"].estimate.reason
+    one = found.by_name["rci2"]
+    assert (one.second, one.difference.value, one.difference.low, one.p) == (None, None, None, None)
+    assert one.first == pytest.approx(result(tmp_path / "a").measures["rci2"].value)
+    assert one.difference.reason.startswith("not defined in the second run: near chance: FIP ")
+    assert found.by_name["fip"].difference.high < 0
+    assert found.by_name["mpp2"].difference.value is not None
 
 
 # --- text-only cross-validation ----------------------------------------------------------------------
@@ -476,7 +435,12 @@ def test_text_only_by_hand(tmp_path):
         tst_run(tmp_path / "b", [i < 30 for i in range(40)]),
     )
     found = compare(one, two)
-    assert numbers(found) == {"tst": (pytest.approx(0.375), pytest.approx(0.5625), pytest.approx(0.1875))}
+    assert numbers(found)["tst"] == (pytest.approx(0.375), pytest.approx(0.5625), pytest.approx(0.1875))
+    assert {name for name, one in found.by_name.items() if one.differing is None} == {
+        "tst_above",
+        "tst_over_chance",
+        "tst_leakage",
+    }
     assert (found.mcnemar, found.clusters) == (None, None)
 
 

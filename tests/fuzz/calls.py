@@ -35,7 +35,7 @@ COMMANDS = {
     "compare itself": f"compare IN:runs/boxes IN:runs/boxes@second --draws 200 {JSON}",
     "compare magic": f"compare IN:runs/magic IN:runs/magic_b@second --draws 200 {JSON}",
     "gap": "gap IN:runs/f1 IN:runs/f1 --task polar_blind [--subset IN:pruned]",
-    "gap of ids": "gap IN:runs/losses IN:runs/losses --task letters_blind [--metric acc] [--subset IN:ids.txt]",
+    "gap of losses": "gap IN:runs/losses IN:runs/losses --task letters_blind [--subset IN:pruned]",
     "gate": f"gate IN:runs/demo_b --config IN:gates/benchmark-release.yaml|model-compliance.yaml {JSON} [--junit OUT:out.xml]",
     "gate rules": f"gate FIX:runs/demo_b --baseline FIX:runs/demo@before --config IN:gates/model-regression.yaml|every.yaml {JSON} [--junit OUT:out.xml]",
     "gate baseline": f"gate IN:runs/demo_b --baseline IN:runs/demo@before --config IN:gates/model-regression.yaml|every.yaml {JSON}",
@@ -74,10 +74,10 @@ STATUSES = {
 KEEPS = ("magic build", "prune")
 """Commands that may have written to their output when they are refused: the next call goes on from there."""
 EVERY_KEY = """schema: 1
-defaults: {level: 0.9, inconclusive: warn, margin: 0.01, ignore: [limit, prompts], primary: rci3, allow_limit: true}
+defaults: {level: 0.9, inconclusive: warn, margin: 0.01, ignore: [limit, prompts]}
 rules:
   - {name: floor, task: ["mosaic_*", x], model: "*", metric: fip, min: 0.1, max: 1.5, margin: 0.02}
-  - {name: drop, task: mosaic_local_rci3, kind: [rci, pcri], metric: rci3, max_drop: 0.5, max_rise: 0.5, correction: none}
+  - {name: drop, task: mosaic_local_rci3, kind: [rci, pcri], metric: rci3, max_drop: 0.5, max_rise: 0.5}
   - {name: size, base: mosaic_local, metric: rci3, absolute: true, max: 3, interval: false}
   - {name: gate, kind: rci, require: [valid gate], max_excluded: 0.5, min_docs: 2}
   - {name: score, metric: mpp3, min: 0.2, inconclusive: block}
@@ -142,11 +142,10 @@ def write_files(folder: Path) -> None:
         (folder / name).mkdir()
     for path in (resources.folder("configs") / "gates").glob("*.yaml"):
         rules = yaml.safe_load(path.read_text())
-        # the stored runs were made with --limit, without a judge and without a text-only diagnostic
-        rules["defaults"] = {**rules.get("defaults", {}), "allow_limit": True}
+        # the stored runs were made without a judge and without a text-only diagnostic
         tasks = {} if path.stem == "magic" else {"task": SHARED}
-        there = [rule for rule in rules["rules"] if rule.get("metric") != "self_heal"]
-        rules["rules"] = [rule | tasks for rule in there if "max_tst_over_chance" not in rule]
+        there = [rule for rule in rules["rules"] if rule.get("metric") not in ("self_heal", "tst_over_chance")]
+        rules["rules"] = [rule | tasks for rule in there]
         (folder / "gates" / path.name).write_text(yaml.safe_dump(rules, sort_keys=False))
     (folder / "gates" / "every.yaml").write_text(EVERY_KEY)
     (folder / "tables" / "long.csv").write_text(LONG)
@@ -169,7 +168,6 @@ def write_files(folder: Path) -> None:
     kept, removed = ([{"key": f"k{i}", "doc_id": i} for i in ids] for ids in (range(20), range(20, 40)))
     about = {"schema": 1, "base": "polar", "settings": {}, "stopped": "budget", "over_pruned": False, "judged": None}
     (folder / "pruned" / "pruned.json").write_text(json.dumps({**about, "kept": kept, "removed": removed}))
-    (folder / "ids.txt").write_text("".join(f"{i}\n" for i in range(25)))
 
 
 def write_tasks(folder: Path) -> None:

@@ -16,7 +16,7 @@ from tests.making.files import reworked
 
 VALUE = {"metric": "fip", "min": 0.1}
 DROP = {"metric": "fip", "max_drop": 0, "margin": 0.02}
-STATUS = {0: "passed", 1: "failed", 2: "bad input", 3: "inconclusive"}
+STATUS = {0: "pass", 1: "fail", 2: "bad input", 3: "inconclusive"}
 
 
 @dataclass

@@ -48,7 +48,6 @@ def test_a_copy_of_a_run_is_no_baseline_however_it_is_laid_out(asked, run, tmp_p
     lean.write(tmp_path / "copy" / "before", [lean.task(*lean.planted(400, 0.95, 0.6))], date="2025-01-01")
     ended = asked(run, DROP, baseline=tmp_path / "copy")  # set against the earlier one beside the copy
     assert ended.calls == ["fail"]
-    assert "left out of the baseline" in ended.out
 
 
 # --- asked the same way -----------------------------------------------------------------------------
@@ -104,7 +103,6 @@ def test_a_baseline_folder_that_holds_the_run_gives_the_one_before(asked, tmp_pa
         lean.write(tmp_path / "out" / name, [lean.task(*lean.planted(400, full, 0.5))], date=date)
     ended = asked(tmp_path / "out" / "new", DROP, baseline=tmp_path / "out")
     assert (ended.calls, ended.of()["baseline"]) == (["fail"], 0.8)
-    assert "holds what is judged, toy_rci2: left out of the baseline" in ended.out
     assert asked(tmp_path / "out", DROP, baseline=tmp_path / "out").calls == [
         "fail"
     ]  # of OUT the newest is judged, too
@@ -136,12 +134,11 @@ def test_few_clusters_that_differ_are_no_proof_though_their_docs_are_many(asked,
     But exchanging runs by image, p = 2 · 2⁻⁶ = 0.031 > 1 − 0.975.
     """
     new, old = clustered(tmp_path, [-1] * 6)
-    ended = asked(new, {**DROP, "level": 0.975}, {**INDEX, "level": 0.975}, baseline=old)
+    ended = asked(new, {**DROP, "level": 0.975}, baseline=old)
     one = ended.of("rule 0")
     assert (one["verdict"], one["difference"]["value"]) == ("inconclusive", pytest.approx(-0.1))
-    assert ended.of("rule 1")["verdict"] != "fail"
     (a,), (b,) = (runs.find([path]) for path in (old, new))
-    compared = result.compare(a.results[0], b.results[0], level=0.975).differences["fip"].estimate
+    compared = result.compare(a.results[0], b.results[0], level=0.975).by_name["fip"].difference
     assert one["difference"]["low"] <= compared.low < compared.high <= one["difference"]["high"]
     assert compared.high >= 0
 
@@ -166,18 +163,18 @@ def errors(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("metric", ["fip", "score", "acc", "mpp2", "gap2", "[fm]*"])
+@pytest.mark.parametrize("metric", ["fip", "score", "acc", "[fm]*"])
 @pytest.mark.parametrize("level", [{}, {"interval": False}])
 def test_a_drop_of_an_error_rate_is_no_limit(asked, errors, metric, level):
     new, old = errors / "new", errors / "old"
     refused(
         asked(new, {"metric": metric, "max_drop": 0, **level}, baseline=old),
-        "rule 'rule 0': acc of toy_rci2 is better when lower",
+        f"rule 'rule 0': {metric} of toy_rci2 is better when lower",
         "'max_rise'",
     )
     refused(
         asked(new, {"metric": metric, "min": 0.1, **level}),
-        "rule 'rule 0': acc of toy_rci2 is better when lower",
+        f"rule 'rule 0': {metric} of toy_rci2 is better when lower",
         "'max'",
     )
 
@@ -197,22 +194,8 @@ def test_a_rise_of_an_error_rate_is(asked, errors):
 def test_the_shipped_rules_do_not_pass_an_error_rate(errors):
     from lmms_patch.errors import OptionError
 
-    with pytest.raises(OptionError, match=r"better when lower.*give 'max_rise'"):
+    with pytest.raises(OptionError, match=r"better when lower: give 'max_rise'"):
         gate(errors / "new", "model-regression", baseline=errors / "old")
-
-
-def test_a_text_only_error_rate_below_chance_is_not_passed(asked, tmp_path):
-    """Text alone makes errors in 10 % where a guess makes 75 %: it answers well, and lies far below the chance that it should not beat."""
-    made = lean.stressed(accuracy=0.1, chance=0.75)
-    made[0]["patch,none"]["higher_is_better"] = {"acc": False}
-    lean.write(tmp_path / "run", [made])
-    refused(
-        asked(tmp_path / "run", {"max_tst_over_chance": 0.05}),
-        "better when lower",
-        "'metric: tst_over_chance' with 'min'",
-    )
-    assert asked(tmp_path / "run", {"metric": "tst_over_chance", "min": -0.05}).calls == ["fail"]
-    refused(asked(tmp_path / "run", {"metric": "tst", "max_drop": 0}, baseline=copied(tmp_path / "run")), "'max_rise'")
 
 
 # --- shown numbers ----------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def test_hostile_names_stay_text_everywhere(asked, tmp_path, monkeypatch):
     for text in (ended.out, summary.read_text()):
         assert not any(character in text for character in "\x1b\x00\r\u202e")
     (annotation,) = [line for line in ended.out.splitlines() if line.startswith("::")]
-    assert annotation.startswith("::error title=lmms-patch gate::FAIL toy: acc ")
+    assert annotation.startswith("::error title=lmms-patch gate::FAIL toy_rci2: acc ")
     (case,) = ended.junit.findall(".//testcase")
     assert "<b>&\"'|`%0A::error::x" in case.get("name")
     assert "<b>" not in summary.read_text()
@@ -46,7 +46,6 @@ def test_junit_counts(asked, run):
     )
     assert ended.status == 1
     assert (ended.junit.get("tests"), ended.junit.get("failures"), ended.junit.get("skipped")) == ("4", "2", "1")
-    assert [one.get("type") for one in ended.junit.findall(".//failure")] == ["fail", "inconclusive"]
     assert [one.get("classname") for one in ended.junit.findall(".//testcase")] == [
         f"rule {i}" for i in (2, 1, 3, 0)
     ]  # the worst first
@@ -62,10 +61,10 @@ def test_github_is_told_by_itself(asked, run, tmp_path, monkeypatch):
     assert last == f"::error title=lmms-patch gate::{first.replace('%', '%25')}"
     before, line = summary.read_text().split("\n", 1)
     assert (before, line.count("\n")) == ("before", 2)
-    assert line.startswith(":x: FAIL toy: ")
+    assert line.startswith("FAIL toy")
     assert "of 2 verdicts 1 fail, 1 inconclusive (only warned of)" in line
     warned = asked(run, {"metric": "fip", "min": 0.8, "inconclusive": "warn"})
-    assert warned.out.splitlines()[-1].startswith("::warning title=lmms-patch gate::PASS, but warned of toy: ")
+    assert warned.out.splitlines()[-1].startswith("::warning title=lmms-patch gate::PASS, but warned of toy_rci2: ")
     assert "::" not in asked(run, {"metric": "fip", "min": 0.7}).out
 
 
@@ -129,7 +128,7 @@ def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):
     assert gate(capsys, tmp_path, tmp_path / "run", "model-regression", copied(tmp_path / "run")).status == 0
     assert gate(capsys, tmp_path, tmp_path / "run", "model-compliance").status == 0
     ended = gate(capsys, tmp_path, tmp_path / "run", "benchmark-release")
-    refused(ended, "metric 'rci3' matches nothing")  # asked at grid 2 only
+    refused(ended, "rci3 matches no number of")  # asked at grid 2 only
 
 
 def test_junit_is_valid_for_whatever_bytes(tmp_path):
@@ -159,7 +158,7 @@ def passed_before(run, tmp_path):
         f"--junit={files[1]}",
     ]
     assert main(argv) == 0
-    assert all("passed" in files[0].read_text() for _ in files)
+    assert all('"pass"' in files[0].read_text() for _ in files)
     return argv, files
 
 
@@ -221,6 +220,6 @@ def test_a_bare_name_is_never_a_file_of_the_working_folder(run, tmp_path, capsys
         (tmp_path / name).write_text(lenient.read_text())
     assert main(["gate", str(run), "--config", "model-compliance"]) != 0  # the shipped one asks more
     assert main(["gate", str(run), "--config", "mine"]) == 2
-    assert "for the file of this name type ./mine" in capsys.readouterr().err
+    assert "give a file, such as ./gates.yaml" in capsys.readouterr().err
     for path in ("./mine", str(tmp_path / "mine"), "./model-compliance", lenient.name):
         assert main(["gate", str(run), "--config", path]) == 0

@@ -15,7 +15,7 @@ def test_a_benchmark_is_released_where_its_questions_need_the_whole_clip(capsys,
     ran(tmp_path / "out" / "time", order=knows(0.9, 0.0), still=one_cell_knows, radio=never_looks)
     refused(
         gate(capsys, tmp_path, tmp_path / "out", "video-release"),
-        "kind tst matches nothing; ask for one, such as --tasks order_tst",
+        "kind tst matches nothing; there is trci",
     )
     lean.write(tmp_path / "out" / "tst", [lean.stressed(n=2000, accuracy=0.25)])
     ended = gate(capsys, tmp_path, tmp_path / "out", "video-release")

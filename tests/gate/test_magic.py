@@ -3,7 +3,7 @@
 import pytest
 
 from lmms_patch.gate import rules
-from tests.gate.running import copied, gate, refused
+from tests.gate.running import gate, refused
 from tests.making.runs import magic_doc, write_magic
 
 F1 = {"metric": "magiscore_f1_macro"}
@@ -60,23 +60,10 @@ def test_a_drop_is_paired_by_doc(asked, tmp_path):
     assert unused["difference"]["low"] < 0 < unused["difference"]["high"]  # of other docs up to a few percent may
 
 
-def test_where_lower_is_better_a_drop_alone_is_no_limit(asked, run, tmp_path):
-    refused(
-        asked(run, {"metric": "regions_exhaustive", "max_drop": 0}, baseline=copied(run)),
-        "regions_exhaustive of toy_magic is better when lower",
-        "max_rise",
-    )
-    refused(asked(run, {"metric": "regions_unused", "min": 0.1}), "better when lower")
-    out = write_magic(
-        tmp_path / "relevant", {"relevant": docs(30)}
-    ).parent  # where only relevant boxes are drawn, all of them are asked for
-    assert asked(out, {"metric": "regions_exhaustive", "min": 0.0}).status == 0
-
-
 def test_names_that_are_nearly_right_and_judged_ones_without_a_judge(asked, run):
-    refused(asked(run, {"metric": "magiscore_f1_makro", "min": 0.5}), "did you mean magiscore_f1_macro")
-    refused(asked(run, {"metric": "acc_short", "min": 0.5}), "metric 'acc_short' matches nothing")
-    refused(asked(run, {"require": "valid gate"}), "has no chance gate")
+    refused(asked(run, {"metric": "magiscore_f1_makro", "min": 0.5}), "magiscore_f1_makro matches no number")
+    refused(asked(run, {"metric": "acc_short", "min": 0.5}), "acc_short matches no number")
+    refused(asked(run, {"require": "valid gate"}), "gate matches no number")
 
 
 def test_other_seeds_and_judges_are_not_set_against_each_other(asked, tmp_path):
@@ -90,8 +77,7 @@ def test_other_seeds_and_judges_are_not_set_against_each_other(asked, tmp_path):
     refused(asked(runs["c"], rule, baseline=runs["a"]), "was made otherwise: boxes shown differ")
     refused(
         asked(runs["b"], rule, baseline=runs["a"], ignore=["judge"]),
-        "acc_short of toy_magic was judged by x ",
-        "in the baseline and by y ",
+        "acc_short of toy_magic has another judge in the baseline",
     )
     assert asked(runs["b"], {**rule, "metric": "acc_exact"}, baseline=runs["a"], ignore=["judge"]).status == 0
 
@@ -119,7 +105,7 @@ def test_the_shipped_rules(capsys, tmp_path):
         write_magic(tmp_path / name, {"all": docs(n), "selfheal": docs(n)}, tasks=tasks).parent
         for name, n in (("plain", 50), ("earlier", 49))
     )
-    assert "'self_heal' matches nothing in magic_selfheal" in gate(capsys, tmp_path, plain, "magic", earlier).err
+    assert "self_heal matches no number of magic_selfheal" in gate(capsys, tmp_path, plain, "magic", earlier).err
 
 
 def half_judged(n=60, judged=30):
@@ -132,31 +118,14 @@ def half_judged(n=60, judged=30):
     ]
 
 
-def test_docs_that_the_judge_refused_count_as_wrong_against_a_lower_limit(asked, tmp_path):
-    """30 of 60 right and 30 unjudged: 30/60 at least, 60/60 at most.
-
-    Clopper & Pearson of 30/60 at 95 %: .3681 to .6319.
-    """
+def test_a_number_of_which_the_judge_refused_docs_is_not_known(asked, tmp_path):
+    """30 of 60 right and 30 unjudged: 30/60 at least, 60/60 at most."""
     out = write_magic(tmp_path / "run", {"none": half_judged()}, judge="j").parent
     found = asked(
-        out,
-        {"metric": "acc_full", "min": 0.95},
-        {"metric": "acc_full", "min": 0.36},
-        {"metric": "acc_full", "min": 0.45},
-        {"metric": "acc_full", "max": 0.9},
-        {"metric": "acc_full", "min": 0.1, "max": 0.7},
-        {"metric": "score", "min": 0.95},  # acc_short is the task's own number
+        out, {"metric": "acc_full", "min": 0.36}, {"metric": "score", "max": 0.9}, {"metric": "acc_exact", "min": 0.3}
     )
-    assert found.calls == ["fail", "pass", "inconclusive", "fail", "fail", "fail"]
-    first, upper = found.json["verdicts"][0], found.json["verdicts"][3]
-    assert (first["value"]["value"], first["value"]["n"]) == (0.5, 60)
-    assert (first["value"]["low"], first["value"]["high"]) == (
-        pytest.approx(0.3681, abs=0.02),
-        pytest.approx(0.6319, abs=0.02),
-    )
-    assert "docs without a verdict count as wrong here (0.500; the other way round 1.000)" in first["reason"]
-    assert upper["value"]["value"] == 1.0
-    assert "count as right here (1.000; the other way round 0.500)" in upper["reason"]
+    assert found.calls == ["inconclusive", "inconclusive", "pass"]
+    assert found.json["verdicts"][0]["reason"].startswith("30 of 60 docs have no verdict of the judge")
 
 
 def verdicts(right, judged, text, n=60):
@@ -179,50 +148,9 @@ def test_a_judge_that_refuses_the_wrong_answers_hides_no_drop(asked, tmp_path):
         write_magic(tmp_path / name, {"none": docs_}, judge="j").parent
         for name, docs_ in (("before", verdicts(45, 60, "old")), ("after", verdicts(40, 50, "new")))
     )
-    rule = {"metric": "acc_short", "margin": 0.0}
-    found = asked(
-        after,
-        {**rule, "max_drop": 0},
-        {**rule, "max_rise": 0},
-        {**rule, "max_drop": 0.3, "max_rise": 0.3},
-        baseline=before,
-    )
-    drop, rise, both = found.json["verdicts"]
-    assert drop["verdict"] != "pass"
-    assert (drop["difference"]["value"], drop["value"]["value"], drop["baseline"]) == (
-        pytest.approx(-5 / 60),
-        pytest.approx(40 / 60),
-        0.75,
-    )
-    assert (drop["difference"]["n"], drop["basis"]) == (60, "paired")
-    assert drop["reason"].startswith(
-        "docs without a verdict count as wrong here, as right in the baseline (-0.083; the other way round 0.083)"
-    )
-    assert (rise["difference"]["value"], rise["value"]["value"]) == (pytest.approx(5 / 60), pytest.approx(50 / 60))
-    assert "count as right here, as wrong in the baseline (0.083; the other way round -0.083)" in rise["reason"]
-    assert both["verdict"] == "pass"  # although a sixth of the docs has no verdict: none of them is lost
-
-
-def test_verdicts_that_the_baseline_lacks_count_as_right_there(asked, tmp_path):
-    """Before 30 of 30 judged and 30 without a verdict: up to 60/60.
-
-    Now 45 of 60: a drop of 15/60 at most, a rise of 15/60 at most.
-    """
-    for log in (True,):
-        before, after = (
-            write_magic(tmp_path / f"{name} {log}", {"none": docs_}, judge="j").parent
-            for name, docs_ in (("before", verdicts(30, 30, "old")), ("after", verdicts(45, 60, "new")))
-        )
-        found = asked(
-            after, {"metric": "acc_short", "max_drop": 0.1}, {"metric": "acc_short", "max_rise": 0.5}, baseline=before
-        )
-        assert [one["difference"]["value"] for one in found.json["verdicts"]] == [
-            pytest.approx(-0.25),
-            pytest.approx(0.25),
-        ]
-        assert found.json["verdicts"][0]["verdict"] != "pass"
-        assert found.json["verdicts"][1]["verdict"] == "pass"
-        assert {one["basis"] for one in found.json["verdicts"]} == {"paired" if log else "unpaired"}
+    rules = [{"metric": "acc_short", "max_drop": 0}, {"metric": "acc_short", "max_rise": 0}]
+    assert asked(after, *rules, baseline=before).calls == ["inconclusive"] * 2
+    assert asked(before, *rules, baseline=after).calls == ["inconclusive"] * 2
 
 
 def test_the_same_responses_pass_whatever_the_judge_refused(asked, tmp_path):
@@ -236,9 +164,9 @@ def test_the_same_responses_pass_whatever_the_judge_refused(asked, tmp_path):
     )
     rule = {"metric": "acc_short", "max_drop": 0, "margin": 0.1}
     found = asked(same, rule, baseline=before)
-    assert (found.calls, found.json["verdicts"][0]["difference"]["n"]) == (["pass"], 60)
+    assert found.calls == ["pass"]
     assert found.json["verdicts"][0]["reason"].startswith("no answer changed")
-    assert asked(other, rule, baseline=before).calls == ["fail"]  # 20/60 against 50/60 at worst
+    assert asked(other, rule, baseline=before).calls == ["inconclusive"]
 
 
 def test_docs_without_a_gold_answer_are_not_unjudged(asked, tmp_path):

@@ -19,7 +19,7 @@ def file_of(*given, **defaults):
 def test_a_rule_with_every_key():
     text = """
 schema: 1
-defaults: {level: 0.9, margin: 0.01, inconclusive: warn, correction: none, ignore: [limit]}
+defaults: {level: 0.9, margin: 0.01, inconclusive: warn, ignore: [limit]}
 rules:
   - name: one
     task: [a_*, b_*]
@@ -33,13 +33,11 @@ rules:
     max_rise: 0
     interval: false
     require: valid gate
-    max_tst_over_chance: 0.05
     max_excluded: 0.1
     min_docs: 10
     margin: 0.02
     level: 0.99
     inconclusive: block
-    correction: bonferroni
   - {name: two, metric: fip, min: 1}
 """
     found = parse(yaml.safe_load(text))
@@ -61,16 +59,16 @@ rules:
         False,
         False,
     )
-    assert (one.require, one.max_tst_over_chance, one.max_excluded, one.min_docs) == (("valid gate",), 0.05, 0.1, 10)
-    assert (one.margin, one.level, one.blocks, one.corrected) == (0.02, 0.99, True, True)
-    assert (two.level, two.margin, two.blocks, two.corrected, two.interval) == (0.9, 0.01, False, False, True)
+    assert (one.require, one.max_excluded, one.min_docs) == (("valid gate",), 0.1, 10)
+    assert (one.margin, one.level, one.inconclusive) == (0.02, 0.99, "block")
+    assert (two.level, two.margin, two.inconclusive, two.interval) == (0.9, 0.01, "warn", True)
     assert parse(file_of(GOOD)).rules == (Rule(name="a", metric="fip", min=0.5),)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (None, "empty"),
+        (None, "must be keys and values"),
         ([], "must be keys and values"),
         ("text", "must be keys and values"),
         ({"rules": [GOOD]}, "schema is missing"),
@@ -83,20 +81,12 @@ rules:
         ({"schema": 1, "rules": [GOOD], "defaults": [1]}, "defaults: must be keys and values"),
         (file_of(GOOD, min=1), "defaults: unknown option 'min'; did you mean margin?"),
         (file_of(GOOD, ignore=3), "defaults: ignore must be a text or a list"),
-        (
-            file_of(GOOD, primary="rci?"),
-            "primary must be the name of one number such as fip or rci3, no wildcard, not 'rci?'",
-        ),
-        (file_of(GOOD, primary=["fip"]), "primary must be the name of one number"),
-        (file_of(GOOD, primary=None), "defaults: primary: says nothing; give it a value, or leave it out"),
-        (file_of({**GOOD, "primary": "fip"}), "rule 'a': unknown option 'primary'"),
         (file_of(GOOD, level=1), "level must be a fraction"),
         (file_of("a"), "rule 1: must be keys and values"),
         (file_of({"metric": "fip", "min": 1}), "rule 1: name is missing"),
         (file_of({**GOOD, "name": " "}), "name must be"),
         (file_of({**GOOD, "name": 3}), "rule 1: name must be a text that says what the rule is for, not 3"),
         (file_of({**GOOD, "name": None}), "rule 1: name: says nothing"),
-        (file_of(GOOD, GOOD), "two rules have the name 'a'"),
         (file_of({"name": "a"}), "no check, so it could never fail"),
         (file_of({"name": "a", "task": "*"}), "no check, so it could never fail"),
         (file_of({**GOOD, "max_drp": 1}), "unknown option 'max_drp'; did you mean max_drop"),
@@ -109,26 +99,19 @@ rules:
         (file_of({**GOOD, "min": True}), "min must be a number"),
         (file_of({**GOOD, "min": float("nan")}), "min must be a number"),
         (file_of({**GOOD, "max": float("inf")}), "max must be a number"),
-        (file_of({**GOOD, "max": 0.4}), "nothing can pass"),
-        (file_of({"name": "a", "metric": "fip", "max_drop": -1, "max_rise": 0.5}), "contradict each other"),
         (file_of({**GOOD, "absolute": 1}), "absolute must be true or false"),
-        (file_of({"name": "a", "metric": "rci3", "max": -1, "absolute": True}), "nothing can pass"),
         (file_of({"name": "a", "metric": "rci3", "min": 0, "absolute": True}), "nothing can fail"),
-        (file_of({"name": "a", "min_docs": 3, "absolute": True}), "'absolute' needs a 'metric'"),
         (file_of({"name": "a", "require": "gate"}), "require must be 'valid gate'"),
         (file_of({"name": "a", "max_excluded": 1}), "from 0 to below 1"),
         (file_of({"name": "a", "max_excluded": 5}), "from 0 to below 1"),
         (file_of({"name": "a", "min_docs": 0}), "at least 1"),
         (file_of({"name": "a", "min_docs": 1.5}), "whole number"),
-        (file_of({"name": "a", "min_docs": 9, "margin": 0.1}), "'margin' says nothing here"),
         (file_of({**GOOD, "margin": -0.1}), "margin must be at least 0"),
         (file_of({**GOOD, "level": 95}), "level must be a fraction"),
         (file_of({**GOOD, "inconclusive": "pass"}), "inconclusive must be 'block' or 'warn', not 'pass'"),
         (file_of({**GOOD, "inconclusive": []}), "inconclusive must be 'block' or 'warn'"),
-        (file_of({**GOOD, "correction": "holm"}), "correction must be 'bonferroni' or 'none'"),
         (file_of({**GOOD, "task": []}), "must be a text or a list"),
         (file_of({**GOOD, "task": [1]}), "must be a text or a list"),
-        (file_of({**GOOD, "kind": "rcii"}), "no 'kind' is 'rcii'; did you mean rci"),
         (file_of({**GOOD, 3: 4}), "rule 'a': unknown option 3"),
     ],
 )
@@ -145,16 +128,16 @@ def test_what_is_not_allowed_is_refused_in_one_line(given, said):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "empty"),
-        (b"schema: 1\nrules: [", "not YAML"),
-        (b"schema: 1\nrules:\n\t- a", "not YAML"),
+        (b"", "must be keys and values"),
+        (b"schema: 1\nrules: [", "cannot be read"),
+        (b"schema: 1\nrules:\n\t- a", "cannot be read"),
         (b"\x00\x01\x02\xff", "cannot be read"),
-        ("schema: 1\nrules:\n- {name: \u0007a, metric: fip, min: 1}".encode(), "not YAML"),
+        ("schema: 1\nrules:\n- {name: \u0007a, metric: fip, min: 1}".encode(), "cannot be read"),
         (b"schema: 1\nrules:\n- {name: a, metric: fip, min: 0.9, min: 0.1}", "the key 'min' is there twice"),
-        (b"schema: 1\nrules:\n- name: a\n  metric: fip\n  min: 0.9\n  name: b", "'name' is there twice (line 6)"),
-        (b"!!python/object/apply:os.system ['true']", "not YAML"),
+        (b"schema: 1\nrules:\n- name: a\n  metric: fip\n  min: 0.9\n  name: b", "'name' is there twice"),
+        (b"!!python/object/apply:os.system ['true']", "cannot be read"),
         (b"[" * 5000, "brackets in each other"),
-        (b"a: &a [*a]", "not YAML"),
+        (b"a: &a [*a]", "cannot be read"),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(tmp_path, content, said):
@@ -169,11 +152,9 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path, content, said):
 def test_a_bare_name_is_a_shipped_file_and_a_wrong_one_says_which_there_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert rules.find("model-regression").name == "model-regression.yaml"
-    with pytest.raises(OptionError, match="did you mean model-regression"):
-        read("model-regresion.yaml")
     with pytest.raises(
         OptionError,
-        match="shipped: benchmark-release, magic, model-compliance, model-regression, video-regression, video-release",
+        match="or one of benchmark-release, magic, model-compliance, model-regression, video-regression, video-release",
     ):
         read("nothing")
 
@@ -202,5 +183,5 @@ def test_all_faults_of_a_file_are_told_at_once():
         "gates.yaml: 4 faults: (1) defaults: level must be a fraction from 0.5 to below 1, such as 0.95, not 95; "
         "(2) rule 'a': min must be a number such as 0.02, not 'high'; (3) rule 'a': unknown option 'maxx'; did you mean max?; "
         "(4) rule 'b': no check, so it could never fail; give one of "
-        "min, max, max_drop, max_rise, require, max_tst_over_chance, max_excluded, min_docs"
+        "min, max, max_drop, max_rise, require, max_excluded, min_docs"
     )

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lmms_patch.gate import rules
+from lmms_patch.gate.limits import smallest
 from lmms_patch.stats import paired
 from tests.gate.running import gate, rules_file
 from tests.making import lean
@@ -87,7 +88,9 @@ def test_a_drop_of_five_points_is_caught_as_often_as_the_formula_says():
         assert power == pytest.approx(expected, abs=0.005)
         caught = sum(one.verdict == "fail" for one in found[name])
         assert caught == pytest.approx(runs * power, abs=3 * math.sqrt(runs * power * (1 - power)))
-    assert np.mean([one.detectable for one in found["no margin"]]) == pytest.approx(2.8016 * se, rel=0.02)
+    assert np.mean([smallest(one.number, one.level) for one in found["no margin"]]) == pytest.approx(
+        2.8016 * se, rel=0.02
+    )
 
 
 def test_a_drop_of_the_detectable_size_beyond_the_margin_is_caught_in_four_of_five_runs():
@@ -97,7 +100,7 @@ def test_a_drop_of_the_detectable_size_beyond_the_margin_is_caught_in_four_of_fi
         study.verdicts(study.pair("easy and hard", 1000, 0.0, np.random.default_rng([3, run])), margin)["fip"]
         for run in range(size(10, 20))
     ]
-    detectable, runs = float(np.mean([one.detectable for one in said])), size(60, 200)
+    detectable, runs = float(np.mean([smallest(one.number, one.level) for one in said])), size(60, 200)
     caught = [
         study.verdicts(study.pair("easy and hard", 1000, 0.02 + detectable, np.random.default_rng([4, run])), margin)[
             "fip"

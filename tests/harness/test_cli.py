@@ -242,7 +242,7 @@ def test_a_killed_run_and_the_cache(equal_runs, tmp_path):
 RULES = """
 schema: 1
 rules:
-  - {name: full, task: mosaic_local_rci3, metric: fip, min: 0, allow_limit: true}
+  - {name: full, task: mosaic_local_rci3, metric: fip, min: 0}
 """
 
 

@@ -196,9 +196,9 @@ def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path)
     found = result.compare(one, other, draws=400)
     assert (found.docs, found.unscored) == (N - 3, 3)
     fip, mpp = by_hand(made, {3, 10, 20, 21, 50, 51})
-    assert found.differences["rci2"].first == pytest.approx(1 - mpp / fip)
-    assert found.differences["rci2"].estimate.value == 0
-    assert found.differences["score"].first == pytest.approx(by_hand(made, {3, 10, 50})[0])
+    assert found.by_name["rci2"].first == pytest.approx(1 - mpp / fip)
+    assert found.by_name["rci2"].difference.value == 0
+    assert found.by_name["fip"].first == pytest.approx(by_hand(made, {3, 10, 50})[0])
 
 
 def test_runs_that_failed_elsewhere_are_averaged(made, run, tmp_path):

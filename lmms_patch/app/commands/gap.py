@@ -24,11 +24,11 @@ def gap(
     full: Annotated[Place, typer.Argument(metavar="FULL", help="Run of a wrapped task that asks the full image.")],
     blind: Annotated[Place, typer.Argument(metavar="BLIND", help="Run of the _blind task.")],
     subset: Annotated[
-        Place | None, typer.Option("--subset", metavar="KEPT", help="Folder of lmms-patch prune, or a file of doc ids.")
+        Place | None, typer.Option("--subset", metavar="FOLDER", help="What lmms-patch prune wrote.")
     ] = None,
     task: Annotated[str | None, typer.Option("--task", help="A task or its base, where the runs have several.")] = None,
 ) -> Gap:
-    """Measure the vision-blind gap of two finished runs, on all docs, a pruned set and random ones."""
+    """Measure the vision-blind gap of two finished runs, on all docs and on a pruned set."""
     from lmms_patch.compare import gap as gaps
 
     return gaps.of_runs(Path(full), Path(blind), None if subset is None else Path(subset), task)
@@ -39,5 +39,5 @@ def display(found: Gap) -> None:
     from lmms_patch.present.sheets import Column, table
 
     heads = ("docs", "n", "full", "blind", Column("gap", signed=True))
-    rows: list[Cells] = [[row.name, row.gap.n, row.full, row.blind, row.gap] for row in found.rows]
+    rows: list[Cells] = [[row.name, row.docs, row.full, row.blind, row.gap] for row in found.rows]
     say("\n".join([table(heads, rows).to_text(), found.verdict, *found.warnings]))

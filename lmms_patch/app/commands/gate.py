@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -104,9 +103,8 @@ def display(
     if sys.stdout is None:
         return judged.status
     encoding = sys.stdout.encoding or "utf-8"
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     # coloured last, since ``printed`` takes control characters away
-    shown = [_coloured(printed(outputs.text(judged, every=every, width=width), encoding))]
+    shown = [_coloured(printed(outputs.text(judged, every=every), encoding))]
     if os.environ.get("GITHUB_ACTIONS") == "true" and (annotation := outputs.annotation(judged)):
         # a character that the encoding lacks must not end the gate
         shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))

@@ -167,7 +167,7 @@ def contrast(contrasted: Sequence[Contrast]) -> Sheet:
     """Return the effects of changed boxes, paired by item: a row for each model and contrast."""
     rows: list[Row] = []
     for one in contrasted:
-        differences = {name: difference.estimate for name, difference in one.found.differences.items()}
+        differences = {number.name: number.difference for number in one.found.numbers}
         about: Row = {
             "model": one.model,
             "contrast": CONTRASTS[one.name][0],
@@ -195,15 +195,15 @@ def contrast_sides(contrasted: Sequence[Contrast]) -> Sheet:
         {
             "model": one.model,
             "contrast": CONTRASTS[one.name][0],
-            "metric": WORDS[name][0],
-            "first": difference.first,
-            "second": difference.second,
-            "difference": difference.estimate,
-            "p": difference.p,
-            "items": difference.estimate.n,
+            "metric": WORDS[number.name][0],
+            "first": number.first,
+            "second": number.second,
+            "difference": number.difference,
+            "p": number.p,
+            "items": number.difference.n,
         }
         for one in contrasted
-        for name, difference in one.found.differences.items()
+        for number in one.found.numbers
     ]
     heads = (
         _MODEL,

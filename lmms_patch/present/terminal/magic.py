@@ -60,8 +60,8 @@ def minds(tasks: Sequence[Result]) -> list[str]:
 def contrast_table(one: Contrast, width: int | None = None) -> str:
     """Return the table of a contrast, and what its first accuracy says."""
     rows = []
-    for name, d in one.found.differences.items():
-        rows.append([name, or_na(d.first), or_na(d.second), d.estimate, reading.p_text(d.p)])
+    for d in one.found.numbers:
+        rows.append([d.name, or_na(d.first), or_na(d.second), d.difference, reading.p_text(d.p)])
     heads = ("metric", one.found.first, one.found.second, Column("difference", signed=True), "p")
     head = f"{one.found.second} - {one.found.first}, {_WHAT[one.name]}: {one.found.docs} items in both"
     return "\n".join(
@@ -71,14 +71,15 @@ def contrast_table(one: Contrast, width: int | None = None) -> str:
 
 def sentence(one: Contrast) -> list[str]:
     """Say in a sentence what a contrast's accuracy shows: by the judge where available, else by synonyms."""
-    name = next((name for name in ("acc_short", "acc_synonym") if name in one.found.differences), None)
+    numbers = one.found.by_name
+    name = next((name for name in ("acc_short", "acc_synonym") if name in numbers), None)
     if name is None:
         return []
-    difference, where = one.found.differences[name], _WHAT[one.name]
-    value, low, high = difference.estimate.value, difference.estimate.low, difference.estimate.high
+    difference, where = numbers[name].difference, _WHAT[one.name]
+    value, low, high = difference.value, difference.low, difference.high
     if value is None or low is None or high is None:
-        return [f"{name}: nothing can be said: {difference.estimate.reason or 'no interval'}."]
-    said = f"{signed(difference.estimate)}, p {reading.p_text(difference.p)}"
+        return [f"{name}: nothing can be said: {difference.reason or 'no interval'}."]
+    said = f"{signed(difference)}, p {reading.p_text(numbers[name].p)}"
     if low <= 0 <= high:
         return [f"No difference is shown in {name} {where}: {said}."]
     return [f"The model is {'more' if value > 0 else 'less'} often right {where} ({name}): {said}."]
@@ -116,14 +117,14 @@ def to_json(runs: MagicRuns) -> dict[str, object]:
                 "only_first": len(one.found.only_first),
                 "only_second": len(one.found.only_second),
                 "differences": {
-                    name: {
+                    d.name: {
                         "first": d.first,
                         "second": d.second,
-                        "difference": as_json(d.estimate),
+                        "difference": as_json(d.difference),
                         "p": d.p,
                         "differing": d.differing,
                     }
-                    for name, d in one.found.differences.items()
+                    for d in one.found.numbers
                 },
                 "minds": list(one.minds),
             }

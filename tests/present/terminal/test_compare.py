@@ -24,8 +24,8 @@ def task(base, primary, *others, kind="rci", name="", **about):
 
 
 def comparison(*tasks, same_run=False, models=("first", "second")):
-    sides = [Side(f"out/{model}", model, (), 0, ()) for model in models]
-    return Comparison(first=sides[0], second=sides[1], tasks=tasks, level=0.95, seed=0, same_run=same_run)
+    sides = [Side(f"out/{model}", model, 0, ()) for model in models]
+    return Comparison(first=sides[0], second=sides[1], tasks=tasks, level=0.95, same_run=same_run)
 
 
 BETTER = number("fip", 0.61, 0.69, 0.02, 0.14, 0.002, primary=True)
