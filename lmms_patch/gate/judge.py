@@ -85,11 +85,6 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         except OptionError as error:
             raise OptionError(f"{rules.source}: rule {rule.name!r}: {error}") from None
         checks, notes = checks + own, notes + skipped
-    notes += [
-        f"{one.label} of {one.model}: run with {one.partial}, so not the whole benchmark"
-        for one in results
-        if one.partial
-    ]
     made = tuple(verdicts(checks))
     # after the verdicts: their comparisons add notes to the baseline
     notes += before.notes if before else []
@@ -264,6 +259,9 @@ class Check:
         if grid is not None:
             call = "inconclusive" if call == "pass" and before is None else call
             told.insert(0, reading.explained(grid.mark))
+        if before is None and one.partial and not rule.allow_limit:
+            call = "inconclusive" if call == "pass" else call
+            told.insert(0, f"run with {one.partial}, not the whole benchmark (allow_limit: true lets it pass)")
         return number, call, "; ".join(filter(None, [*told, why]))
 
 

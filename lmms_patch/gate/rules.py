@@ -72,6 +72,8 @@ class Shared(_Keys):
     """By how much a limit may be missed: limit and margin together decide (``limits.call``). On the metric's own scale."""
     inconclusive: Literal["block", "warn"] = "block"
     """Whether an inconclusive verdict blocks."""
+    allow_limit: bool = False
+    """Whether ``min`` and ``max`` may pass on a run with ``--limit`` or ``--offset``; else they are inconclusive there."""
 
 
 class Defaults(Shared):

@@ -47,11 +47,14 @@ def test_one_doc_of_a_hundred_may_be_lost(asked, tmp_path, count, calls):
 
 
 @pytest.mark.parametrize("config", [{"limit": 400}, {"limit": 0.5}, {"offset": 10}])
-def test_a_part_is_said_to_be_one(asked, tmp_path, config):
+def test_limits_of_numbers_do_not_pass_on_a_part(asked, tmp_path, config):
     lean.write(tmp_path / "run", [lean.task(*lean.planted(400, 0.8, 0.6))], **config)
     ended = asked(tmp_path / "run", VALUE)
-    assert ended.status == 0
-    assert "so not the whole benchmark" in ended.out
+    assert (ended.status, ended.calls) == (3, ["inconclusive"])
+    assert "not the whole benchmark (allow_limit: true lets it pass)" in ended.out
+    assert asked(tmp_path / "run", {**VALUE, "min": 0.95}).calls == ["fail"]
+    assert asked(tmp_path / "run", {**VALUE, "allow_limit": True}).status == 0
+    assert asked(tmp_path / "run", VALUE, allow_limit=True).status == 0
     assert asked(tmp_path / "run", {"require": "complete", "task": "toy_rci2"}).status == 1
 
 
