@@ -37,7 +37,9 @@ TOO_MANY = 0.05
 TOO_MANY_OF_A_PART = 0.002
 """The same in a run that left cells out. A doc that no cell answers is asked more often there, and fails more often, so unsolved docs go missing:
 0.5 % of failed calls lower RCI by 0.01."""
-ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
+ASK_AGAIN = "type the same command again: with --output_path or --use_cache only the failed calls are asked"
+GARBLED = "batches garble answers"
+"""How the reason begins where the adapter garbles answers in batches: then no answer of the run counts."""
 _NO_VALUE = "the scorer gave none"
 """What ``rci.analysis`` says of docs whose first view has no value of the metric."""
 _CUT = "were cut by the token limit"
@@ -68,6 +70,8 @@ class Failed:
     @property
     def sentence(self) -> str:
         """Which docs failed, and what to do."""
+        if self.text.startswith(GARBLED):
+            return self.text
         mend = "put the image right and " if self.text.startswith(_NO_IMAGE) else ""
         return (
             f"{self.docs} of {self.of} docs have a failed call and are left out of what needs it ({self.calls} of {self.asked} calls, "
@@ -180,6 +184,9 @@ def too_many(table: Table, key: Key) -> str:
     # a run that left cells out asks unsolved docs more often, and so loses them more often
     most = TOO_MANY_OF_A_PART if table.sampling.planned else TOO_MANY
     kind, rows = table.kind, (table.logged if key == TURNS else table.asked).filter(~pl.col("other"))
+    garbled = rows.filter(pl.col("failed").str.starts_with(GARBLED))["failed"]
+    if len(garbled):
+        return str(garbled[0])
     what, of = _calls(kind, key)
     # docs whose options cannot be moved are asked in one order alone
     if key == TURNS:

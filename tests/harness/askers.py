@@ -157,7 +157,7 @@ def written(found, folder, task, model="toy"):
     folder.mkdir(parents=True)
     shown = {
         key: found[key]
-        for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better")
+        for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better", harness.PROBE)
         if key in found
     }
     stamp = "20260101_000000"

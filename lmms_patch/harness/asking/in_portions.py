@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
@@ -14,8 +14,10 @@ from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
 from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.video import short
 from lmms_patch.harness.wrap.session import was_shown
+from lmms_patch.runs.details import Probe
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -45,7 +47,10 @@ class InPortions:
         self._model = keys.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
-        self._told, self._probed, self._faults = False, False, set[str]()
+        self._told, self._faults = False, set[str]()
+        self._probed = False
+        self.probe = Probe(why="answers come one by one")
+        """Whether batches garble answers. Where they do, every call of the run counts as failed."""
         self.seconds: float | None = 0.0
         """How long the model took to answer; None where earlier answers stand for some of its own."""
 
@@ -98,6 +103,8 @@ class InPortions:
             spare: what to repeat where there is no request at all.
             catches: whether a portion that raises is one of failed calls. Else the exception ends the run.
         """
+        if self.probe.failed:
+            return [compat.Lost(self.probe.why)] * len(requests)
         first = {place_of(request): request for request in reversed(requests)}
         # back in the order in which they were asked
         wanted = dict(reversed(first.items()))
@@ -107,11 +114,7 @@ class InPortions:
         for name, task in self._tasks.items():
             task.session.state.keep(ranks.sum(sum(place[0] == name for place in answers)))
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
-        if kept and ranks.first and self._journal is not None and not self._told:
-            # what else will be asked is not known yet
-            told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"
-            log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
-            self._told = bar is not None
+        self._tell_kept(kept, planned, ranks, whole=bar is None)
         # without any request there is nothing to repeat
         again = [todo[-1]] if todo else list(wanted)[-1:] or [place_of(request) for request in spare]
         wanted |= {place_of(request): request for request in spare if place_of(request) in again}
@@ -128,7 +131,7 @@ class InPortions:
         ):
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
-            while at < total:
+            while at < total and not self.probe.failed:
                 # where nothing keeps answers, portions would only cost time; each rank measures another speed
                 size = ranks.told(portions.size(total - at) if keeps else total)
                 # before each portion, since a reader may have been imported in the last
@@ -149,34 +152,75 @@ class InPortions:
                 lost += len(fresh) - self._keep(wanted, fresh)
                 at += size
                 line.update(len(fresh))
+                if at >= probe.ENOUGH:
+                    self._probe(whole, kind, wanted, answers, portions.batch, ranks)
         whole.tell()
+        self._probe(whole, kind, wanted, answers, portions.batch, ranks)
+        if self.probe.failed:
+            return [compat.Lost(self.probe.why)] * len(requests)
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
-        if ranks.world == 1 and portions.batch > 1 and kind == "generate_until":
-            self._ask_some_alone(
-                getattr(whole, kind),
-                {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers},
-            )
         return [answers.get(place_of(request)) for request in requests]
 
-    def _ask_some_alone(
-        self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]
-    ) -> None:
-        """Ask some requests again, each in a call alone, and warn where batches have changed answers.
-
-        A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
+    def _tell_kept(self, kept: int, planned: int, ranks: Ranks, *, whole: bool) -> None:
+        """Say once how many answers are kept from earlier.
 
         Args:
-            ask: calls the model.
-            answered: requests with the answers that came in batches.
+            kept: how many of those that are asked for now.
+            planned: how many are asked for now.
+            ranks: this process, and how many share the run.
+            whole: whether nothing else will be asked.
+        """
+        if not kept or not ranks.first or self._journal is None or self._told:
+            return
+        told = f"{kept:,} of {planned:,}" if whole else f"{self._journal.count():,}"
+        log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
+        self._told = not whole
+
+    def _probe(
+        self,
+        model: Any,
+        kind: str,
+        wanted: Mapping[Place, Instance],
+        answers: Mapping[Place, Any],
+        batch: int,
+        ranks: Ranks,
+    ) -> None:
+        """Ask some requests again, each in a call alone; where batches garble answers, say so, and forget what is kept.
+
+        A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
         """
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
-        usable = (place for place, (_, answer) in answered.items() if counts.get(place[0]) and not self.failure(answer))
-        some = {place: answered[place] for place in usable}
-        if some and not self._probed:
-            self._probed = True
-            if told := probe.differences(ask, some, max(counts.values())):
-                log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
+        most = ranks.most(batch)
+        if self._probed or most == 1 or kind != "generate_until" or not counts:
+            return
+        if not max(counts.values()):
+            self.probe = Probe(why="the option 'probe' is 0")
+            return
+        places = [place for place in wanted if place in answers]
+        looks = [self._look(wanted[place]) for place in places]
+        some = []
+        for number, (place, look) in enumerate(zip(places, looks, strict=True)):
+            beside = frozenset(looks[number - number % most : number - number % most + most])
+            if counts.get(place[0]) and not self.failure(answers[place]):
+                traits = ((look, beside), (place[0], wanted[place].metadata["view"]), number % most)
+                some.append(probe.Answered(wanted[place], answers[place], traits))
+        if not ranks.most(len(some)):
+            return
+        self._probed = True
+        self.probe = probe.verdict(getattr(model, kind), some, max(counts.values()), ranks)
+        if self.probe.failed:
+            if self._journal is not None:
+                self._journal.forget()
+            if ranks.first:
+                cached = "" if self._cache is None else ", and another --use_cache"
+                fail_at_exit(f"{self.probe.why}{cached}; this run has no numbers, and asks no further")
+
+    def _look(self, request: Instance) -> tuple[str, str, int, bool]:
+        """Return what tells the sizes of views apart without a look at the image: task, kind of view, grid size, whether it is a wrong image."""
+        table = self._tasks[request.task_name].table
+        view = table.views_of(int(request.doc_id))[request.metadata["view"]]
+        return request.task_name, view.kind, view.n, view.swapped
 
     def _tell_of_small_cells(self, requests: Sequence[Instance]) -> None:
         """Say what to type where a call failed with cells among its images that are too small for many models."""

@@ -261,6 +261,13 @@ class Journal:
             )
         self._remove = False
 
+    def forget(self) -> None:
+        """Remove all answers at once: batches have garbled them, so that no run may find them."""
+        self._close()
+        self._remove, self._earlier = False, []
+        if self._first:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
     def done(self) -> None:
         """Have the journal's folder removed when the process ends, if the results are written by then and nothing failed.
 

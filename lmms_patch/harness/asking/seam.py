@@ -23,7 +23,7 @@ from lmms_patch.harness.asking.in_portions import InPortions, Place, place_of, p
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.refuse import on_command_line, refuse
 from lmms_patch.harness.wrap.task import WrappedTask
-from lmms_patch.harness.written import TOOK, add_errors
+from lmms_patch.harness.written import PROBE, TOOK, add_errors
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         results = original(*call.args, **call.kwargs)
         if kept is not None:
             kept.done()
-    if results is not None and in_portions.seconds:
-        results[TOOK] = in_portions.seconds
+    if results is not None:
+        results[TOOK], results[PROBE] = in_portions.seconds or None, in_portions.probe
     return results
 
 
@@ -140,6 +140,12 @@ class Asker:
             # an asker that stops early returns fewer answers
             for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):
                 answers[place] = answer
+        if self._in_portions.probe.failed:
+            # those asked before it was known too
+            lost = compat.Lost(self._in_portions.probe.why)
+            answers = [
+                lost if one.task_name in self._tasks else said for one, said in zip(requests, answers, strict=True)
+            ]
         return answers
 
     def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
