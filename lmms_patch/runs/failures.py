@@ -18,6 +18,7 @@ import polars as pl
 from lmms_patch.ask.kinds import BESIDE, TURNS, Key, Kind
 from lmms_patch.runs.views import TURNED, set_of
 from lmms_patch.stats.bounds import Count, Some
+from lmms_patch.text import line
 
 if TYPE_CHECKING:
     from lmms_patch.runs.numbers import Analysis
@@ -32,6 +33,8 @@ WORTH_UNREAD = 0.05
 _UNREAD = "answers that name none of the options"
 WORTH_A_WARNING = 0.01
 """Share of docs with a failed call from which on a warning is due."""
+WORTH_TELLING = 0.1
+"""Share of the answers of a task without options from which on an answer that comes again and again is told."""
 TOO_MANY = 0.05
 """Share of failed calls above which there is no index."""
 TOO_MANY_OF_A_PART = 0.002
@@ -169,6 +172,24 @@ def unread(table: Table) -> str:
     # kinds of views of which none was read are left out
     said = ", ".join(f"{some.sum()} of {len(some)} to {what}" for what, some in none.items() if len(some))
     return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
+
+
+def repeated(samples: pl.DataFrame) -> str:
+    """Say which answer comes again and again in a task without options: more than a tenth of its answers, and no doc's gold.
+
+    "" where none does.
+    """
+    asked = samples.filter(pl.col("choices").fill_null(0) == 0, pl.col("failed").is_null())
+    texts = asked["answer"].drop_nulls()
+    if not len(texts):
+        return ""
+    text, times = texts.value_counts(sort=True).row(0)
+    if times <= max(len(texts) * WORTH_TELLING, 2) or text in set(samples["gold"].drop_nulls()):
+        return ""
+    return (
+        f"an answer comes again and again, {line(repr(text), 60)}: {times:,} of {len(texts):,}; if no model would say so, it stands for "
+        "failed calls, which are scored as wrong answers"
+    )
 
 
 def too_many(table: Table, key: Key) -> str:

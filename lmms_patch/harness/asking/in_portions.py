@@ -48,6 +48,7 @@ class InPortions:
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
         self._told, self._faults = False, set[str]()
+        self._texts: dict[str, set[str]] = {}
         self._probed = False
         self.probe = Probe(why="answers come one by one")
         """Whether batches garble answers. Where they do, every call of the run counts as failed."""
@@ -119,7 +120,7 @@ class InPortions:
         again = [todo[-1]] if todo else list(wanted)[-1:] or [place_of(request) for request in spare]
         wanted |= {place_of(request): request for request in spare if place_of(request) in again}
         todo += again * (total - len(todo))
-        whole = Complete(model, self._adapter, ranks, self._faults, catches=catches)
+        whole = Complete(model, self._adapter, ranks, self._faults, self._knows, catches=catches)
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
@@ -161,6 +162,18 @@ class InPortions:
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
         return [answers.get(place_of(request)) for request in requests]
+
+    def _knows(self, request: Instance, text: str) -> bool:
+        """Return whether a doc of a request's task has a text as its gold or an option, or its prompt names it."""
+        name, said = request.task_name, text.strip().casefold()
+        if name not in self._texts:
+            # made with the plan
+            golds = self._tasks[name].session.golds
+            known = [doc.asked for doc in golds.docs] if golds.plan is not None else []
+            self._texts[name] = {
+                str(one).strip().casefold() for asked in known for one in (*asked.choices, *_listed(asked.target))
+            }
+        return said in self._texts[name] or said in str(request.arguments[0]).casefold()
 
     def _tell_kept(self, kept: int, planned: int, ranks: Ranks, *, whole: bool) -> None:
         """Say once how many answers are kept from earlier.
@@ -271,6 +284,10 @@ class InPortions:
 def place_of(request: Instance) -> Place:
     """Return what identifies a request in this process."""
     return request.task_name, int(request.doc_id), request.idx
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
 def progress(ranks: Ranks, planned: int, kept: int, task: str = "") -> tqdm[Any]:
