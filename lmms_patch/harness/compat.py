@@ -95,6 +95,8 @@ IN_CACHE_KEYS = "task_fingerprint"
 READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
 """The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""
 
+DATE = "%Y%m%d_%H%M%S"
+"""How the host writes the date of a run, by which its files are named."""
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
 
