@@ -609,11 +609,12 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
 
     # the host puts these among its results only while it writes them; our tables are written before
     tracker.general_config_tracker.log_end_time()
-    given["results"].update(dataclasses.asdict(tracker.general_config_tracker))
-    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
-    given["datetime_str"] = given["results"]["date"] = _own_date(folder, given["datetime_str"])
-    path = folder / f"{given['datetime_str'].replace(':', '-')}_results.json"
-    written.save(write, given["results"], path)
+    results, folder = given["results"], Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    date = _own_date(folder, given["datetime_str"])
+    given |= {"datetime_str": date}
+    results.update(dataclasses.asdict(tracker.general_config_tracker), date=date)
+    path = folder / f"{date.replace(':', '-')}_results.json"
+    written.save(write, results, path)
     # the host pushes its own file alone
     if tracker.api and tracker.push_results_to_hub:
         _push_beside(tracker, path)

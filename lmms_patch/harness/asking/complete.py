@@ -195,9 +195,9 @@ class Complete:
                 found.append(" ".join(text.split())[: compat.LONGEST_FAILURE])
                 found.caught |= caught
 
-        def note_loguru(told: Any) -> None:
-            record, caught = told.record, sys.exc_info()[0] is not None
-            note(record["file"].path, str(record["message"]), record["level"].no >= logger.level("ERROR").no, caught)
+        def note_loguru(told: str) -> None:
+            path, level, text = told.split("\t", 2)
+            note(path, text, int(level) >= logging.ERROR, sys.exc_info()[0] is not None)
 
         def note_logging(record: logging.LogRecord) -> None:
             caught = bool(record.exc_info) or sys.exc_info()[0] is not None
@@ -206,7 +206,7 @@ class Complete:
         handler = logging.Handler()
         handler.emit = note_logging  # type: ignore[method-assign]
         # level 0, since adapters log exceptions at any level
-        sink = logger.add(note_loguru, level=0, format="{message}")
+        sink = logger.add(note_loguru, level=0, format="{file.path}\t{level.no}\t{message}")
         logging.getLogger().addHandler(handler)
         try:
             yield found

@@ -23,6 +23,7 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
+    from lmms_patch.harness.wrap.golds import Golds
     from lmms_patch.harness.wrap.task import WrappedTask
 
 _LEAST_SIDE = 28
@@ -50,7 +51,7 @@ class InPortions:
         self._told, self._faults = False, set[str]()
         self._texts: dict[str, set[str]] = {}
         self._probed = False
-        self.probe = Probe(why="answers come one by one")
+        self.probe = Probe(why="nothing was asked")
         """Whether batches garble answers. Where they do, every call of the run counts as failed."""
         self.seconds: float | None = 0.0
         """How long the model took to answer; None where earlier answers stand for some of its own."""
@@ -167,12 +168,7 @@ class InPortions:
         """Return whether a doc of a request's task has a text as its gold or an option, or its prompt names it."""
         name, said = request.task_name, text.strip().casefold()
         if name not in self._texts:
-            # made with the plan
-            golds = self._tasks[name].session.golds
-            known = [doc.asked for doc in golds.docs] if golds.plan is not None else []
-            self._texts[name] = {
-                str(one).strip().casefold() for asked in known for one in (*asked.choices, *_listed(asked.target))
-            }
+            self._texts[name] = _texts_of(self._tasks[name].session.golds)
         return said in self._texts[name] or said in str(request.arguments[0]).casefold()
 
     def _tell_kept(self, kept: int, planned: int, ranks: Ranks, *, whole: bool) -> None:
@@ -203,22 +199,24 @@ class InPortions:
 
         A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
         """
+        if self._probed:
+            return
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
         most = ranks.most(batch)
-        if self._probed or most == 1 or kind != "generate_until" or not counts:
+        reasons = {
+            "no task shows images": not counts,
+            "answers come one by one": most == 1,
+            "log-likelihoods are not compared": kind != "generate_until",
+            "the option 'probe' is 0": not max(counts.values(), default=0),
+        }
+        if why := next((why for why, holds in reasons.items() if holds), ""):
+            self.probe = Probe(why=why)
             return
-        if not max(counts.values()):
-            self.probe = Probe(why="the option 'probe' is 0")
-            return
-        places = [place for place in wanted if place in answers]
-        looks = [self._look(wanted[place]) for place in places]
-        some = []
-        for number, (place, look) in enumerate(zip(places, looks, strict=True)):
-            beside = frozenset(looks[number - number % most : number - number % most + most])
-            if counts.get(place[0]) and not self.failure(answers[place]):
-                traits = ((look, beside), (place[0], wanted[place].metadata["view"]), number % most)
-                some.append(probe.Answered(wanted[place], answers[place], traits))
+        given = [(request, answers[place]) for place, request in wanted.items() if place in answers]
+        every = probe.answered(self._tasks, given, most)
+        some = [one for one in every if counts.get(one.request.task_name) and not self.failure(one.answer)]
         if not ranks.most(len(some)):
+            self.probe = Probe(why="no answer can be compared")
             return
         self._probed = True
         self.probe = probe.verdict(getattr(model, kind), some, max(counts.values()), ranks)
@@ -228,12 +226,6 @@ class InPortions:
             if ranks.first:
                 cached = "" if self._cache is None else ", and another --use_cache"
                 fail_at_exit(f"{self.probe.why}{cached}; this run has no numbers, and asks no further")
-
-    def _look(self, request: Instance) -> tuple[str, str, int, bool]:
-        """Return what tells the sizes of views apart without a look at the image: task, kind of view, grid size, whether it is a wrong image."""
-        table = self._tasks[request.task_name].table
-        view = table.views_of(int(request.doc_id))[request.metadata["view"]]
-        return request.task_name, view.kind, view.n, view.swapped
 
     def _tell_of_small_cells(self, requests: Sequence[Instance]) -> None:
         """Say what to type where a call failed with cells among its images that are too small for many models."""
@@ -286,8 +278,16 @@ def place_of(request: Instance) -> Place:
     return request.task_name, int(request.doc_id), request.idx
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else [value]
+def _texts_of(golds: Golds) -> set[str]:
+    """Return the golds and options of all docs."""
+    # they are read with the plan
+    known = [doc.asked for doc in golds.docs] if golds.plan is not None else []
+    targets = [one.target if isinstance(one.target, (list, tuple)) else [one.target] for one in known]
+    return {
+        str(text).strip().casefold()
+        for one, of_doc in zip(known, targets, strict=True)
+        for text in (*one.choices, *of_doc)
+    }
 
 
 def progress(ranks: Ranks, planned: int, kept: int, task: str = "") -> tqdm[Any]:

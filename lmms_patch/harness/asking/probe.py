@@ -14,7 +14,7 @@ import contextlib
 import io
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
+
+    from lmms_patch.harness.wrap.task import WrappedTask
 
 SURE = 2e-4
 """Significance level of each test: a run has at most four."""
@@ -55,6 +57,23 @@ class Answered:
     request: Instance
     answer: Any
     traits: tuple[Hashable, ...]
+
+
+def answered(tasks: Mapping[str, WrappedTask], given: Sequence[tuple[Instance, Any]], batch: int) -> list[Answered]:
+    """Return requests and their answers, in the order in which they were asked, with their traits.
+
+    Grid and kind of a view tell sizes apart without a look at the image.
+    """
+    numbers = [request.metadata["view"] for request, _ in given]
+    looks = []
+    for (request, _), number in zip(given, numbers, strict=True):
+        view = tasks[request.task_name].table.views_of(int(request.doc_id))[number]
+        looks.append((request.task_name, view.kind, view.n, view.swapped))
+    beside = [frozenset(looks[start : start + batch]) for start in range(0, len(looks), batch)]
+    return [
+        Answered(request, answer, ((looks[i], beside[i // batch]), (request.task_name, numbers[i]), i % batch))
+        for i, (request, answer) in enumerate(given)
+    ]
 
 
 def verdict(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
 NOTHING_KEPT = "no answer is kept: the run has no --output_path"
-CACHED = "--use_cache keeps the answers; type the same command to go on"
+"""Said where there is no journal. The host merges what --use_cache has of a run only when the run is whole."""
 
 
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -65,7 +65,7 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in every.items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
-    with kept or contextlib.nullcontext(), _one_line_if_it_ends(kept, cache is not None), _one_event_loop():
+    with kept or contextlib.nullcontext(), _one_line_if_it_ends(kept), _one_event_loop():
         in_portions = InPortions(tasks, cache, kept, cli)
         given["response_cache"] = Asker(tasks, agentic, in_portions, cli)
         results = original(*call.args, **call.kwargs)
@@ -98,9 +98,9 @@ def _check_output(output: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _one_line_if_it_ends(kept: journal.Journal | None, cached: bool) -> Iterator[None]:
+def _one_line_if_it_ends(kept: journal.Journal | None) -> Iterator[None]:
     """Say what is kept where a run ends on Ctrl-C (status 130), or on an exception (2; the host prints it, and ends with 0)."""
-    told: Callable[[], str] = kept.told if kept is not None else lambda: CACHED if cached else NOTHING_KEPT
+    told: Callable[[], str] = (lambda: NOTHING_KEPT) if kept is None else kept.told
     try:
         yield
     except KeyboardInterrupt:

@@ -129,7 +129,7 @@ class Broken(PerRequest):
     [
         (True, False, "32 answers are kept in "),
         (False, False, "no answer is kept: the run has no --output_path"),
-        (False, True, "--use_cache keeps the answers; type the same command to go on"),
+        (False, True, "no answer is kept: the run has no --output_path"),
     ],
 )
 def test_an_exception_of_the_adapter_ends_the_run_with_a_line_that_says_what_is_kept(

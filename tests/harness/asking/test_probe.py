@@ -3,6 +3,7 @@
 import random
 import zlib
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import polars as pl
@@ -10,10 +11,10 @@ import pytest
 
 import lmms_patch
 from lmms_patch.app.cli import main
-from lmms_patch.harness.asking import probe
+from lmms_patch.harness.asking import probe, ranks
 from lmms_patch.harness.asking.ranks import Ranks
 from tests.harness import toys
-from tests.harness.askers import clue, written
+from tests.harness.askers import Gathering, clue, written
 from tests.harness.toys import Model, rows, write_task
 from tests.sizes import size
 
@@ -55,10 +56,9 @@ def asked(docs, batch):
     ]
 
 
-def found(docs, batch, answer, garbled, seed=0, ranks=(1, 0)):
-    """The verdict on a run in which ``garbled`` changes answers in batches."""
+def found(docs, batch, answer, garbled, seed=0, number=0, world=1):
+    """The verdict on a run in which ``garbled`` changes answers in batches, and how often one of its ranks asked."""
     stream, calls = random.Random(seed), []
-    world, number = ranks
     answered = [
         probe.Answered(
             SimpleNamespace(task_name=f"toy{seed}", doc_id=doc * 100 + view),
@@ -73,7 +73,7 @@ def found(docs, batch, answer, garbled, seed=0, ranks=(1, 0)):
         calls.extend(requests)
         return [answer(stream, *divmod(request.doc_id, 100)) for request in requests]
 
-    return probe.verdict(ask, answered, COUNT, Ranks(0, 1)), len(calls)
+    return probe.verdict(ask, answered, COUNT, Ranks(number, world)), len(calls)
 
 
 def sure(stream, doc, view):
@@ -150,6 +150,22 @@ def test_an_honest_adapter_is_never_accused(answer, changed):
 def test_a_model_that_answers_alike_costs_two_calls_for_each_request():
     verdict, calls = found(60, 4, sure, as_it_is)
     assert (verdict.asked, verdict.differed, calls) == (COUNT, 0, 2 * COUNT)
+
+
+@pytest.mark.parametrize(("docs", "garbled"), [(60, smaller_ones), (61, as_it_is), (1, as_it_is)])
+def test_ranks_ask_their_own_answers_equally_often_and_come_to_one_verdict(docs, garbled, monkeypatch):
+    gathering = Gathering(2)
+    monkeypatch.setattr(ranks, "_distributed", lambda: gathering)
+
+    def work(number):
+        gathering.local.number = number
+        return found(docs, 4, sure, garbled, number=number, world=2)
+
+    with ThreadPoolExecutor(2) as pool:
+        (one, first), (other, second) = pool.map(work, range(2))
+    assert one == other
+    assert one.failed == (garbled is smaller_ones)
+    assert first == second or docs == 1, "a rank without answers has nothing to ask"
 
 
 def test_what_cannot_be_compared_is_no_verdict():
