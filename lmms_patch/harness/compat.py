@@ -95,6 +95,8 @@ IN_CACHE_KEYS = "task_fingerprint"
 READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
 """The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""
 
+DATE = "%Y%m%d_%H%M%S"
+"""How the host writes the date of a run, by which its files are named."""
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
 
@@ -309,6 +311,8 @@ WRITTEN_BY = {
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }
 """The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""
+DOUBTFUL = re.compile(r"n/a|error( code)?:\s.*", re.IGNORECASE | re.DOTALL)
+"""What adapters of other packages write where a call failed; an answer where a doc has it as its gold or option, or in its prompt."""
 REPEATS = ("aria", "cogvlm2", "minicpm_v", "minimonkey")
 """Adapters that, where a call fails, return their answer to the previous request a second time."""
 LONGEST_FAILURE = 160
@@ -347,6 +351,26 @@ def text_of(answer: Any) -> Any:
     A log-likelihood is returned unchanged.
     """
     return getattr(answer, "text", answer)
+
+
+def checked(answer: Any, kind: str) -> Any:
+    """Return what an adapter gave for a request, as an answer of its kind; ``Lost`` in place of what is none.
+
+    Args:
+        answer: what the adapter gave.
+        kind: of the request.
+    """
+    from lmms_eval.api.instance import GenerationResult, unwrap_generation_output
+
+    pair = isinstance(answer, (tuple, list)) and len(answer) == 2
+    if text_of(answer) is None:
+        return Lost(failure(None))
+    if kind == "loglikelihood":
+        return answer if pair else Lost(failure(answer) or f"no log-likelihood but {answer!r:.80}")
+    # a pair of text and counts is a form of the host
+    if pair and isinstance(answer[0], str) and not isinstance(answer[1], str):
+        return GenerationResult(*unwrap_generation_output(answer))
+    return answer if isinstance(text_of(answer), str) else Lost(f"no text but {answer!r:.80}")
 
 
 def adapter_of(model: Any) -> str:

@@ -19,6 +19,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -554,9 +555,18 @@ def write_files() -> None:
             _patch(module, "make_table", _last_screen)
 
 
-def _results_path(tracker: Any, date: str) -> Path:
-    """Return the path of a tracker's results file."""
-    return Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized, f"{date}_results.json")
+def _own_date(folder: Path, date: str) -> str:
+    """Return a run's date, or the next second that no run of the folder has, and make its results file: all files are named by it."""
+    with contextlib.suppress(OSError, ValueError):
+        folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            name = date.replace(":", "-")
+            with contextlib.suppress(FileExistsError):
+                if not any(folder.glob(f"{name}_samples_*")):
+                    (folder / f"{name}_results.json").open("x").close()
+                    return date
+            date = (datetime.strptime(date, compat.DATE) + timedelta(seconds=1)).strftime(compat.DATE)
+    return date
 
 
 def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwargs: Any) -> None:
@@ -579,9 +589,12 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
 
     # the host puts these among its results only while it writes them; our tables are written before
     tracker.general_config_tracker.log_end_time()
-    given["results"].update(dataclasses.asdict(tracker.general_config_tracker))
-    path = _results_path(tracker, given["datetime_str"].replace(":", "-"))
-    written.save(write, given["results"], path)
+    results, folder = given["results"], Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    date = _own_date(folder, given["datetime_str"])
+    given |= {"datetime_str": date}
+    results.update(dataclasses.asdict(tracker.general_config_tracker), date=date)
+    path = folder / f"{date.replace(':', '-')}_results.json"
+    written.save(write, results, path)
     # the host pushes its own file alone
     if tracker.api and tracker.push_results_to_hub:
         _push_beside(tracker, path)

@@ -26,13 +26,15 @@ from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs import cache, reading, samples
 from lmms_patch.runs.columns import SIDES, by_filter, last, with_ends, with_errors
-from lmms_patch.runs.details import About, Host, Model
+from lmms_patch.runs.details import About, Host, Model, Probe
 from lmms_patch.runs.run import Result, Run, dataset_of, name_of
 from lmms_patch.stats.bounds import is_number
 from lmms_patch.text import arguments, log, masked
 
 TOOK = "lmms_patch_seconds"
 """The key by which the seconds that the model took stand in the results in memory (``asking.seam``); no file has it."""
+PROBE = "lmms_patch_probe"
+"""Likewise of what was found out about batches; it goes into the footers of the tables."""
 FEW, NEAR = 100, 0.05
 """Below how many docs a run is a trial, and how near an index is to be known."""
 
@@ -61,7 +63,7 @@ def save(
         results: all that the host has of the run; gets the keys that the host adds.
         path: of the results file.
     """
-    filed = {key: value for key, value in results.items() if key != TOOK}
+    filed = {key: value for key, value in results.items() if key not in (TOOK, PROBE)}
     found = _by_task(results)
     kept: list[Result] = []
     ours = [
@@ -155,6 +157,7 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
         ),
         native=native,
         groups={group: list(map(str, of)) for group, of in (results.get("group_subtasks") or {}).items() if of},
+        probe=results.get(PROBE, Probe()),
         run=digest([results.get("date"), results.get("start_time"), adapter, given.get("model_args")]),
         place=list(results["results"]).index(task),
         rows=0,

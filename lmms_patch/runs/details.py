@@ -279,6 +279,22 @@ class Of(Struct, frozen=True):
     analysis: Analysis | None = None
 
 
+class Probe(Struct, frozen=True, omit_defaults=True):
+    """Whether batches garble answers (docs/metrics.md).
+
+    Attributes:
+        asked: how many requests were asked again alone.
+        differed: of how many the answer from the batch was the odd one.
+        failed: whether batches garble answers: then no answer of the run has a score.
+        why: why none was asked again, or what was found.
+    """
+
+    asked: Count = 0
+    differed: Count = 0
+    failed: bool = False
+    why: str = ""
+
+
 class About(Struct, kw_only=True, frozen=True):
     """The JSON in the footer of a samples table, under the key ``lmms_patch`` (docs/tables.md).
 
@@ -295,7 +311,7 @@ class About(Struct, kw_only=True, frozen=True):
         tst: what a text-only diagnostic found out about the task as a whole.
         magic: what a MAGIC task shows, and who judged it.
         groups: group -> its tasks, of the whole run.
-        probe: verdict of the probe for garbled batches.
+        probe: whether batches garble answers.
         run: what no other run has.
         place: of the task among those of the run.
         rows, docs: how many the table has.
@@ -317,7 +333,7 @@ class About(Struct, kw_only=True, frozen=True):
     tst: dict[str, Any] = {}
     magic: dict[str, Any] = {}
     groups: dict[str, list[str]] = {}
-    probe: dict[str, Any] = {}
+    probe: Probe = Probe()
     run: str = ""
     place: Count = 0
     rows: Count

@@ -18,6 +18,7 @@ import polars as pl
 from lmms_patch.ask.kinds import BESIDE, TURNS, Key, Kind
 from lmms_patch.runs.views import TURNED, set_of
 from lmms_patch.stats.bounds import Count, Some
+from lmms_patch.text import line
 
 if TYPE_CHECKING:
     from lmms_patch.runs.numbers import Analysis
@@ -32,12 +33,16 @@ WORTH_UNREAD = 0.05
 _UNREAD = "answers that name none of the options"
 WORTH_A_WARNING = 0.01
 """Share of docs with a failed call from which on a warning is due."""
+WORTH_TELLING = 0.1
+"""Share of the answers of a task without options from which on an answer that comes again and again is told."""
 TOO_MANY = 0.05
 """Share of failed calls above which there is no index."""
 TOO_MANY_OF_A_PART = 0.002
 """The same in a run that left cells out. A doc that no cell answers is asked more often there, and fails more often, so unsolved docs go missing:
 0.5 % of failed calls lower RCI by 0.01."""
-ASK_AGAIN = "run again with the same --use_cache: only the failed calls are asked"
+ASK_AGAIN = "type the same command again: with --output_path or --use_cache only the failed calls are asked"
+GARBLED = "batches garble answers"
+"""How the reason begins where the adapter garbles answers in batches: then no answer of the run counts."""
 _NO_VALUE = "the scorer gave none"
 """What ``rci.analysis`` says of docs whose first view has no value of the metric."""
 _CUT = "were cut by the token limit"
@@ -68,6 +73,8 @@ class Failed:
     @property
     def sentence(self) -> str:
         """Which docs failed, and what to do."""
+        if self.text.startswith(GARBLED):
+            return self.text
         mend = "put the image right and " if self.text.startswith(_NO_IMAGE) else ""
         return (
             f"{self.docs} of {self.of} docs have a failed call and are left out of what needs it ({self.calls} of {self.asked} calls, "
@@ -167,6 +174,24 @@ def unread(table: Table) -> str:
     return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
 
 
+def repeated(samples: pl.DataFrame) -> str:
+    """Say which answer comes again and again in a task without options: more than a tenth of its answers, and no doc's gold.
+
+    "" where none does.
+    """
+    asked = samples.filter(pl.col("choices").fill_null(0) == 0, pl.col("failed").is_null())
+    texts = asked["answer"].drop_nulls()
+    if not len(texts):
+        return ""
+    text, times = texts.value_counts(sort=True).row(0)
+    if times <= max(len(texts) * WORTH_TELLING, 2) or text in set(samples["gold"].drop_nulls()):
+        return ""
+    return (
+        f"an answer comes again and again, {line(repr(text), 60)}: {times:,} of {len(texts):,}; if no model would say so, it stands for "
+        "failed calls, which are scored as wrong answers"
+    )
+
+
 def too_many(table: Table, key: Key) -> str:
     """Say so if too many calls failed for the numbers of a set of views; else return "".
 
@@ -180,6 +205,9 @@ def too_many(table: Table, key: Key) -> str:
     # a run that left cells out asks unsolved docs more often, and so loses them more often
     most = TOO_MANY_OF_A_PART if table.sampling.planned else TOO_MANY
     kind, rows = table.kind, (table.logged if key == TURNS else table.asked).filter(~pl.col("other"))
+    garbled = rows.filter(pl.col("failed").str.starts_with(GARBLED))["failed"]
+    if len(garbled):
+        return str(garbled[0])
     what, of = _calls(kind, key)
     # docs whose options cannot be moved are asked in one order alone
     if key == TURNS:

@@ -286,8 +286,11 @@ class Result:
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:
-        """Every number by its name (``runs.measures``), each with its interval."""
-        return measures(self)
+        """Every number by its name (``runs.measures``), each with its interval; none where batches garbled the answers."""
+        found, probe = measures(self), self.about.probe
+        if not probe.failed:
+            return found
+        return {name: catalogue.without_interval(None, one.n, probe.why) for name, one in found.items()}
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:

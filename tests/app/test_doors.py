@@ -9,7 +9,7 @@ from msgspec import structs
 
 from lmms_patch.app import cli
 from lmms_patch.runs import samples
-from lmms_patch.runs.details import Model, Of
+from lmms_patch.runs.details import Model, Of, Probe
 from lmms_patch.text import arguments, masked
 from tests.making.edited import edit
 from tests.making.runs import mc_run, write_run
@@ -52,7 +52,7 @@ def hostile_run(folder, name, answers):
     host = structs.replace(about.host, **dict.fromkeys(("benchmark_version", "dataset", "revision", "split"), HOSTILE))
     filters = {"filters": [HOSTILE], "native": {HOSTILE: Of("mean")}}
     made = structs.replace(about.made, docs=HOSTILE, prompts=HOSTILE, lmms_eval=HOSTILE, lmms_patch=HOSTILE)
-    more = {"asked": {**about.asked, "base": "toy" + HOSTILE}, "host": host, "made": made, "probe": {"state": HOSTILE}}
+    more = {"asked": {**about.asked, "base": "toy" + HOSTILE}, "host": host, "made": made, "probe": Probe(why=HOSTILE)}
     return edit(folder, rows=rows, model=model, **filters, **more)
 
 

@@ -152,18 +152,18 @@ def without_kept(found):
     return found
 
 
-def written(found, folder, task, model="toy"):
+def written(found, folder, task, model="toy", keep=None):
     """Write the tables of what a run found, and the host's results file."""
     folder.mkdir(parents=True)
     shown = {
         key: found[key]
-        for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better")
+        for key in ("results", "configs", "versions", "n-shot", "n-samples", "higher_is_better", harness.PROBE)
         if key in found
     }
     stamp = "20260101_000000"
     path, told = (
         folder / f"{stamp}_results.json",
-        {**shown, "date": stamp, "config": {"model": model, "model_args": ""}},
+        {**shown, "date": stamp, "config": keep or {"model": model, "model_args": ""}},
     )
     harness.save(lambda results: path.write_text(json.dumps(results, default=str)), told, path)
     return folder

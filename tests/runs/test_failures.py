@@ -97,7 +97,7 @@ def test_calls_and_docs_are_counted(made):
         f"4 of {N} docs have a failed call and are left out of what needs it (6 of {5 * N} calls, 2 of them of the first"
     )
     assert (
-        f"2 of them of the first view; most often: {TEXT}); run again with the same --use_cache: only the"
+        f"2 of them of the first view; most often: {TEXT}); type the same command again: with --output_path or"
         in found.sentence
     )
     images = dataclasses.replace(found, text=f"{failures._NO_IMAGE[0]}: gone", first=0)
@@ -129,7 +129,7 @@ def test_the_cells_of_a_grid_count_for_that_grid_alone():
     docs = table([{"doc_id": i, "views": [VIEW, *cells]} for i in range(40)])
     assert failures.too_many(docs, 2) == ""
     assert failures.too_many(docs, 3).startswith(
-        "40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); run again"
+        "40 of 40 calls for the cells of grid 3 failed (100%, more than 5%); type the same command again"
     )
 
 

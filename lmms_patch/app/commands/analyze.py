@@ -84,6 +84,8 @@ class Recomputed:
     "lmms-patch analyze out --level 0.9 --by-category --json numbers.json",
     "# three runs of the same, averaged",
     "lmms-patch analyze out1 out2 out3",
+    "# shards of one run (--offset, --limit), written as one that every command reads",
+    "lmms-patch analyze out1 out2 out3 --join whole",
     "# runs of three models: the benchmark's index over models, and which docs all of them answer from one cell",
     "lmms-patch analyze --ensemble out1 out2 out3",
 )
@@ -120,6 +122,10 @@ def analyze(
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="The runs are of different models: the index over models.")
     ] = False,
+    join: Annotated[
+        Path | None,
+        typer.Option("--join", metavar="FOLDER", help="The runs are shards of one: write it into this folder."),
+    ] = None,
 ) -> Recomputed:
     """Recompute a finished run's numbers, with other settings where given.
 
@@ -127,12 +133,16 @@ def analyze(
     """
     from lmms_patch.rci import ensemble as models
     from lmms_patch.rci import pooling, recompute
+    from lmms_patch.runs import shards
+    from lmms_patch.runs.run import Taken
 
     changes = recompute.Changes(draws, level, delta, _floor(chance), metric)
     check_bootstrap(draws, level)
     _check_changes(changes)
     # All paths first: a wrong path must fail before the resampling, which takes long.
     taken = [recompute.one_run(folder) for folder in paths(folders)]
+    if join is not None:
+        taken = [Taken(shards.join([one.run for one in taken], join))]
     files = [one.path for one in taken]
     if ensemble and len(files) < 2:
         raise OptionError(

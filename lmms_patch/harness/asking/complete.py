@@ -1,18 +1,21 @@
-"""Checks what an adapter gives back: as many answers as requests, and no empty text where an exception was swallowed.
+"""Checks what an adapter gives back: as many answers as requests, texts, and none that stands for a failed call.
 
 The host pairs answers and requests by their place, so a list that lacks its fourth answer gives all later requests the
 answer of their neighbour. And three in four adapters catch an exception of their model, write it to the log, and answer
-"".
+"", the answer before, or a text of their own (``compat`` has the table).
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import lmms_eval.models
 from loguru import logger
 
 from lmms_patch.errors import PatchError
@@ -27,13 +30,12 @@ if TYPE_CHECKING:
 TRIED = 8
 """Calls that are repeated one by one before a portion is given up in which all of them failed again."""
 _KINDS = ("generate_until", "loglikelihood")
+_MODELS = os.path.dirname(lmms_eval.models.__file__)
 _UNEQUAL = "the adapter gave another number of answers than requests"
 
 
 class Complete:
     """Wraps a model and repairs its returns: an answer for each request, and ``compat.Lost`` for each failed call.
-
-    Two faults are repaired: a list that is too short or too long, and an empty answer that stands for an exception.
 
     Args:
         model: the host's model. All of its attributes are reached through this object.
@@ -41,11 +43,23 @@ class Complete:
         ranks: this process, and how many share the run. Nothing is asked again where there are several: a sharded model
         would wait for the others.
         told: the kinds of faults that were said; one set for the whole run.
+        knows: says whether a text may be the answer to a request, though adapters write it where a call failed.
         catches: whether the calls of a portion that raises are failed calls. Else the exception ends the run.
     """
 
-    def __init__(self, model: Any, adapter: str, ranks: Ranks, told: set[str], *, catches: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        adapter: str,
+        ranks: Ranks,
+        told: set[str],
+        knows: Callable[[Instance, str], bool],
+        *,
+        catches: bool = False,
+    ) -> None:
         self._model, self._adapter, self._ranks, self._alone, self._told = model, adapter, ranks, ranks.world == 1, told
+        self._knows, self._last = knows, ""
+        self._foreign = not type(model).__module__.startswith("lmms_eval.")
         self._catches, self._given_up, self._answered = catches, "", False
         self._faults: dict[str, str] = {}
 
@@ -82,22 +96,42 @@ class Complete:
                 f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known",
             )
             return self._one_by_one(ask, requests, [compat.Lost(_UNEQUAL)] * len(requests))
+        answers, before = self._checked(requests, answers), self._last
+        texts = [compat.text_of(answer) for answer in answers]
+        self._last = texts[-1] if texts else before
         if not errors:
             return answers
-        repeats = self._adapter in compat.REPEATS
-        # an adapter that repeats its last answer leaves no answer of the portion to trust
-        empty = [place for place, answer in enumerate(answers) if repeats or _is_empty(answer)]
-        if empty:
-            self._say(
-                "swallowed",
-                f"{errors[0]}: the adapter went on with {'the answer before' if repeats else 'an empty answer'}",
-            )
-            lost = [compat.Lost(errors[0])] * len(empty)
-            for place, answer in zip(
-                empty, self._one_by_one(ask, [requests[place] for place in empty], lost), strict=True
-            ):
-                answers[place] = answer
+        # an adapter that is known to repeat its last answer leaves no answer of the portion to trust
+        every = self._adapter in compat.REPEATS
+        empty = [place for place, answer in enumerate(answers) if _is_empty(answer) and not every]
+        same = [
+            place
+            for place, (text, last) in enumerate(zip(texts, [before, *texts], strict=False))
+            if text == last and place not in empty
+        ]
+        repeated = list(range(len(answers))) if every else same if self._foreign and errors.caught else []
+        for doubtful, told in ((empty, "an empty answer"), (repeated, "the answer before")):
+            if doubtful:
+                self._say("swallowed", f"{errors[0]}: the adapter went on with {told}")
+                lost: list[Any] = [compat.Lost(errors[0])] * len(doubtful)
+                again = self._one_by_one(ask, [requests[place] for place in doubtful], lost)
+                for place, answer in zip(doubtful, again, strict=True):
+                    answers[place] = answer
         return answers
+
+    def _checked(self, requests: Sequence[Instance], answers: Sequence[Any]) -> list[Any]:
+        """Return answers, with ``compat.Lost`` in place of values and texts that stand for failed calls."""
+        out = []
+        for request, given in zip(requests, answers, strict=True):
+            answer = compat.checked(given, request.request_type)
+            text = compat.text_of(answer)
+            doubtful = isinstance(text, str) and compat.DOUBTFUL.fullmatch(text.strip())
+            out.append(
+                compat.Lost(" ".join(text.split())[: compat.LONGEST_FAILURE])
+                if doubtful and not self._knows(request, text)
+                else answer
+            )
+        return out
 
     def _one_by_one(
         self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance], lost: list[Any]
@@ -123,7 +157,10 @@ class Complete:
             return compat.Lost(one_line(error))
         if len(answers) != 1:
             return compat.Lost(_UNEQUAL)
-        return compat.Lost(errors[0]) if errors and _is_empty(answers[0]) else answers[0]
+        [answer], before = self._checked([request], answers), self._last
+        self._last = compat.text_of(answer)
+        repeated = errors.caught and self._foreign and self._last == before
+        return compat.Lost(errors[0]) if errors and (_is_empty(answer) or repeated) else answer
 
     def _say(self, about: str, why: str) -> None:
         """Say each kind of fault once; where there are several ranks, note the fault for ``tell``."""
@@ -145,33 +182,53 @@ class Complete:
         self._faults = {}
 
     @contextlib.contextmanager
-    def _swallowed(self) -> Iterator[list[str]]:
+    def _swallowed(self) -> Iterator[_Errors]:
         """Collect what the adapter logs as an error, or logs while handling an exception, on a line each.
 
         The sink is called by the thread that logs, so the exception that this thread handles can be seen there.
         """
-        found: list[str] = []
+        found = _Errors()
+        folder = os.path.dirname(str(getattr(sys.modules.get(type(self._model).__module__), "__file__", "") or "?"))
 
-        def note(message: Any) -> None:
-            record = message.record
-            if record["level"].no >= logger.level("ERROR").no or sys.exc_info()[0] is not None:
-                found.append(" ".join(str(record["message"]).split())[: compat.LONGEST_FAILURE])
+        def note(path: str, text: str, error: bool, caught: bool) -> None:
+            if (error or caught) and os.path.dirname(path).startswith((folder, _MODELS)):
+                found.append(" ".join(text.split())[: compat.LONGEST_FAILURE])
+                found.caught |= caught
 
-        def is_adapter(record: Any) -> bool:
-            return str(record["name"]).startswith(("lmms_eval.models", type(self._model).__module__))
+        def note_loguru(told: str) -> None:
+            path, level, text = told.split("\t", 2)
+            note(path, text, int(level) >= logging.ERROR, sys.exc_info()[0] is not None)
 
+        def note_logging(record: logging.LogRecord) -> None:
+            caught = bool(record.exc_info) or sys.exc_info()[0] is not None
+            note(record.pathname, record.getMessage(), record.levelno >= logging.ERROR, caught)
+
+        handler = logging.Handler()
+        handler.emit = note_logging  # type: ignore[method-assign]
         # level 0, since adapters log exceptions at any level
-        sink = logger.add(note, level=0, format="{message}", filter=is_adapter)
+        sink = logger.add(note_loguru, level=0, format="{file.path}\t{level.no}\t{message}")
+        logging.getLogger().addHandler(handler)
         try:
             yield found
         finally:
             logger.remove(sink)
+            logging.getLogger().removeHandler(handler)
+
+
+class _Errors(list[str]):
+    """What an adapter logged of errors, a line each.
+
+    Attributes:
+        caught: whether it handled an exception at any of them.
+    """
+
+    caught = False
 
 
 def _is_lost(answer: Any) -> bool:
-    return isinstance(compat.text_of(answer), compat.Lost)
+    return isinstance(answer, compat.Lost)
 
 
 def _is_empty(answer: Any) -> bool:
     text = compat.text_of(answer)
-    return isinstance(text, str) and not text.strip()
+    return isinstance(text, str) and not text.strip() and not _is_lost(text)

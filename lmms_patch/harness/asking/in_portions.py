@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
@@ -14,13 +14,16 @@ from lmms_patch.harness.asking import journal, keys, probe
 from lmms_patch.harness.asking.complete import Complete
 from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.video import short
 from lmms_patch.harness.wrap.session import was_shown
+from lmms_patch.runs.details import Probe
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
+    from lmms_patch.harness.wrap.golds import Golds
     from lmms_patch.harness.wrap.task import WrappedTask
 
 _LEAST_SIDE = 28
@@ -45,7 +48,11 @@ class InPortions:
         self._model = keys.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
         self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
-        self._told, self._probed, self._faults = False, False, set[str]()
+        self._told, self._faults = False, set[str]()
+        self._texts: dict[str, set[str]] = {}
+        self._probed = False
+        self.probe = Probe(why="nothing was asked")
+        """Whether batches garble answers. Where they do, every call of the run counts as failed."""
         self.seconds: float | None = 0.0
         """How long the model took to answer; None where earlier answers stand for some of its own."""
 
@@ -98,6 +105,8 @@ class InPortions:
             spare: what to repeat where there is no request at all.
             catches: whether a portion that raises is one of failed calls. Else the exception ends the run.
         """
+        if self.probe.failed:
+            return [compat.Lost(self.probe.why)] * len(requests)
         first = {place_of(request): request for request in reversed(requests)}
         # back in the order in which they were asked
         wanted = dict(reversed(first.items()))
@@ -107,16 +116,12 @@ class InPortions:
         for name, task in self._tasks.items():
             task.session.state.keep(ranks.sum(sum(place[0] == name for place in answers)))
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
-        if kept and ranks.first and self._journal is not None and not self._told:
-            # what else will be asked is not known yet
-            told = f"{kept:,} of {planned:,}" if bar is None else f"{self._journal.count():,}"
-            log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
-            self._told = bar is not None
+        self._tell_kept(kept, planned, ranks, whole=bar is None)
         # without any request there is nothing to repeat
         again = [todo[-1]] if todo else list(wanted)[-1:] or [place_of(request) for request in spare]
         wanted |= {place_of(request): request for request in spare if place_of(request) in again}
         todo += again * (total - len(todo))
-        whole = Complete(model, self._adapter, ranks, self._faults, catches=catches)
+        whole = Complete(model, self._adapter, ranks, self._faults, self._knows, catches=catches)
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
@@ -128,7 +133,7 @@ class InPortions:
         ):
             line.update(len(answers) if bar is not None else 0)
             at = lost = 0
-            while at < total:
+            while at < total and not self.probe.failed:
                 # where nothing keeps answers, portions would only cost time; each rank measures another speed
                 size = ranks.told(portions.size(total - at) if keeps else total)
                 # before each portion, since a reader may have been imported in the last
@@ -149,34 +154,78 @@ class InPortions:
                 lost += len(fresh) - self._keep(wanted, fresh)
                 at += size
                 line.update(len(fresh))
+                if at >= probe.ENOUGH:
+                    self._probe(whole, kind, wanted, answers, portions.batch, ranks)
         whole.tell()
+        self._probe(whole, kind, wanted, answers, portions.batch, ranks)
+        if self.probe.failed:
+            return [compat.Lost(self.probe.why)] * len(requests)
         if ranks.sum(lost) and self._journal is not None:
             self._journal.keep()
-        if ranks.world == 1 and portions.batch > 1 and kind == "generate_until":
-            self._ask_some_alone(
-                getattr(whole, kind),
-                {place: (wanted[place], answers[place]) for place in dict.fromkeys(todo) if place in answers},
-            )
         return [answers.get(place_of(request)) for request in requests]
 
-    def _ask_some_alone(
-        self, ask: Callable[[Sequence[Instance]], list[Any]], answered: dict[Place, tuple[Instance, Any]]
-    ) -> None:
-        """Ask some requests again, each in a call alone, and warn where batches have changed answers.
+    def _knows(self, request: Instance, text: str) -> bool:
+        """Return whether a doc of a request's task has a text as its gold or an option, or its prompt names it."""
+        name, said = request.task_name, text.strip().casefold()
+        if name not in self._texts:
+            self._texts[name] = _texts_of(self._tasks[name].session.golds)
+        return said in self._texts[name] or said in str(request.arguments[0]).casefold()
 
-        A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
+    def _tell_kept(self, kept: int, planned: int, ranks: Ranks, *, whole: bool) -> None:
+        """Say once how many answers are kept from earlier.
 
         Args:
-            ask: calls the model.
-            answered: requests with the answers that came in batches.
+            kept: how many of those that are asked for now.
+            planned: how many are asked for now.
+            ranks: this process, and how many share the run.
+            whole: whether nothing else will be asked.
         """
+        if not kept or not ranks.first or self._journal is None or self._told:
+            return
+        told = f"{kept:,} of {planned:,}" if whole else f"{self._journal.count():,}"
+        log().info(f"{told} answers are kept from an earlier run of this command ({self._journal.folder})")
+        self._told = not whole
+
+    def _probe(
+        self,
+        model: Any,
+        kind: str,
+        wanted: Mapping[Place, Instance],
+        answers: Mapping[Place, Any],
+        batch: int,
+        ranks: Ranks,
+    ) -> None:
+        """Ask some requests again, each in a call alone; where batches garble answers, say so, and forget what is kept.
+
+        A run does this once. It asks the model and not the response cache, which holds the answers from the batches.
+        """
+        if self._probed:
+            return
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
-        usable = (place for place, (_, answer) in answered.items() if counts.get(place[0]) and not self.failure(answer))
-        some = {place: answered[place] for place in usable}
-        if some and not self._probed:
-            self._probed = True
-            if told := probe.differences(ask, some, max(counts.values())):
-                log().warning(f"{told}; no number of this run can be trusted: run it with --batch_size 1")
+        most = ranks.most(batch)
+        reasons = {
+            "no task shows images": not counts,
+            "answers come one by one": most == 1,
+            "log-likelihoods are not compared": kind != "generate_until",
+            "the option 'probe' is 0": not max(counts.values(), default=0),
+        }
+        if why := next((why for why, holds in reasons.items() if holds), ""):
+            self.probe = Probe(why=why)
+            return
+        given = [(request, answers[place]) for place, request in wanted.items() if place in answers]
+        every = probe.answered(self._tasks, given, most)
+        some = [one for one in every if counts.get(one.request.task_name) and not self.failure(one.answer)]
+        if not ranks.most(len(some)):
+            self.probe = Probe(why="no answer can be compared")
+            return
+        self._probed = True
+        self.probe = probe.verdict(getattr(model, kind), some, max(counts.values()), ranks)
+        if self.probe.failed:
+            if self._journal is not None:
+                self._journal.forget()
+            if ranks.first:
+                cached = "" if self._cache is None else ", and another --use_cache"
+                fail_at_exit(f"{self.probe.why}{cached}; this run has no numbers, and asks no further")
 
     def _tell_of_small_cells(self, requests: Sequence[Instance]) -> None:
         """Say what to type where a call failed with cells among its images that are too small for many models."""
@@ -227,6 +276,18 @@ class InPortions:
 def place_of(request: Instance) -> Place:
     """Return what identifies a request in this process."""
     return request.task_name, int(request.doc_id), request.idx
+
+
+def _texts_of(golds: Golds) -> set[str]:
+    """Return the golds and options of all docs."""
+    # they are read with the plan
+    known = [doc.asked for doc in golds.docs] if golds.plan is not None else []
+    targets = [one.target if isinstance(one.target, (list, tuple)) else [one.target] for one in known]
+    return {
+        str(text).strip().casefold()
+        for one, of_doc in zip(known, targets, strict=True)
+        for text in (*one.choices, *of_doc)
+    }
 
 
 def progress(ranks: Ranks, planned: int, kept: int, task: str = "") -> tqdm[Any]:

@@ -1,6 +1,11 @@
-"""Asks some requests again alone, where the adapter answers in batches: a batch that is padded wrongly garbles its shorter inputs.
+"""Asks some requests again alone, where the adapter answers in batches: a batch that is padded wrongly garbles some of its inputs.
 
-Views differ in size, so such a fault always hits some views more than others, and an index is of nothing but the fault.
+Views differ in size, so such a fault hits some views more than others, and an index is of nothing but the fault.
+
+An answer from a batch and two answers to the same request alone are three draws of the same, if batches change nothing:
+then each is the odd one of the three equally often, whether the model draws at random or not. A model that rounds in
+another order in a batch changes a few answers of any kind; a fault changes most answers of one kind. So where an answer
+was odd, more of its kind are asked.
 """
 
 from __future__ import annotations
@@ -8,60 +13,169 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.harness import compat
+from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.runs.details import Probe
+from lmms_patch.runs.failures import GARBLED
 from lmms_patch.text import line, log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-SURE = 0.005
-"""Significance level: a warning is given where the p-value is at most this."""
-SHORT = 32
-"""Characters of the longest answer that is compared: a long one differs by the rounding of sums, which go in another order in a batch."""
+    from lmms_patch.harness.wrap.task import WrappedTask
+
+SURE = 2e-4
+"""Significance level of each test: a run has at most four."""
+ENOUGH = 1_000
+"""Requests after which a run is probed: few enough to lose little, and enough of each kind."""
+BEGINNING = 32
+"""Characters of an answer that are compared. A long one differs further on by the rounding of sums alone."""
+_POOL = 4_096
+"""From how many requests, chosen by hash, those to ask again are taken."""
 
 
-def differences(
-    ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Mapping[Any, tuple[Instance, Any]], count: int
-) -> str:
-    """Say how many answers differ when their requests are asked alone, if more than chance allows.
+Draws = tuple[int | None, tuple[Hashable, ...], str]
+"""Which of three answers to a request is odd (0: that of the batch), the request's traits, and two of the answers in words."""
 
-    "" elsewhere.
 
-    An answer, and two answers to the same request alone, are three draws of the same if batches change nothing. Then
-    the first is the odd one of the three as often as each of the others: a third of the requests of which exactly two
-    answers are equal.
+@dataclass(frozen=True)
+class Answered:
+    """A request that was answered in a batch.
+
+    Attributes:
+        request: the request.
+        answer: what came.
+        traits: what a fault may go by: the sizes of the view and of those in its batch; the view; the place in the batch.
+    """
+
+    request: Instance
+    answer: Any
+    traits: tuple[Hashable, ...]
+
+
+def answered(tasks: Mapping[str, WrappedTask], given: Sequence[tuple[Instance, Any]], batch: int) -> list[Answered]:
+    """Return requests and their answers, in the order in which they were asked, with their traits.
+
+    Grid and kind of a view tell sizes apart without a look at the image.
+    """
+    numbers = [request.metadata["view"] for request, _ in given]
+    looks = []
+    for (request, _), number in zip(given, numbers, strict=True):
+        view = tasks[request.task_name].table.views_of(int(request.doc_id))[number]
+        looks.append((request.task_name, view.kind, view.n, view.swapped))
+    beside = [frozenset(looks[start : start + batch]) for start in range(0, len(looks), batch)]
+    return [
+        Answered(request, answer, ((looks[i], beside[i // batch]), (request.task_name, numbers[i]), i % batch))
+        for i, (request, answer) in enumerate(given)
+    ]
+
+
+def verdict(
+    ask: Callable[[Sequence[Instance]], Sequence[Any]], answered: Sequence[Answered], count: int, ranks: Ranks
+) -> Probe:
+    """Ask some requests again, each twice in a call alone, and say whether batches garble answers.
+
+    All ranks call this at the same time, ask as often, and return the same.
 
     Args:
         ask: gives the answers to requests.
-        answered: requests and their answers, as they came in batches.
-        count: how many to ask alone. Each is asked once, or twice where the model draws at random.
+        answered: this rank's requests with their answers.
+        count: how many requests to ask again, by all ranks together; as many for each trait of those that are odd.
+        ranks: this process, and how many share the run.
     """
-    from lmms_eval.caching.response_cache import extract_gen_kwargs, is_deterministic
+    left = sorted(answered, key=lambda one: hashed("probe", one.request.task_name, int(one.request.doc_id)))
+    begins = _alike([_said(one.answer) for one in left])
+    first = _spread(left[:_POOL], -(-count // ranks.world))
+    done, found = set(map(id, first)), _odd_ones(ask, first, ranks, begins, left)
+    garbled, every = _is_sure(found), found
+    for trait in range(3):
+        if garbled or not (faulty := _faulty(found, trait)):
+            break
+        more = [one for one in left if one.traits[trait] == faulty[0] and id(one) not in done]
+        more = more[: -(-2 * count // ranks.world)]
+        done |= set(map(id, more))
+        again = _odd_ones(ask, more, ranks, begins, left)
+        garbled, every = _is_sure(again), [*every, *again]
+    odd = [told for place, _, told in every if place == 0]
+    why = f"{GARBLED}: {len(odd)} of {len(every)} differ when their requests are asked alone (for example {odd[0] if odd else ''})"
+    return Probe(
+        len(every),
+        len(odd),
+        garbled,
+        f"{why}; run it with --batch_size 1" if garbled else "" if every else "no answer can be compared",
+    )
 
-    known = [(request, _said(answer)) for request, answer in answered.values() if 0 < len(_said(answer)) <= SHORT]
-    # spread over all requests, since neighbours are views of the same few docs
-    places = np.unique(np.linspace(0, len(known) - 1, min(count, len(known))).astype(int)) if known else ()
-    odd = [0, 0, 0]
-    example = ""
-    for request, batched in (known[place] for place in places):
-        draws = not is_deterministic(request.request_type, extract_gen_kwargs(request))
-        with _quietly():
-            alone = _said(ask([request])[0])
-            again = _said(ask([request])[0]) if draws else alone
-        said = [batched, alone, again]
-        # three equal or three different answers say nothing about batches
-        if len(set(said)) == 2:
-            place = next(place for place in range(3) if said.count(said[place]) == 1)
-            odd[place] += 1
-            example = example or (f"{batched!r} in a batch and {alone!r} alone" if place == 0 else "")
-    if _tail(odd[0], sum(odd)) > SURE:
-        return ""
-    return f"{odd[0]} of {len(places)} answers differ when their requests are asked alone (for example {line(example)}), so batches garble them"
+
+def _faulty(found: Sequence[Draws], trait: int) -> list[Hashable]:
+    """Return the value of a trait of whose answers more were odd than chance explains, the worst alone; none where none was."""
+    excess = Counter[Hashable]()
+    for place, traits, _ in found:
+        # twice as often one of the other two is odd, if batches change nothing
+        excess[traits[trait]] += 0 if place is None else 2 if place == 0 else -1
+    return [value for value, much in excess.most_common(1) if much > 0]
+
+
+def _is_sure(found: Sequence[Draws]) -> bool:
+    """Return whether so many answers from batches are odd that neither chance nor rounding explains it."""
+    odd = Counter(place for place, _, _ in found)
+    hits, of = odd[0], odd[0] + odd[1] + odd[2]
+    return 3 * hits >= len(found) and sum(math.comb(of, k) * 2 ** (of - k) for k in range(hits, of + 1)) / 3**of <= SURE
+
+
+def _spread(pool: Sequence[Answered], count: int) -> list[Answered]:
+    """Choose requests so that each value of the first trait is met about equally often, then of the second, then of the third."""
+    left, chosen = list(pool), list[Answered]()
+    met: list[Counter[Hashable]] = [Counter(), Counter(), Counter()]
+    while left and len(chosen) < count:
+        rarest = min(left, key=lambda one: [counts[trait] for counts, trait in zip(met, one.traits, strict=True)])
+        left.remove(rarest)
+        chosen.append(rarest)
+        for counts, trait in zip(met, rarest.traits, strict=True):
+            counts[trait] += 1
+    return chosen
+
+
+def _odd_ones(
+    ask: Callable[[Sequence[Instance]], Sequence[Any]],
+    some: Sequence[Answered],
+    ranks: Ranks,
+    begins: int,
+    spare: Sequence[Answered],
+) -> list[Draws]:
+    """Ask requests again, on every rank as often as on that with the most, and return what all ranks found."""
+    found: list[Draws] = []
+    for number in range(ranks.most(len(some))):
+        # a rank without any request has nothing to repeat
+        for one in [*some[number : number + 1], *spare[:1]][:1]:
+            with _quietly():
+                draws = [_said(answer) for answer in (one.answer, *ask([one.request]), *ask([one.request]))]
+            if number < len(some):
+                told = f"{line(repr(draws[0]), 60)} in a batch and {line(repr(draws[1]), 60)} alone"
+                found.append((odd_one([draw[begins:] for draw in draws]), one.traits, told))
+    return [draws for of_rank in ranks.all(found) for draws in of_rank]
+
+
+def odd_one(draws: Sequence[str]) -> int | None:
+    """Return the place of the text that is least like the other two of three; None where that is open.
+
+    >>> odd_one(["b", "a", "a"]), odd_one(["a", "a", "a"]), odd_one(["a", "b", "c"])
+    (0, None, None)
+    """
+    one, two, three = (draw[:BEGINNING] for draw in draws)
+    same = [two == three, one == three, one == two]
+    if sum(same) == 1:
+        return same.index(True)
+    if any(same):
+        return None
+    words = [set(draw.split()) for draw in draws]
+    shared = [len(words[i] & words[j]) / max(1, len(words[i] | words[j])) for i, j in ((1, 2), (0, 2), (0, 1))]
+    return shared.index(max(shared)) if shared.count(max(shared)) == 1 else None
 
 
 @contextlib.contextmanager
@@ -75,11 +189,12 @@ def _quietly() -> Iterator[None]:
         log().enable("lmms_eval.models")
 
 
-def _tail(hits: int, of: int) -> float:
-    """Return the probability of so many hits or more, each with probability 1/3."""
-    return sum(math.comb(of, k) * 2 ** (of - k) for k in range(hits, of + 1)) / 3**of
-
-
 def _said(answer: Any) -> str:
     text = compat.text_of(answer)
     return " ".join(text.split()).strip(" .").lower() if isinstance(text, str) else ""
+
+
+def _alike(texts: Sequence[str]) -> int:
+    """Return how many characters all texts begin with alike, as answers do that repeat the question."""
+    first, last = min(texts, default=""), max(texts, default="")
+    return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

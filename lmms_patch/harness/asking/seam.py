@@ -7,27 +7,33 @@ is not wrapped: the host sets attributes on it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import inspect
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch.errors import OptionError
+from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal
 from lmms_patch.harness.asking.in_portions import InPortions, Place, place_of, progress
 from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.refuse import on_command_line, refuse
+from lmms_patch.harness.refuse import fail_at_exit, on_command_line, refuse
+from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask
-from lmms_patch.harness.written import TOOK, add_errors
+from lmms_patch.harness.written import PROBE, TOOK, add_errors
 from lmms_patch.text import log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
+
+NOTHING_KEPT = "no answer is kept: the run has no --output_path"
+"""Said where there is no journal. The host merges what --use_cache has of a run only when the run is whole."""
 
 
 def evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -59,14 +65,14 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in every.items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
-    with kept or contextlib.nullcontext(), _one_line_if_stopped(kept):
+    with kept or contextlib.nullcontext(), _one_line_if_it_ends(kept), _one_event_loop():
         in_portions = InPortions(tasks, cache, kept, cli)
         given["response_cache"] = Asker(tasks, agentic, in_portions, cli)
         results = original(*call.args, **call.kwargs)
         if kept is not None:
             kept.done()
-    if results is not None and in_portions.seconds:
-        results[TOOK] = in_portions.seconds
+    if results is not None:
+        results[TOOK], results[PROBE] = in_portions.seconds or None, in_portions.probe
     return results
 
 
@@ -92,16 +98,45 @@ def _check_output(output: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _one_line_if_stopped(kept: journal.Journal | None) -> Iterator[None]:
-    """End the run on Ctrl-C, on the command line, with status 130 and a line about the kept answers."""
+def _one_line_if_it_ends(kept: journal.Journal | None) -> Iterator[None]:
+    """Say what is kept where a run ends on Ctrl-C (status 130), or on an exception (2; the host prints it, and ends with 0)."""
+    told: Callable[[], str] = (lambda: NOTHING_KEPT) if kept is None else kept.told
     try:
         yield
     except KeyboardInterrupt:
         if not on_command_line():
             raise
-        told = "no answer is kept: the run has no --output_path" if kept is None else kept.told()
-        print(f"\nlmms-patch: stopped; {told}", file=sys.stderr)
+        print(f"\nlmms-patch: stopped; {told()}", file=sys.stderr)
         raise SystemExit(130) from None
+    except PatchError:
+        raise
+    except Exception as error:
+        fail_at_exit(f"the run ended: {one_line(error)}; {told()}")
+        raise
+
+
+@contextlib.contextmanager
+def _one_event_loop() -> Iterator[None]:
+    """Let what this thread runs by ``asyncio.run`` run in one event loop: clients keep connections that belong to the loop of the first portion."""
+    run, thread = asyncio.run, threading.get_ident()
+    loop: asyncio.AbstractEventLoop | None = None
+
+    def in_one_loop(main: Any, **options: Any) -> Any:
+        nonlocal loop
+        # a notebook has a loop of its own
+        if threading.get_ident() != thread or asyncio._get_running_loop() is not None:
+            return run(main, **options)
+        loop = loop or asyncio.new_event_loop()
+        return loop.run_until_complete(main)
+
+    asyncio.run = in_one_loop
+    try:
+        yield
+    finally:
+        asyncio.run = run
+        if loop is not None:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
 
 
 def _by_name(tasks: Any) -> dict[str, Any]:
@@ -140,6 +175,12 @@ class Asker:
             # an asker that stops early returns fewer answers
             for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):
                 answers[place] = answer
+        if self._in_portions.probe.failed:
+            # those asked before it was known too
+            lost = compat.Lost(self._in_portions.probe.why)
+            answers = [
+                lost if one.task_name in self._tasks else said for one, said in zip(requests, answers, strict=True)
+            ]
         return answers
 
     def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:

@@ -13,6 +13,7 @@ from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.draws import Native
 from lmms_patch.rci.method import drops
+from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Computed, Made, Of, Settings, TstDetails
 from lmms_patch.runs.frames import images_of, steps_of
@@ -151,7 +152,7 @@ def details(
     out.frame = lambda: samples
     # without a metric nothing was scored, so only failed calls are worth a line
     silent = metric == compat.OUTPUT_ONLY
-    mind = [] if silent else to_mind(found, spec.kind)
+    mind = [] if silent else [*to_mind(found, spec.kind), *filter(None, [failures.repeated(samples)])]
     # None for every task but a text-only cross-validation
     tested = spec.kind.method.recompute(samples, about_tst, seed=settings.seed)
     beside = None

@@ -33,6 +33,7 @@ from msgspec import Meta, Struct
 from lmms_patch.magic.items import TYPES
 from lmms_patch.magic.score.magiscore import ItemScore, magiscore, score_item
 from lmms_patch.magic.score.verdicts import NO_GOLD
+from lmms_patch.runs.failures import ASK_AGAIN
 from lmms_patch.runs.unjudged import BY_JUDGE, Bounds
 from lmms_patch.stats import intervals
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate, Seed, cluster_numbers
@@ -314,7 +315,7 @@ def warnings(found: Mapping[str, int], judged: bool, bounded: Mapping[str, Bound
             out.append(line)
     if found.get("failed"):
         share = f"{found['failed']} of {docs + found['failed']} calls failed: these docs count in no number"
-        out.append(f"{share}; run again with the same --use_cache: only the failed calls are asked")
+        out.append(f"{share}; {ASK_AGAIN}")
     if found["answer_not_found"]:
         out.append(
             f"{found['answer_not_found']} of {docs} responses mark no answer; their last sentence was taken instead (cut short? see max_new_tokens)"

@@ -152,7 +152,9 @@ def test_an_empty_text_is_a_failed_call_only_where_an_exception_was_swallowed(ta
     model = Logging(how)
     found = metrics(toys.run(model, "toy_rci3", tasks), "toy_rci3")
     assert found["patch"]["n_failed"] == failed
-    assert len(model.asked) == 10 * DOCS + (complete.TRIED if failed else 0), "given up where the first ones fail again"
+    again = len(model.asked) - 10 * DOCS
+    # answers that are the same as the one before are asked again too
+    assert again == 0 if not failed else complete.TRIED <= again < 5 * DOCS, "given up where the first ones fail again"
 
 
 # --- adapters that raise without an image -------------------------------------------------------------

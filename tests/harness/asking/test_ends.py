@@ -1,5 +1,6 @@
 """How a run ends that was stopped, or that could not write: nothing is lost, and one line says where it is."""
 
+import asyncio
 import os
 import time
 
@@ -7,6 +8,7 @@ import pytest
 
 from lmms_patch.app.cli import main
 from lmms_patch.errors import OptionError
+from lmms_patch.harness import plugin
 from lmms_patch.harness.asking import journal, seam
 from lmms_patch.harness.asking.journal import Journal
 from lmms_patch.harness.asking.ranks import Ranks
@@ -113,3 +115,59 @@ def test_a_run_says_how_many_answers_an_earlier_process_gave(tasks, tmp_path, ca
     folder = written(found, tmp_path / "written", TASK)
     assert main(["show", str(folder)]) == 0
     assert "32 answers come from an earlier process of the same command" in " ".join(capsys.readouterr().out.split())
+
+
+class Broken(PerRequest):
+    def one(self, request):
+        if len(self.asked) >= 40:
+            raise RuntimeError("no kernel image")
+        return super().one(request)
+
+
+@pytest.mark.parametrize(
+    ("output", "cached", "kept"),
+    [
+        (True, False, "32 answers are kept in "),
+        (False, False, "no answer is kept: the run has no --output_path"),
+        (False, True, "no answer is kept: the run has no --output_path"),
+    ],
+)
+def test_an_exception_of_the_adapter_ends_the_run_with_a_line_that_says_what_is_kept(
+    tasks, tmp_path, monkeypatch, output, cached, kept
+):
+    said = []
+    monkeypatch.setattr(seam, "fail_at_exit", said.append)
+    folder = tmp_path / "out" if output else ""
+    more = {"use_cache": str(tmp_path / "cache")} if cached else {}
+    with pytest.raises(RuntimeError, match="no kernel image"):
+        found_in(folder, Broken(), tasks, TASK, model="m", run=more)
+    [line] = said
+    assert line.startswith(f"the run ended: RuntimeError: no kernel image; {kept}")
+
+
+def test_two_runs_of_one_second_lose_nothing(tmp_path):
+    names = [plugin._own_date(tmp_path, "20260101_235959") for _ in range(3)]
+    assert names == ["20260101_235959", "20260102_000000", "20260102_000001"]
+    (tmp_path / "20260102_000002_samples_toy_rci2.parquet").write_bytes(b"of a run without a results file")
+    assert plugin._own_date(tmp_path, "20260102_000002") == "20260102_000003"
+
+
+def test_a_client_keeps_its_event_loop_from_portion_to_portion(tasks, tmp_path):
+    """As ``async_openai``: its client's connections belong to the loop of the first portion."""
+
+    class Looping(PerRequest):
+        loops = set()
+
+        def generate_until(self, requests):
+            async def run():
+                self.loops.add(asyncio.get_running_loop())
+                return super(Looping, self).generate_until(requests)
+
+            return asyncio.run(run())
+
+    before = asyncio.run
+    asked_in(tmp_path / "out", model := Looping(), tasks, TASK, model="m")
+    assert len(model.asked) == 60 > 2 * PORTION
+    [loop] = model.loops
+    assert loop.is_closed()
+    assert asyncio.run is before

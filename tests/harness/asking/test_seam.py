@@ -38,7 +38,7 @@ def dumped(found):
     return json.dumps([found["results"], found["samples"]], sort_keys=True, default=str)
 
 
-def found_in(folder, model, tasks, names, /, **options):
+def found_in(folder, model, tasks, names, /, run=None, **options):
     """All that comes out of a run as the command line does it, into a folder."""
     cli = Namespace(
         output_path=str(folder),
@@ -49,11 +49,11 @@ def found_in(folder, model, tasks, names, /, **options):
         batch_size=1,
     )
     vars(cli).update(options)
-    return toys.run(model, names, tasks, cli_args=cli)
+    return toys.run(model, names, tasks, cli_args=cli, **(run or {}))
 
 
 def files(folder):
-    return sorted(path.name for path in folder.rglob("*.sqlite"))
+    return sorted(path.name for path in folder.rglob("*.jsonl"))
 
 
 @pytest.mark.parametrize("kind", size(KINDS[1::2], KINDS), ids=lambda kind: kind.__name__)

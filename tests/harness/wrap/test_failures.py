@@ -305,7 +305,7 @@ def test_when_every_call_fails_nothing_is_said_but_that(folder, capsys):
     numbers = details(found, "toy_rci2")
     assert numbers["rci2"] is numbers["gap2"] is numbers["gate"] is None
     assert numbers["analysis"]["grids"]["2"]["reason"].startswith(
-        "40 of 40 calls for the full image failed (100%, more than 5%); run again"
+        "40 of 40 calls for the full image failed (100%, more than 5%); type the same command again"
     )
     assert capsys.readouterr().err.count("lmms-patch:") == 0
 

@@ -189,7 +189,7 @@ def test_a_kind_of_question_that_is_missing(run, told, capsys):
         == f"lmms-patch: vsibench_trci2: the aggregation of vsibench_overall failed: KeyError: '{DIRECTIONS[0]}_accuracy'"
     )
     assert len(lines) == len(set(lines)) == 9, "one for each native metric"
-    unread, null = (line.strip() for line in told)
+    unread, null, _ = (line.strip() for line in told)
     assert unread.startswith("vsibench_trci2: answers that name none of the options: 7 of 10 to the first view"), (
         "few answers of MENU are options"
     )
