@@ -4,9 +4,8 @@
     python benchmarks/asking.py --answers benchmarks/data/mosaic_answers.parquet [--replays 300]
 
 A made-up world draws, for each replay, a fresh set of docs: a trait of the doc makes it easy or hard, one of its 3 x 3
-cells shows more than the others, docs of one image share a part of the trait. An earlier run is of another model, or of
-an earlier checkpoint of the same one (most answers did not change). Each replay has fresh hashes, too. The design sees
-nothing but the answers it asks for. Printed per row:
+cells shows more than the others, docs of one image share a part of the trait. Each replay has fresh hashes, too. The
+design sees nothing but the answers it asks for. Printed per row:
 
 - calls, as a share of a full pass (10 per doc), with their 5 % and 95 % quantiles; calls of the luck null are not
   counted;
@@ -16,9 +15,8 @@ nothing but the answers it asks for. Printed per row:
 - beside it, the calls of two simple plans that reach the same width by a sample whose size somebody told them: all
   cells of each doc (``all``), and the cells up to the first right one (``exit``).
 
-Worlds that break what the design hopes for: an earlier run whose docs were mixed up, one that is wrong exactly where
-this model is right, a world with a few images that have hundreds of docs, a benchmark in which a doc's cells score
-alike, and a model that is rarely right (where all is asked, the number is exact and holds). No world tells its kinds of
+Worlds that break what the design hopes for: a few images that have hundreds of docs, a benchmark in which a doc's cells
+score alike, and a model that is rarely right (where all is asked, the number is exact and holds). No world tells its kinds of
 questions. The script ends with status 1 where a target is missed. 500 replays of all rows take about an hour on two
 cores.
 """
@@ -91,8 +89,6 @@ WORLDS = {
         World("rare", 1.5, -7.0, 2.0, 0.0, -4.5),
     )
 }
-EARLIER = ("none", "other", "checkpoint", "mixed up", "contrary")
-"""Kinds of earlier runs. The last two break what the predictions hope for."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +97,11 @@ class Benchmark:
 
     Attributes:
         scores: shape (docs, 10), full image and cells.
-        earlier: shape (docs, 10), the same of an earlier run; None where there is none.
         clusters: shape (docs,), the image of each doc.
         kinds: shape (docs,), the kind of each question, where it is told.
     """
 
     scores: Array
-    earlier: Array | None
     clusters: NDArray[np.intp]
     kinds: NDArray[np.intp] | None = None
 
@@ -117,7 +111,7 @@ class Benchmark:
         return 1 - float(self.scores[:, 1:].max(axis=1).mean() / self.scores[:, 0].mean())
 
 
-def drawn(world: World, docs: int, seed: int, earlier: str = "none", graded: bool = False) -> Benchmark:
+def drawn(world: World, docs: int, seed: int, graded: bool = False) -> Benchmark:
     """Draw a benchmark and the answers of a model."""
     stream = np.random.default_rng([seed, docs])
     clusters = images(world, docs, stream)
@@ -137,20 +131,7 @@ def drawn(world: World, docs: int, seed: int, earlier: str = "none", graded: boo
     full = world.image + 0.9 * world.spread * trait + of_image[kind]
     logits = np.column_stack([full, cells])
     scores = answered(logits, stream, graded)
-    if earlier == "none":
-        return Benchmark(scores, None, clusters)
-    if earlier == "contrary":
-        return Benchmark(scores, 1 - scores, clusters)
-    close = 0.85 if earlier == "other" else 0.9
-    drift = (close - 1) * trait + math.sqrt(1 - close**2) * stream.normal(size=docs)
-    moved = logits + world.spread * drift[:, None] * np.r_[0.9, np.ones(CELLS)]
-    moved[:, 1:] += -0.4 * luck + 0.8 * world.alike * stream.normal(size=luck.shape)
-    theirs = answered(moved, stream, graded)
-    if earlier == "checkpoint":
-        theirs = np.where(stream.random(theirs.shape) < 0.7, scores, theirs)
-    if earlier == "mixed up":
-        theirs = theirs[stream.permutation(docs)]
-    return Benchmark(scores, theirs, clusters)
+    return Benchmark(scores, clusters)
 
 
 def images(world: World, docs: int, stream: np.random.Generator) -> NDArray[np.intp]:
@@ -205,7 +186,6 @@ def replay(made: Benchmark, goal: Goal, seed: int, pilot: int | None = None) -> 
     stream = np.random.default_rng([seed, 7])
     n = len(made.scores)
     keys = stream.random(int(made.clusters.max()) + 1)[made.clusters]
-    earlier = None if made.earlier is None else made.earlier[None]
     docs = Docs(
         np.lexsort((made.clusters, keys)),
         stream.random(n),
@@ -213,7 +193,6 @@ def replay(made: Benchmark, goal: Goal, seed: int, pilot: int | None = None) -> 
         np.ones(n),
         (CELLS,),
         pilot_of(n) if pilot is None else pilot,
-        earlier,
         made.kinds,
     )
     asking = Asking(docs, goal)
@@ -231,14 +210,13 @@ class Row:
     """One setting of the study."""
 
     world: str
-    earlier: str
     docs: int
     half: float
     target: Target = "benchmark"
     graded: bool = False
 
     def __str__(self) -> str:
-        return f"{self.world} {self.earlier} {self.docs} {self.half} {self.target}{' graded' * self.graded}"
+        return f"{self.world} {self.docs} {self.half} {self.target}{' graded' * self.graded}"
 
 
 def check(made: Benchmark, answers: Answers) -> None:
@@ -274,7 +252,7 @@ def simple_plans(made: Benchmark, half: float) -> tuple[float, float]:
 def one(job: tuple[Row, int, float | None]) -> list[float]:
     """Replay a setting once."""
     row, seed, whole = job
-    made = drawn(WORLDS[row.world], row.docs, 50_000 + seed, row.earlier, row.graded)
+    made = drawn(WORLDS[row.world], row.docs, 50_000 + seed, row.graded)
     answers = replay(made, Goal(row.half, row.target), seed)
     ends = answers.interval(0)
     wanted = made.index if whole is None else whole
@@ -292,41 +270,27 @@ def rows() -> Iterator[Row]:
     """Yield all settings."""
     usual = ("prior-led", "local", "global", "mixed", "heavy")
     for docs, half in itertools.product((12578, 3000, 1500), (0.03, 0.05)):
-        for world, earlier in itertools.product(usual if (docs, half) != (12578, 0.05) else ("local",), EARLIER[:3]):
-            yield Row(world, earlier, docs, half)
-    for world, earlier in itertools.product(usual, EARLIER[:3]):
-        yield Row(world, earlier, 12578, 0.03, "population")
-        yield Row(world, earlier, 3000, 0.05, "population")
-    for world, earlier in itertools.product(("local", "global"), EARLIER[3:]):
-        yield Row(world, earlier, 3000, 0.03)
+        for world in usual if (docs, half) != (12578, 0.05) else ("local",):
+            yield Row(world, docs, half)
+    for world in usual:
+        yield Row(world, 12578, 0.03, "population")
+        yield Row(world, 3000, 0.05, "population")
     for docs, half in ((800, 0.1), (1500, 0.05), (12578, 0.05)):
-        yield Row("rare", "none", docs, half)
+        yield Row("rare", docs, half)
     for docs in (3000, 12578):
-        yield Row("alike", "none", docs, 0.03)
-        yield Row("local", "other", docs, 0.03, graded=True)
+        yield Row("alike", docs, 0.03)
+        yield Row("local", docs, 0.03, graded=True)
 
 
-TARGETS: list[tuple[Callable[[Row], bool], dict[str, float]]] = [
-    (
-        lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "benchmark",
-        {"none": 17, "other": 16, "checkpoint": 10},
-    ),
-    (
-        lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "population",
-        {"none": 22, "other": 21, "checkpoint": 13},
-    ),
-    (
-        lambda row: row.docs == 3000 and row.half == 0.03 and row.target == "benchmark",
-        {"none": 43, "other": 41, "checkpoint": 30},
-    ),
-    (lambda row: row.docs == 1500 and row.half == 0.03, {"none": 58, "other": 55, "checkpoint": 45}),
-    (
-        lambda row: row.docs == 12578 and row.half == 0.05 and row.world == "local",
-        {"none": 8, "other": 8, "checkpoint": 6},
-    ),
+TARGETS: list[tuple[Callable[[Row], bool], float]] = [
+    (lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "benchmark", 17),
+    (lambda row: row.docs == 12578 and row.half == 0.03 and row.target == "population", 22),
+    (lambda row: row.docs == 3000 and row.half == 0.03 and row.target == "benchmark", 43),
+    (lambda row: row.docs == 1500 and row.half == 0.03, 58),
+    (lambda row: row.docs == 12578 and row.half == 0.05 and row.world == "local", 8),
     (
         lambda row: row.docs == 3000 and row.half == 0.05 and row.world == "local" and row.target == "benchmark",
-        {"none": 25, "other": 23, "checkpoint": 18},
+        25,
     ),
 ]
 
@@ -335,11 +299,11 @@ def target_of(row: Row) -> float | None:
     """Return the most calls (% of a full pass) that a setting may take; None where no target is set."""
     if row.world in ("heavy", "alike", "rare") or row.graded:
         return None
-    return next((most.get(row.earlier) for fits, most in TARGETS if fits(row)), None)
+    return next((most for fits, most in TARGETS if fits(row)), None)
 
 
 HEADING = (
-    "| docs | half-width | interval of | world | earlier run | replays | calls % (5 to 95) | target | all, exit | holds % "
+    "| docs | half-width | interval of | world | replays | calls % (5 to 95) | target | all, exit | holds % "
     "| half-width mean, 95 % | overshoot | bias |"
 )
 
@@ -360,7 +324,7 @@ def shown(row: Row, found: Array) -> tuple[str, bool]:
     ]
     low, high = 100 * np.quantile(calls, [0.05, 0.95])
     line = (
-        f"| {row.docs:,} | {row.half} | {row.target} | {row.world}{', graded' * row.graded} | {row.earlier} | {len(found)} | "
+        f"| {row.docs:,} | {row.half} | {row.target} | {row.world}{', graded' * row.graded} | {len(found)} | "
         f"{100 * calls.mean():.1f} ({low:.1f} to {high:.1f}) | {'' if target is None else f'{target:g}'} | "
         f"{100 * every.mean():.0f}, {100 * early.mean():.0f} | {cover:.1f} | {half.mean():.4f}, {np.quantile(half, 0.95):.4f} | "
         f"{max(0.0, float(half.max()) / most - 1):.1%} | {bias.mean():+.4f} |{' **missed: ' + ', '.join(missed) + '**' if missed else ''}"
@@ -391,15 +355,15 @@ def study(pool: Executor, replays: int, words: list[str], seed: int, parts: int)
 FAMILIES = ("local", "center", "count", "sum", "larger")
 
 
-def recorded(path: Path, earlier: bool) -> Benchmark:
-    """Return the answers of the embedded model to five families of 600 docs, and where wanted those of its earlier checkpoint."""
+def recorded(path: Path) -> Benchmark:
+    """Return the answers of the embedded model to five families of 600 docs."""
     import pyarrow.parquet as parquet
 
     rows = [row for row in parquet.read_table(path).to_pylist() if row["family"] in FAMILIES]
-    scores, theirs = (np.array([row[f"{model}_scores"] for row in rows], float) for model in ("shipped", "earlier"))
+    scores = np.array([row["shipped_scores"] for row in rows], float)
     scenes = np.unique([f"{row['family']} {row['scene']}" for row in rows], return_inverse=True)[1]
     kinds = np.unique([row["family"] for row in rows], return_inverse=True)[1]
-    return Benchmark(scores, theirs if earlier else None, scenes, kinds)
+    return Benchmark(scores, scenes, kinds)
 
 
 def differs(made: Benchmark, answers: Answers, seed: int) -> bool:
@@ -419,10 +383,10 @@ def differs(made: Benchmark, answers: Answers, seed: int) -> bool:
     return found.low is None or found.high is None or not found.low <= 0 <= found.high
 
 
-def replay_recorded(job: tuple[Path, bool, float, int]) -> list[float]:
+def replay_recorded(job: tuple[Path, float, int]) -> list[float]:
     """Replay the recorded answers once, with fresh hashes."""
-    path, earlier, half, seed = job
-    made = recorded(path, earlier)
+    path, half, seed = job
+    made = recorded(path)
     answers = replay(made, Goal(half), seed)
     ends = answers.interval(0)
     check(made, answers)
@@ -442,20 +406,18 @@ def study_recorded(pool: Executor, path: Path, replays: int) -> bool:
 
     Return whether intervals hold the truth, and comparisons find nothing, often enough.
     """
-    made, good = recorded(path, False), True
+    made, good = recorded(path), True
     print(f"{len(made.scores):,} docs, RCI {made.index:+.4f}\n")
     print(
-        "| half-width | earlier run | replays | calls % (5 to 95) | all, exit | holds % | half-width mean, 95 % | bias | compared: differs % |"
+        "| half-width | replays | calls % (5 to 95) | all, exit | holds % | half-width mean, 95 % | bias | compared: differs % |"
     )
-    print("|---" * 9 + "|", flush=True)
-    for half, earlier in itertools.product((0.03, 0.05), (False, True)):
-        found = np.array(
-            list(pool.map(replay_recorded, [(path, earlier, half, k) for k in range(replays)], chunksize=4))
-        )
+    print("|---" * 8 + "|", flush=True)
+    for half in (0.03, 0.05):
+        found = np.array(list(pool.map(replay_recorded, [(path, half, k) for k in range(replays)], chunksize=4)))
         calls, holds, width, bias, every, early, differ = found.T
         low, high, wide = *(100 * np.quantile(calls, [0.05, 0.95])), np.quantile(width, 0.95)
         print(
-            f"| {half} | {'checkpoint' if earlier else 'none'} | {replays} | {100 * calls.mean():.1f} ({low:.1f} to {high:.1f}) | "
+            f"| {half} | {replays} | {100 * calls.mean():.1f} ({low:.1f} to {high:.1f}) | "
             f"{100 * every.mean():.0f}, {100 * early.mean():.0f} | {100 * holds.mean():.1f} | {width.mean():.4f}, {wide:.4f} | "
             f"{bias.mean():+.4f} | {100 * differ.mean():.1f} |",
             flush=True,
@@ -472,14 +434,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--answers", type=Path, help="a file of recorded answers, in place of made-up worlds")
-    some = [
-        "local none 1500 0.05",
-        "heavy checkpoint 1500 0.05",
-        "global contrary",
-        "local mixed up",
-        "mixed other 3000 0.05 population",
-        "alike none 3000",
-    ]
+    some = ["local 1500 0.05", "heavy 1500 0.05", "mixed 3000 0.05 population", "alike 3000"]
     recorded_answers = Path(__file__).parent / "data" / "mosaic_answers.parquet"
     args = parse(parser, replays=1, only=some, processes=0, answers=recorded_answers)
     with workers(args.processes) as pool:

@@ -236,30 +236,30 @@ def leaning(module: Module) -> Iterator[tuple[str, float]]:
 
 
 PACKAGES = {
-    "present": (109_600, 38_000),
-    "harness": (86_300, 62_000),
+    "present": (109_400, 38_000),
+    "harness": (87_700, 62_000),
     "tst": (48_600, 22_000),
     "magic": (48_600, 20_000),
-    "runs": (30_900, 22_000),
-    "stats": (32_200, 25_000),
+    "runs": (31_800, 22_000),
+    "stats": (31_900, 25_000),
     "app": (25_100, 16_000),
     "rci": (21_800, 18_000),
     "ask": (23_000, 19_000),
-    "compare": (9_000, 8_000),
+    "compare": (9_200, 8_000),
     "gate": (8_100, 7_000),
     LOOSE_MODULES: (6_200, 4_000),
 }
 """Package -> the ceiling and the goal of its tokens."""
 TEXT = Figure("kB of other text: pages, styles, YAML", 325.0, 120.0, lambda module: iter(()))
 FIGURES = [
-    Figure("tokens of code", 448_700, 260_000, tokens),
+    Figure("tokens of code", 450_900, 260_000, tokens),
     *(Figure(f"tokens of {name}", *bounds, tokens_of(name)) for name, bounds in PACKAGES.items()),
     TEXT,
-    Figure("look-ups by a text, outside runs/", 680, 100, keys),
-    Figure("or {}", 19, 15, or_empty),
-    Figure("classes that stand for a result", 9, 2, results),
+    Figure("look-ups by a text, outside runs/", 663, 100, keys),
+    Figure("or {}", 17, 15, or_empty),
+    Figure("classes that stand for a result", 8, 2, results),
     Figure("patterns for names of numbers", 0, 0, patterns),
-    Figure("look-ups in KINDS", 16, 16, kinds),
+    Figure("look-ups in KINDS", 11, 16, kinds),
     Figure("attributes set on parts", 0, 0, set_outside),
     Figure("lines of the largest class", 249, 250, classes, lambda weights: max(weights, default=0)),
     Figure("% of lines that are comments", 2.0, 2.0, comments, percent, more=True),

@@ -27,7 +27,7 @@ _SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)(?
 
 _Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[_Text, must("a name")]
-ASKING = ("exit", "quick", "precision", "budget", "target", "pilot", "reference")
+ASKING = ("exit", "quick", "precision", "budget", "target", "pilot")
 """The options that decide how much is asked; none of them changes a view."""
 UNWRITTEN = ("null", "probe", "doc_fields", *ASKING)
 """The options that a results file does not hold: they change no view, and the harness's response cache goes by what it holds."""
@@ -153,8 +153,6 @@ class Options(BaseModel):
     """Of ``quick``: what the interval is of: what a full pass over this benchmark would print, or the docs that the benchmark is a sample of."""
     pilot: Count | None = None
     """Of ``exit`` and ``quick``: how many docs are asked whole. Default: 300, or a tenth of the docs, at least 100."""
-    reference: Literal["auto", "none"] = "auto"
-    """Of ``exit`` and ``quick``: ``auto`` predicts answers from earlier runs on the same docs, in the folders of ``LMMS_PATCH_REFERENCES``."""
     boxes: Name = "boxes"
     """Of ``regions`` and ``hidden``: the doc field with its boxes (docs/regions.md)."""
     relevant: Name = "relevant"

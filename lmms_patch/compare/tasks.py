@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import structs
 
 from lmms_patch.compare import result as paired
+from lmms_patch.compare.alike import matches
 from lmms_patch.compare.formats import Change, Comparison, Side, Task
 from lmms_patch.errors import RecordError
 from lmms_patch.runs.run import Result, find, labels, newest
@@ -103,13 +104,17 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Return the tasks of one name, rci and pcri being one, as pairs."""
+    """Return the tasks to compare, each once: of one name first, then those that share most grids.
 
-    def name(one: Result) -> tuple[str, str]:
-        return one.task.replace("pcri", "rci"), one.filter
-
-    named = {name(other): other for other in second}
-    return [(one, named[name(one)]) for one in first if name(one) in named]
+    Equal names come first, so that a quick run is not paired with a full run of the same benchmark.
+    """
+    fits = [(one, other) for one in first for other in second if matches(one, other)]
+    fits.sort(key=lambda pair: (pair[0].task == pair[1].task, len({*pair[0].grids} & {*pair[1].grids})), reverse=True)
+    taken: dict[int, Pair] = {}
+    for one, other in fits:
+        if id(one) not in taken and not any(other is used for _, used in taken.values()):
+            taken[id(one)] = one, other
+    return [taken[id(one)] for one in first if id(one) in taken]
 
 
 def _corrected(compared: Sequence[Task], level: float) -> tuple[Task, ...]:

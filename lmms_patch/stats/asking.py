@@ -47,8 +47,6 @@ LEAST_ROUND = 16
 """How many views are asked at once, at least: where few docs are left, several cells of each. Why: models answer in batches."""
 MOST_LOST = 0.1
 """Share of docs without a score in the pilot above which no doc is left out."""
-MOST_OF_EARLIER = 3
-"""How many earlier runs feed the predictions."""
 _LEVELS = (0.5, 1 - 1e-9)
 """What splits F, as a share of full marks, into the three levels that have rates of their own."""
 MOST_KINDS = 9
@@ -91,7 +89,6 @@ class Docs:
             gold.
         cells: of each set, how many cells a doc has.
         pilot: how many docs are asked whole.
-        earlier: shape (runs, docs, views), what earlier runs scored, as shares of the scale; nan where they do not say.
         kinds: shape (docs,), numbers from 0 of the kinds of questions, most frequent first; None: there is one kind.
         shapes: of each set, how many rows and columns its cells have; empty: not known, so that no set says where to
             look in the next.
@@ -103,7 +100,6 @@ class Docs:
     marks: Array
     cells: tuple[int, ...]
     pilot: int
-    earlier: Array | None = None
     kinds: Ints | None = None
     shapes: tuple[tuple[int, int], ...] = ()
 
@@ -361,10 +357,10 @@ class Answers:
 class Search:
     """Asks docs their cells set by set, the most promising first, until a cell of the set earns full marks.
 
-    Which cells are promising is learned from the pilot and from earlier runs.
+    Which cells are promising is learned from the pilot.
 
     Attributes:
-        told: shape (docs, d), what is known of each doc before it is asked: its kind, and what earlier runs scored.
+        told: shape (docs, d), what is known of each doc before it is asked: its kind.
 
     Args:
         answers: those so far; the pilot was asked whole.
@@ -377,7 +373,6 @@ class Search:
         pilot, n = answers.kept(pilot), len(answers.steps)
         self._right = np.full((n, len(docs.cells)), -1)
         """Shape (docs, sets), the first cell asked that earned full marks; -1 where there is none."""
-        earlier = _without_gaps(docs.earlier)
         self._strength: list[Array] = []
         self._pull: list[Array] = []
         kinds = np.zeros(n, np.intp) if docs.kinds is None else np.minimum(docs.kinds, MOST_KINDS)
@@ -391,10 +386,7 @@ class Search:
             np.add.at(sums, kinds[pilot], known)
             rate = np.clip((sums + _SHRINK * of_all) / (count + _SHRINK), 0.01, 0.99)
             strength = np.log(rate / (1 - rate))[kinds]
-            each = [
-                one for run in earlier for one in (run[:, place], *(_spread(run[:, at], cells) for at in (0, place)))
-            ]
-            features, near = np.stack([np.ones_like(strength), strength, *each], axis=2), self._near(g, pilot)
+            features, near = np.stack([np.ones_like(strength), strength], axis=2), self._near(g, pilot)
             own, pull = features.shape[2], np.zeros(near.shape[2])
             if len(pilot) and own + len(pull) > 2:
                 told_of = np.concatenate([features[pilot], near], axis=2).reshape(-1, own + len(pull))
@@ -403,9 +395,6 @@ class Search:
             self._strength.append(strength)
             self._pull.append(pull)
             self._note_right(g, pilot, self._order(g, pilot))
-            told += [
-                one for run in earlier for one in (run[:, 0], run[:, place].max(axis=1), run[:, place].mean(axis=1))
-            ]
         self.told = np.column_stack(told)
 
     def ask(self, docs: Ints) -> Asks:
@@ -817,22 +806,3 @@ def _with(told: Array, full: Array) -> Array:
 
 def _share(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
-
-
-def _spread(scores: Array, cells: int) -> Array:
-    """Return the mean score of each doc, once for each of its cells."""
-    mean = scores if scores.ndim == 1 else scores.mean(axis=1)
-    return np.broadcast_to(mean[:, None], (len(mean), cells))
-
-
-def _without_gaps(runs: Array | None) -> Array:
-    """Return what earlier runs scored, shape (runs, docs, views), with the mean of a view where a run does not say."""
-    if runs is None or not len(runs):
-        return np.zeros((0, 0, 0))
-    runs = runs[:MOST_OF_EARLIER]
-    means = (
-        np.nan_to_num(np.nanmean(runs, axis=1, keepdims=True))
-        if np.isfinite(runs).any()
-        else np.zeros((len(runs), 1, runs.shape[2]))
-    )
-    return np.where(np.isfinite(runs), runs, means)

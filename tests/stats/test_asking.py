@@ -28,11 +28,8 @@ from tests.sizes import size
 GOAL = Goal(0.08)
 
 
-def world(docs=400, cells=(9,), seed=0, per_cluster=1, earlier=None, pilot=60, marks=1.0):
-    """A population: scores of shape (docs, views), and its docs.
-
-    ``earlier`` makes scores of an earlier run from these scores.
-    """
+def world(docs=400, cells=(9,), seed=0, per_cluster=1, pilot=60, marks=1.0):
+    """A population: scores of shape (docs, views), and its docs."""
     stream = np.random.default_rng(seed)
     clusters = np.arange(docs) // per_cluster
     trait = stream.normal(size=clusters.max() + 1)[clusters] * 0.5 + stream.normal(size=docs)
@@ -44,8 +41,7 @@ def world(docs=400, cells=(9,), seed=0, per_cluster=1, earlier=None, pilot=60, m
             stream.random(clusters.max() + 1)[clusters],
         )
     )
-    told = None if earlier is None else earlier(scores, stream)[None]
-    return scores, Docs(order, stream.random(docs), clusters, np.full(docs, marks), cells, pilot, told)
+    return scores, Docs(order, stream.random(docs), clusters, np.full(docs, marks), cells, pilot)
 
 
 def asked(scores, docs, goal=GOAL, known=None, most=math.inf):
@@ -189,22 +185,12 @@ def test_where_there_is_no_index_there_is_none(full):
 # --- the design ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("earlier", "cells"),
-    [
-        (None, (9,)),
-        (lambda s, r: s, (9,)),
-        (lambda s, r: 1 - s, (9,)),
-        (lambda s, r: r.permutation(s), (9,)),
-        (None, (4, 9)),
-    ],
-    ids=["none", "the same", "contrary", "mixed up", "two grids"],
-)
-def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
+@pytest.mark.parametrize("cells", [(9,), (4, 9)], ids=["one grid", "two grids"])
+def test_intervals_hold_what_the_full_pass_prints(cells):
     """Populations: the interval has the wanted width, and holds the truth in all but a few."""
     held, turns = 0, size(6, 60)
     for seed in range(turns):
-        scores, docs = world(600, cells, seed, earlier=earlier)
+        scores, docs = world(600, cells, seed)
         asking = asked(scores, docs)
         for g, place in enumerate(asking.docs.places):
             ends = asking.interval(g)
@@ -212,16 +198,6 @@ def test_intervals_hold_what_the_full_pass_prints(earlier, cells):
             held += ends.low <= index(scores, place) <= ends.high
         assert asking.calls < scores.size
     assert held >= len(cells) * binom.ppf(0.01, turns, 0.95), "a fair coin of 95 % falls below in 1 of 100 tries"
-
-
-def test_a_good_earlier_run_saves_calls_and_a_bad_one_costs_few():
-    calls = {}
-    for name, earlier in (("none", None), ("same", lambda s, r: s), ("mixed up", lambda s, r: r.permutation(s))):
-        calls[name] = np.mean(
-            [asked(*world(3000, seed=seed, earlier=earlier, pilot=200), Goal(0.05)).calls for seed in range(size(2, 4))]
-        )
-    assert calls["same"] < 0.8 * calls["none"]
-    assert calls["mixed up"] < 1.06 * calls["none"]
 
 
 def test_the_pilot_is_asked_whole_and_clusters_stay_together():

@@ -21,7 +21,6 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking.earlier import earlier_scores
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.again import CallError
@@ -303,7 +302,6 @@ class Quick:
         # scores are divided by full marks, so that the plan works on 0 to 1
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
         cells = cells_of(spec)
-        earlier = earlier_scores(session, self._evaluated) if options.reference == "auto" else None
         design = Docs(
             np.argsort(clusters, kind="stable"),
             u,
@@ -311,7 +309,6 @@ class Quick:
             marks / self._scale,
             cells,
             pilot_of(options.pilot, len(docs)),
-            None if earlier is None else earlier / self._scale,
             self._kinds(),
             tuple(spec.kind.shape(n) for n in spec.grids),
         )

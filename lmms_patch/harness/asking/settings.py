@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from lmms_patch.ask.spec import Options
 
 PREFIX = "LMMS_PATCH_"
-REFERENCES = "LMMS_PATCH_REFERENCES"
-"""Folders with earlier runs, separated as in ``PATH``."""
 NAMES = ("precision", "budget", "target", "pilot")
 """The options that an environment variable sets, such as ``LMMS_PATCH_BUDGET``. It wins over task files and profiles."""
 

@@ -20,7 +20,6 @@ from tests.harness.askers import (
     asker_of,
     clue,
     without_kept,
-    written,
 )
 from tests.harness.toys import metrics, rows, write_task
 from tests.making.docs import as_json
@@ -216,16 +215,6 @@ def test_clusters_grids_and_kinds(tasks, tmp_path):
     both = found["results"]["toy_both"]["patch,none"]["analysis"]["grids"]
     assert set(both) == {"2", "3"}
     assert all(grid["full_pass"]["low"] is not None for grid in both.values())
-
-
-def test_earlier_runs_are_found_by_their_docs(tasks, tmp_path, monkeypatch, caplog):
-    out = tmp_path / "earlier"
-    full, _ = undisturbed(tasks, "toy_rci3")
-    written(full, out, "toy_rci3")
-    _, without = undisturbed(tasks)
-    monkeypatch.setenv("LMMS_PATCH_REFERENCES", f"{out}:{tmp_path / 'missing'}")
-    asked_in(tmp_path / "b", within := PerRequestK(), tasks)
-    assert len(within.asked) < len(without.asked)
 
 
 # --- refusals -----------------------------------------------------------------------------------------
