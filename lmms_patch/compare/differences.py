@@ -41,7 +41,7 @@ def first_views(pair: Pair, form: Form, **how: Any) -> Difference:
 
 
 def changes_of(pair: Pair, *, level: float, **how: Any) -> Changes:
-    """Return the differences of all numbers by name, that of the first views first.
+    """Return the differences of all numbers by name, the first views' difference first.
 
     Where a run gives no such number itself, a difference has no value. What is not computed doc by doc is the difference
     of the runs' own numbers.

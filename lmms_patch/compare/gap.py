@@ -133,7 +133,7 @@ def _sides(full: Path, blind: Path, task: str | None) -> tuple[Result, Result]:
 
 
 def _kept(path: Path, base: str) -> Collection[int]:
-    """Return the doc ids that a pruning of a benchmark kept.
+    """Return the doc ids kept by a pruning of a benchmark.
 
     Raises:
         RecordError: it is none, or of another benchmark.

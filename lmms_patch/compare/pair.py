@@ -50,7 +50,7 @@ class Side:
 
     @cached_property
     def measures(self) -> dict[str, Estimate]:
-        """The run's own numbers, the index of every task by the name ``rci``."""
+        """The run's numbers, the index of every task by the name ``rci``."""
         return {plain_name(name): one for name, one in self.result.measures.items()}
 
     def firsts(self, table: Table) -> Chosen:

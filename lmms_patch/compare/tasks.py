@@ -104,7 +104,7 @@ def _results(path: Path, pattern: str | None) -> tuple[list[Result], int]:
 
 
 def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
-    """Return the tasks to compare, each once: of one name first, then those that share most grids.
+    """Return the tasks to compare, each once: equal names first, then by most shared grids.
 
     Equal names come first, so that a quick run is not paired with a full run of the same benchmark.
     """

@@ -199,7 +199,7 @@ class Check:
 
     @property
     def is_score(self) -> bool:
-        """Whether the task's own metric is judged."""
+        """Whether the task's primary metric is judged."""
         return self.one.numbers.get(self.metric) is self.one.score
 
     @property

@@ -119,7 +119,7 @@ class Rule(Shared):
 
     @property
     def demands(self) -> list[tuple[str, float | None, float | None]]:
-        """What it demands of results themselves: the name of a number (a wildcard, or one of ``FACTS``), and its limits."""
+        """What is demanded of results themselves: the name of a number (a wildcard, or one of ``FACTS``), and its limits."""
         needed = [name for word, name in (("valid gate", "gate"), ("looks", "looks")) if word in self.require]
         limits = (
             *((name, 1, None) for name in needed),
@@ -136,7 +136,7 @@ class Rule(Shared):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Rule:
-        """Refuse rules that nothing can break, and limits of nothing."""
+        """Refuse rules without a way to break them, and limits of nothing."""
         given = self.model_fields_set
         limited = [key for key in LIMITS if key in given]
         if not given & set(CHECKS):

@@ -28,7 +28,7 @@ class Subject(runs.Labelled):
 
     @property
     def score(self) -> Estimate:
-        """The task's own metric."""
+        """The task's primary metric."""
         return self.numbers["score"]
 
     def unjudged(self, name: str) -> int:

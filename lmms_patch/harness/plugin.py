@@ -556,7 +556,7 @@ def write_files() -> None:
 
 
 def _own_date(folder: Path, date: str) -> str:
-    """Return a run's date, or the next second that no run of the folder has, and make its results file: all files are named by it."""
+    """Return a run's date, or the next second free in the folder, and make its results file: all files are named by the date."""
     with contextlib.suppress(OSError, ValueError):
         folder.mkdir(parents=True, exist_ok=True)
         while True:

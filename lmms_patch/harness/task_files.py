@@ -93,7 +93,7 @@ def _shipped() -> tuple[str, ...]:
 
 
 def folders_of(include_path: Any) -> list[str]:
-    """Return the folders that a user names: one, a list, or a text with several at the separator of PATH."""
+    """Return the folders named by a user: a folder, a list, or a text with several at the separator of PATH."""
     if isinstance(include_path, (str, os.PathLike)):
         return [str(include_path)] if os.path.exists(include_path) else str(include_path).split(os.pathsep)
     return list(map(str, include_path or []))

@@ -46,7 +46,7 @@ class Doc(NamedTuple):
         return "error" in self.rows[0]
 
     def excluded(self, key: Key) -> str:
-        """Say why the doc is not used for a set of views; "" where it is used."""
+        """Say why the doc is not used for a set of views; "" for a used doc."""
         entries = self.rows[0].get("excluded", ())
         return next((str(one["why"]) for one in entries if one["set"] == str(key)), "")
 
@@ -96,13 +96,13 @@ def steps_of(docs: pl.DataFrame) -> pl.Series:
 
 
 def images_of(docs: pl.DataFrame) -> Iterator[tuple[int, list[tuple[int, int]], str]]:
-    """Yield of docs' first rows the id, the sizes of the images that the doc shows, and their digest."""
+    """Yield of docs' first rows the id, the sizes of the images shown, and their digest."""
     for doc_id, sizes, images in docs.select("doc_id", "shown", "images").iter_rows():
         yield doc_id, [(one["width"], one["height"]) for one in sizes or ()], images or ""
 
 
 def shown(view: View) -> dict[str, Any]:
-    """Return the columns that tell a view; 0 is null."""
+    """Return the columns of a view; 0 is null."""
     placed = view.cell is not None or view.kind == "window"
     areas = [view.area] if isinstance(view, Region) else view.areas if isinstance(view, HiddenView) else ()
     return {
@@ -122,7 +122,7 @@ def shown(view: View) -> dict[str, Any]:
 
 
 def labels(item: Any) -> dict[str, bool | None]:
-    """Return whether an item's answer, and its gold, is the positive label; None where it has no labels."""
+    """Return whether an item's answer, and its gold, is the positive label; None without labels."""
     if not isinstance(item, Mapping) or not {"prediction", "ground_truth"} <= item.keys():
         return {"said_yes": None, "gold_yes": None}
     said, gold = (str(item[key]).strip().lower() == "yes" for key in ("prediction", "ground_truth"))

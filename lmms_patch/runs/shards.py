@@ -19,7 +19,7 @@ _OF_A_SHARD = ("docs", "number of docs", "prompts", "limit", "image sizes", "ima
 
 
 def join(runs: Sequence[Run], folder: Path) -> Run:
-    """Write shards as one run into a folder, and return the run.
+    """Write shards as a single run into a folder, and return the run.
 
     Args:
         runs: the shards, in any order.
@@ -46,7 +46,7 @@ def join(runs: Sequence[Run], folder: Path) -> Run:
 
 
 def _join(shards: Sequence[tuple[About, Path | None]], path: Path) -> Path:
-    """Write the tables of a task's shards as one, and return its place."""
+    """Write the tables of a task's shards as a single table, and return its place."""
     abouts = [about for about, _ in shards]
     frame = pl.concat([samples.frame_of(table) for _, table in shards if table is not None], how="diagonal_relaxed")
     names = [name for name in ("filter", "doc_id", "view") if frame[name].count()]

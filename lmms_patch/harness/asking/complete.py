@@ -120,7 +120,7 @@ class Complete:
         return answers
 
     def _checked(self, requests: Sequence[Instance], answers: Sequence[Any]) -> list[Any]:
-        """Return answers, with ``compat.Lost`` in place of values and texts that stand for failed calls."""
+        """Return answers, with ``compat.Lost`` in place of values and texts standing for failed calls."""
         out = []
         for request, given in zip(requests, answers, strict=True):
             answer = compat.checked(given, request.request_type)

@@ -165,7 +165,7 @@ class InPortions:
         return [answers.get(place_of(request)) for request in requests]
 
     def _knows(self, request: Instance, text: str) -> bool:
-        """Return whether a doc of a request's task has a text as its gold or an option, or its prompt names it."""
+        """Return whether a text is the gold or an option of a doc of a request's task, or stands in a prompt."""
         name, said = request.task_name, text.strip().casefold()
         if name not in self._texts:
             self._texts[name] = _texts_of(self._tasks[name].session.golds)

@@ -152,7 +152,7 @@ class Journal:
         return len(self._kept)
 
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, Any]:
-        """Return the kept answers by key; those that are no answers any more are left out, so that they are asked again."""
+        """Return the kept answers by key; failed calls are left out, so they are asked again."""
         found = {key: _answer(_parsed(text)) for key in wanted if (text := self._kept.get(key.hex())) is not None}
         return {key: answer for key, answer in found.items() if answer is not None}
 
@@ -190,7 +190,7 @@ class Journal:
         self._remove = False
 
     def forget(self) -> None:
-        """Remove all answers at once: batches have garbled them, so that no run may find them."""
+        """Remove all answers at once: batches have garbled them, and no run may find them."""
         self._close()
         self._remove, self._kept = False, {}
         if self._first:
@@ -252,7 +252,7 @@ class Journal:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Return a line of a journal; empty where it is damaged."""
+    """Return a line of a journal; empty for a damaged line."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -261,7 +261,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _told(answer: Any) -> dict[str, Any]:
-    """Return an answer in plain JSON types, from which ``_answer`` makes the same answer; empty for one of a kind that no adapter gives."""
+    """Return an answer in plain JSON types, from which ``_answer`` makes the same answer; empty for a kind unknown to adapters."""
     if isinstance(answer, str):
         return {"text": answer}
     if hasattr(answer, "text") and hasattr(answer, "token_counts"):
@@ -273,7 +273,7 @@ def _told(answer: Any) -> dict[str, Any]:
 
 
 def _answer(told: dict[str, Any]) -> Any:
-    """Return an answer as given by the adapter; None for one of another form."""
+    """Return an answer as given by the adapter; None for an unknown form."""
     from lmms_eval.api.instance import GenerationResult, TokenCounts
 
     match told:

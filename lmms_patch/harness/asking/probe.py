@@ -122,14 +122,14 @@ def _faulty(found: Sequence[Draws], trait: int) -> list[Hashable]:
 
 
 def _is_sure(found: Sequence[Draws]) -> bool:
-    """Return whether so many answers from batches are odd that neither chance nor rounding explains it."""
+    """Return whether more answers from batches are odd than chance or rounding explains."""
     odd = Counter(place for place, _, _ in found)
     hits, of = odd[0], odd[0] + odd[1] + odd[2]
     return 3 * hits >= len(found) and sum(math.comb(of, k) * 2 ** (of - k) for k in range(hits, of + 1)) / 3**of <= SURE
 
 
 def _spread(pool: Sequence[Answered], count: int) -> list[Answered]:
-    """Choose requests so that each value of the first trait is met about equally often, then of the second, then of the third."""
+    """Choose requests with each value of the first trait about equally often, then of the second, then of the third."""
     left, chosen = list(pool), list[Answered]()
     met: list[Counter[Hashable]] = [Counter(), Counter(), Counter()]
     while left and len(chosen) < count:
@@ -148,7 +148,7 @@ def _odd_ones(
     begins: int,
     spare: Sequence[Answered],
 ) -> list[Draws]:
-    """Ask requests again, on every rank as often as on that with the most, and return what all ranks found."""
+    """Ask requests again, equally often on every rank, and return what all ranks found."""
     found: list[Draws] = []
     for number in range(ranks.most(len(some))):
         # a rank without any request has nothing to repeat
@@ -162,7 +162,7 @@ def _odd_ones(
 
 
 def odd_one(draws: Sequence[str]) -> int | None:
-    """Return the place of the text that is least like the other two of three; None where that is open.
+    """Return the place of the text least like the rest of three; None where undecided.
 
     >>> odd_one(["b", "a", "a"]), odd_one(["a", "a", "a"]), odd_one(["a", "b", "c"])
     (0, None, None)
@@ -195,6 +195,6 @@ def _said(answer: Any) -> str:
 
 
 def _alike(texts: Sequence[str]) -> int:
-    """Return how many characters all texts begin with alike, as answers do that repeat the question."""
+    """Return how many characters all texts begin with alike, such as a repeated question."""
     first, last = min(texts, default=""), max(texts, default="")
     return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -99,7 +99,7 @@ def _check_output(output: str | None) -> None:
 
 @contextlib.contextmanager
 def _one_line_if_it_ends(kept: journal.Journal | None) -> Iterator[None]:
-    """Say what is kept where a run ends on Ctrl-C (status 130), or on an exception (2; the host prints it, and ends with 0)."""
+    """Say what is kept where a run ends on Ctrl-C (status 130), or on an exception (2; the host prints the exception, and ends with 0)."""
     told: Callable[[], str] = (lambda: NOTHING_KEPT) if kept is None else kept.told
     try:
         yield
@@ -117,7 +117,7 @@ def _one_line_if_it_ends(kept: journal.Journal | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _one_event_loop() -> Iterator[None]:
-    """Let what this thread runs by ``asyncio.run`` run in one event loop: clients keep connections that belong to the loop of the first portion."""
+    """Let what this thread runs by ``asyncio.run`` share an event loop: clients keep connections of the first portion's loop."""
     run, thread = asyncio.run, threading.get_ident()
     loop: asyncio.AbstractEventLoop | None = None
 

@@ -170,7 +170,7 @@ def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[di
         return [row]
 
     def seen(texts: Sequence[str]) -> list[str]:
-        """Return texts that name boxes by the numbers drawn."""
+        """Return texts with boxes named by the numbers drawn."""
         return [renumber(text, drawn.numbers, len(item.boxes)) for text in texts]
 
     return [

@@ -97,7 +97,7 @@ _Place = tuple[str, str]
 
 @functools.lru_cache(maxsize=4096)
 def _reach(path: str, name: str) -> tuple[list[str], dict[_Place, list[ast.AST]]]:
-    """Return the client libraries and the definitions that a top-level name of a module can reach."""
+    """Return the client libraries and the definitions in reach of a top-level name of a module."""
     clients: list[str] = []
     reached: dict[_Place, list[ast.AST]] = {}
 

@@ -59,7 +59,7 @@ class Golds:
         return self._known.get(doc_id)
 
     def answer(self, doc_id: int) -> Answer | None:
-        """Return how a doc is to be answered; None where that is not known."""
+        """Return how a doc is to be answered; None where unknown."""
         return None if self.plan is None else self.plan.answers.get(doc_id)
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:

@@ -80,7 +80,7 @@ class Docs:
 
     @functools.cached_property
     def errors(self) -> list[tuple[int, str]]:
-        """The views of docs' own images that could not be scored: doc id and cause."""
+        """The views without a score, wrong images aside: doc id and cause."""
         own = self.samples if self.spec.kind.swapped else self.samples.filter(~self.samples["swapped"].fill_null(False))
         return list(own.select("doc_id", "error").drop_nulls().iter_rows())
 
@@ -143,7 +143,7 @@ class NativeMetric:
 
     @functools.cached_property
     def _called(self) -> tuple[Any, str]:
-        """The aggregation of all docs, with the files and calls that the base task would make; and why it may be called only once.
+        """The aggregation of all docs, with the files and calls of the base task; and why a second call is not allowed.
 
         It may be called only once where a second call with the same items gives another number.
         """
@@ -176,7 +176,7 @@ class NativeMetric:
 
     @property
     def no_calls(self) -> str:
-        """Why the aggregation may not be called again and again; "" where it may."""
+        """Why the aggregation may not be called again and again; "" where allowed."""
         return f"the aggregation calls the network ({self._client})" if self._client else self.once
 
     def natively(self, items: list[Any]) -> Any:
@@ -205,7 +205,7 @@ class NativeMetric:
             return None
 
     def aggregate(self, items: list[Any]) -> float | None:
-        """Return M of any items, without a trace; None where that is not possible, or would ask the network."""
+        """Return M of any items, without a trace; None where impossible, or where the network would be asked."""
         return None if self._client else self._aside(items)
 
     @functools.cached_property
@@ -223,7 +223,7 @@ class NativeMetric:
     # --- over chosen views ------------------------------------------------------------------------
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
-        """Return M over full images and over the chosen views of a set, both over the docs that have one, and why they are missing."""
+        """Return M over full images and over the chosen views of a set, both over the docs with a chosen view, and why they are missing."""
         if key not in self._known:
             self._known[key] = (*self._estimated(key), "") if self._of.sampled else self._over_cells(key)
         return self._known[key]
@@ -243,7 +243,7 @@ class NativeMetric:
         return full, self._of_best(key), reason
 
     def _best(self, key: Key) -> Chosen:
-        """Return the answer of each doc's best view of a set; of hidden cells, of the one that hurts most when hidden."""
+        """Return the answer of each doc's best view of a set; of hidden cells, of the cell most missed when hidden."""
         table = self.table
         if self._of.spec.kind.keeps_best:
             return table.best(key)
@@ -294,7 +294,7 @@ class NativeMetric:
         return f"{self.name} of single docs does not make up {self.name} of all, so it cannot tell which cell is best; {_SET_SCORE}"
 
     def _estimated(self, key: Key | None) -> tuple[float | None, float | None]:
-        """Return estimates of M over full images, and over the best cells of a set (None: of no set), of a run that left docs out.
+        """Return estimates of M over full images, and over the best cells of a set (None: of no set), of a run with docs left out.
 
         The best cells are known for the primary metric alone, because its scores decided which cells were asked.
         """

@@ -65,7 +65,7 @@ def primary_of(
 
 
 def _of_every_doc(base: Any, rows: Callable[[], Any]) -> set[str]:
-    """Return the metrics that docs from the whole split have in common; empty where none of these can be scored."""
+    """Return the metrics shared by docs from the whole split; empty where none of these can be scored."""
     score, of_docs = base.process_results, list[set[str]]()
     if (plain := compat.without_retries(score)) is not score:
         score = functools.partial(plain, base)

@@ -138,7 +138,7 @@ class Recorder:
         answers: Sequence[Sequence[Any]],
         kwargs: Mapping[str, Any],
     ) -> list[Scored]:
-        """Score the views of a doc; those that were scored while the model was asked keep their scores."""
+        """Score the views of a doc, but for views scored while the model was asked."""
         if self._session.predict_only:
             return [Scored(view) for view in views]
         # a score from while the model was asked holds only for the same answer

@@ -111,7 +111,7 @@ class References:
     def _uninformed(
         self, doc_id: int, answer: str, roles: Sequence[str], options: int
     ) -> list[tuple[Sequence[str], Scored]]:
-        """Return the scores of an uninformed answer, each with the roles that it counts in.
+        """Return the scores of an uninformed answer, each with its roles.
 
         As gold it is scored in the doc's order; in further roles by its worst order where orders count.
         """

@@ -114,7 +114,7 @@ def _view(one: Scored, got: Sequence[Any], primary: str) -> dict[str, Any]:
 
 
 def _excluded(session: Session, doc_id: int, scored: Sequence[Scored], *, asked: bool) -> dict[Key, str]:
-    """Return the sets of views that a doc is not used for, and why."""
+    """Return the sets of views for which a doc is not used, and why."""
     spec, table, primary = session.spec, session.table, session.primary
     out: dict[Key, str] = {key: why for key in spec.parts if asked and (why := table.cutter.why_unusable(doc_id, key))}
     if table.orders is not None and (fault := table.orders.of(doc_id).fault):
@@ -133,7 +133,7 @@ def _excluded(session: Session, doc_id: int, scored: Sequence[Scored], *, asked:
 
 
 def _best(session: Session, scored: Sequence[Scored], excluded: Mapping[Key, str]) -> dict[Key, int]:
-    """Return the place of the best cell or box by the primary metric, for each set that the doc is used for.
+    """Return the place of the best cell or box by the primary metric, for each set with the doc.
 
     Of hidden cells (``occlude``), of the one that hurts most when hidden.
     """
@@ -151,7 +151,7 @@ def _best(session: Session, scored: Sequence[Scored], excluded: Mapping[Key, str
 
 
 def _asks(session: Session, doc_id: int, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a doc asks, and how it is to be answered."""
+    """Return what a doc asks, and what answers there are."""
     answer, asks, plan = session.golds.answer(doc_id), session.golds.known(doc_id), session.golds.plan
     target = None if asks is None or asks.target is None else str(asks.target)
     # of the field ``choices``, else as listed in the prompt, else the answers scored as options

@@ -80,7 +80,7 @@ class Scores:
         return max(known, default=None)
 
     def items(self, doc_ids: Sequence[int]) -> tuple[list[tuple[Any, Scalar]], list[tuple[Any, Scalar]]]:
-        """Return native items with their scalars to try the metric's aggregation on: of golds, and of other answers.
+        """Return native items with their scalars to try the metric's aggregation on: of golds, and of wrong answers.
 
         Args:
             doc_ids: which docs; those without such an answer are left out.
