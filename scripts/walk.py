@@ -70,12 +70,14 @@ def one_run(folder: Path) -> None:
 
 def main() -> None:
     """Print both counts."""
+    # the first walk sets other arguments
+    listed = "--list" in sys.argv
     with tempfile.TemporaryDirectory() as name:
         for title, work in (("one doc", one_doc), ("one run", one_run)):
             found = functions(functools.partial(work, Path(name)))
             modules, called = counts(found)
             print(f"{title}: {modules} modules, {called} functions")
-            if "--list" in sys.argv:
+            if listed:
                 print(*sorted(":".join(one) for one in found), sep="\n", flush=True)
 
 
