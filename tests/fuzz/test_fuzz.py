@@ -1,21 +1,14 @@
 """Damaged files and odd options are refused in a line; and the cases see what they are to see."""
 
-import shutil
 import sys
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 
 import pytest
 
 from lmms_patch.app import cli
-from lmms_patch.ask.spec import parse
 from lmms_patch.errors import RecordError
-from lmms_patch.harness.asking.earlier import earlier_scores
-from lmms_patch.harness.asking.settings import REFERENCES
-from lmms_patch.runs.run import find
 from tests.fuzz import calls, judge
-from tests.fuzz.damage import damage
 from tests.sizes import size
 
 
@@ -80,31 +73,6 @@ def test_true_files_are_read(request, name, tmp_path):
         assert not ended.wrong, ended
         refused += [ended.told] * (ended.status == 2)
     assert len(refused) <= turns / 2 or name == "tst"
-
-
-def test_a_quick_run_takes_no_harm_from_damaged_references(true, tmp_path, monkeypatch):
-    """Runs named by LMMS_PATCH_REFERENCES are read before a model is asked: each is used or left aside with a line."""
-    result = next(one for one in find([true / "runs" / "f1"])[0].results if one.task == "polar_rci2")
-    views = [SimpleNamespace(n=0, cell=None), *(SimpleNamespace(n=2, cell=cell) for cell in range(1, 5))]
-    task = SimpleNamespace(
-        spec=parse(result.task),
-        primary=result.metric,
-        table=SimpleNamespace(views=views),
-        golds=SimpleNamespace(plan=SimpleNamespace(digests={"docs": result.made.docs})),
-    )
-    used = 0
-    for number in range(size(40, 1500)):
-        stream, folder = Random(number), tmp_path / str(number)
-        shutil.copytree(true / "runs" / "f1", folder)
-        for path in stream.sample(sorted(folder.iterdir()), k=stream.choice((0, 1, 1, 1, 2))):
-            damage(stream, path)
-        monkeypatch.setenv(REFERENCES, str(folder))
-        scores = earlier_scores(task, range(result.docs))
-        used += scores is not None
-        # a table that was renamed, with a link in its place, is two runs
-        assert scores is None or scores.shape[1:] == (result.docs, 5)
-        shutil.rmtree(folder, ignore_errors=True)
-    assert used > 5
 
 
 # --- does it bite? --------------------------------------------------------------------------------

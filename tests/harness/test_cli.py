@@ -83,17 +83,17 @@ NOTING = """
 import json, os
 from lmms_patch.harness.video import cache
 
-original, noted = cache.Cache._store, []
+original, noted = cache.Cache.path_of, []
 
-def storing(self, key, data):
-    path = original(self, key, data)
+def storing(self, doc, view, make):
+    path = original(self, doc, view, make)
     on_disk = sum(file.stat().st_size for file in self.folder.iterdir())
-    noted.append({"clip": len(data), "on_disk": on_disk, "folder": str(self.folder)})
+    noted.append({"clip": path.stat().st_size, "on_disk": on_disk, "folder": str(self.folder)})
     with open(os.path.join(os.environ["NOTES"], os.environ["RANK"] + ".json"), "w") as file:
         json.dump(noted, file)
     return path
 
-cache.Cache._store = storing
+cache.Cache.path_of = storing
 """
 """Notes what each rank wrote of clips."""
 LAUNCHED = f"""

@@ -43,7 +43,8 @@ ONLY_READ = (
     "explore",  # serves until it is stopped; tests/present/explore/browser
     "export",  # of a demo; tests/app/test_tables.py
     "doctor",  # says what is wrong with the machine at hand; tests/app/commands/test_doctor.py
-    "demo",  # runs the embedded model; make demo
+    "demo",  # runs the embedded model; make demo,
+    "analyze one two three",
 )
 OWN_TASKS = ("mine_regions", "mine_hidden", "vsi_pruned", "gqa_pruned", "...")
 """Names of a reader's own tasks, and what stands for more."""

@@ -26,7 +26,7 @@ from lmms_patch.harness.wrap.scorer import own_stream
 from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.runs.frames import text
 from lmms_patch.runs.numbers import Null, to_json
-from lmms_patch.runs.scoring import Scalar
+from lmms_patch.runs.scoring import Scalar, plain
 from lmms_patch.tst.causes import causes
 from lmms_patch.tst.context import contexts
 from lmms_patch.tst.copies import Copies, Repeats, unnamed_copies
@@ -319,7 +319,10 @@ class TextOnly:
     def row_of(self, doc_id: int) -> dict[str, Any] | None:
         """Return the column ``tst`` of a doc; None where there is no diagnosis, or the doc is not evaluated."""
         place = self.place.get(doc_id)
-        return None if self.found is None or place is None else self.found.row_of(place, self.items[place])
+        if self.found is None or place is None:
+            return None
+        # a score that is missing is null in a table, and not a number that is none
+        return dict(plain(self.found.row_of(place, self.items[place])))
 
     def about(self) -> dict[str, Any]:
         """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""
