@@ -130,7 +130,7 @@ def unseen(scores: int) -> Array:
 class Side:
     """A finished run of one task, as far as the gate reads it (``gate.sides.Subject``)."""
 
-    label, model = "toy_rci2", "toy"
+    label, model, sampled = "toy_rci2", "toy", False
 
     def __init__(self, answers: Answers, clusters: NDArray[np.intp] | None) -> None:
         self.answers, self.clusters = answers, clusters

@@ -7,6 +7,7 @@ so ``recognise`` infers it from golds and prompts.
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -189,8 +190,8 @@ def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is missing: None, or nan, which tables write for None."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    """Return whether a value is missing: None, or nan of any library, which tables write for None."""
+    return value is None or (isinstance(value, numbers.Real) and bool(value != value))
 
 
 def _index(target: Any, choices: Sequence[str]) -> int | None:

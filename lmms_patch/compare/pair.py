@@ -156,8 +156,7 @@ def join(first: Result, second: Result) -> Pair:
             f"{len(scored) - len(kept)} docs are left out: not all docs of their cluster are scored in both runs"
         )
     if not len(kept):
-        garbled = next((one.about.probe.why for one in (first, second) if one.about.probe.failed), "")
-        raise RecordError(f"{second.task}: {garbled or 'no doc is scored in both runs'}")
+        raise RecordError(f"{second.task}: no doc is scored in both runs")
     # all docs of a table, as a rule: then it is the table itself, which takes no memory
     one, other = (side.table if len(side.table) == len(kept) else side.table.of(kept.tolist()) for side in sides)
     tables = one, other

@@ -46,6 +46,8 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
 
         return magic.compare(first, second, level=level, draws=draws)
     alike.check(first, second)
+    if garbled := next((one.about.probe.why for one in (first, second) if one.about.probe.failed), ""):
+        raise RecordError(f"{second.task}: {garbled}")
     # the numbers of each run come first: their tables, which refer to themselves, are gone before both runs are joined
     for one in (first, second):
         _ = one.computed

@@ -15,8 +15,9 @@ from lmms_patch.gate.numbers import Judged
 from lmms_patch.gate.rules import Rule, Rules
 from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.runs import reading
-from lmms_patch.runs.catalogue import grids_of
+from lmms_patch.runs.catalogue import grids_of, keyed
 from lmms_patch.runs.measures import matching
+from lmms_patch.runs.run import check_keys
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
 UNCHANGED = "no answer changed: the same scores on every doc"
@@ -74,6 +75,7 @@ def judge(out: Path, rules: Rules, baseline: Path | None = None) -> Judgement:
         RecordError: files that are not whole, an empty run, or a baseline of other settings.
     """
     results, notes = sides.read(out)
+    check_keys(rules.ignore, results[0].result.fingerprint)
     needed = [rule for rule in rules.rules if rule.of_difference]
     if needed and baseline is None:
         raise OptionError(f"{rules.source}: rule {needed[0].name!r} compares with a baseline; give one: --baseline DIR")
@@ -103,7 +105,7 @@ def _checks(rule: Rule, results: Sequence[Subject], before: Baseline | None) -> 
     selected, notes = sides.select(rule, results), list[str]()
     gone = [] if before is None else before.gone(rule, selected)
     checks = [_there(rule, one, why) for one, why in gone]
-    checks += _complete(rule, selected) if "complete" in rule.require else []
+    checks += _complete(rule, results) if "complete" in rule.require else []
     if rule.metric is not None:
         lost = [one for one in selected if one.result.failed > LOST * one.result.docs]
         checks += [
@@ -113,6 +115,8 @@ def _checks(rule: Rule, results: Sequence[Subject], before: Baseline | None) -> 
         (name, (least, most), None) for name, least, most in rule.demands
     ]
     if rule.of_difference:
+        if rule.metric in numbers.FACTS:
+            raise OptionError(f"{rule.metric} has no difference to a baseline; give 'require', 'min' or 'max'")
         judged.append((str(rule.metric), (None if rule.max_drop is None else -rule.max_drop, rule.max_rise), before))
     for pattern, ends, against in judged:
         names = {id(one): _names(one, pattern) for one in selected}
@@ -124,7 +128,7 @@ def _checks(rule: Rule, results: Sequence[Subject], before: Baseline | None) -> 
         # the difference to a task whose docs were taken out has no baseline
         of = [one for one in selected if against is None or not any(one is other for other, _ in gone)]
         own = [Check(rule, one, name, ends, against) for one in of for name in names[id(one)]]
-        for one in (check.one for check in own if check.is_score):
+        for one in (check.one for check in own if check.follows):
             if ends[1] is None and not one.result.higher_is_better:
                 raise OptionError(f"{pattern} of {one.label} is better when lower: give 'max_rise' or 'max'")
         checks += own
@@ -143,8 +147,9 @@ def _names(one: Subject, pattern: str) -> list[str]:
     return list(names.values())
 
 
-def _complete(rule: Rule, selected: Sequence[Subject]) -> Iterable[Check]:
+def _complete(rule: Rule, results: Sequence[Subject]) -> Iterable[Check]:
     """Yield a check of each model and named task: is the task there, and whole?"""
+    selected = [one for one in results if one.selected(rule, ("model", "base", "kind"))]
     for model in {one.model: one for one in selected}.values():
         for task in rule.task:
             there = [one for one in selected if one.model == model.model and task in (one.label, one.result.task)]
@@ -203,6 +208,12 @@ class Check:
         return self.one.numbers.get(self.metric) is self.one.score
 
     @property
+    def follows(self) -> bool:
+        """Whether what is judged is better when the task's metric is."""
+        row = keyed(self.one.result.kind, self.one.result.grids).get(self.metric)
+        return self.is_score or (row is not None and row[0].better)
+
+    @property
     def family(self) -> Hashable:
         """What the number is judged together with: a rule, or the primary or the further numbers of comparisons."""
         return id(self.rule) if self.before is None else self.is_score
@@ -249,8 +260,11 @@ class Check:
             call, why = limits.call(0.0, 0.0, allowed), UNCHANGED
         elif unjudged > LOST * one.result.docs:
             # a judge that refuses the wrong answers must not make a model pass
-            call = "inconclusive"
+            call = "inconclusive" if call == "pass" else call
             told.append(f"{unjudged} of {one.result.docs} docs have no verdict of the judge")
+        # but for rounding
+        elif number.lost > LOST + 1e-9:
+            call, why = "fail", f"{number.lost:.1%} of the docs are lost to one of the runs"
         elif call == "inconclusive" and self.by_interval and (size := limits.smallest(number.judged, level)):
             told.append(f"fails in 80 % of runs where the truth is {size:.2g} beyond what is allowed")
         # the index is then known to be mostly luck

@@ -26,6 +26,7 @@ class Judged:
         baseline: the baseline's number; None without, or where it is not defined.
         basis: ``interval``, ``paired`` or ``unpaired``; of facts ``number``.
         unchanged: whether the number is made of the same scores, doc by doc, as the baseline's.
+        lost: share of the docs of one run that the other has no score of, 0..1; of a run that left docs out 0.
     """
 
     judged: Estimate
@@ -33,6 +34,7 @@ class Judged:
     baseline: float | None = None
     basis: Basis = "interval"
     unchanged: bool = False
+    lost: float = 0.0
 
 
 def number_of(one: Subject, name: str, level: float, absolute: bool = False) -> Judged:
@@ -86,7 +88,9 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
     if absolute:
         change = magnitude_difference(first, second, change)
         first, second = magnitude(first), magnitude(second)
-    return Judged(change, second, first.value, basis, unchanged)
+    most = max(side.numbers[own].n for side, own in ((other, theirs), (one, name)))
+    lost = 0.0 if basis == "unpaired" or most == 0 or one.sampled or other.sampled else 1 - change.n / most
+    return Judged(change, second, first.value, basis, unchanged, lost)
 
 
 def _over_pairs(stored: Estimate, value: float | None, change: Estimate) -> Estimate:

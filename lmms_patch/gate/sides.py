@@ -13,6 +13,7 @@ from lmms_patch.compare import result as paired
 from lmms_patch.compare.formats import Task
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.gate.rules import SELECTORS, Rule
+from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -36,6 +37,11 @@ class Subject(runs.Labelled):
         bounds = self.result.magic.bounds if self.result.magic else {}
         found = bounds.get(self.result.metric if name == "score" else name)
         return found.unjudged if found else 0
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the run left docs out, so that its numbers are estimates."""
+        return reading.is_sampled(self.result.analysis)
 
     @property
     def partial(self) -> str:

@@ -311,7 +311,7 @@ WRITTEN_BY = {
     "llava_onevision_moviechat": re.compile(r"Can not infer the answer\."),
 }
 """The whole text that an adapter writes where a call failed, by adapter. From another adapter the same text is an answer: a model may say nothing."""
-DOUBTFUL = re.compile(r"n/a|error( code)?:\s.*", re.IGNORECASE | re.DOTALL)
+DOUBTFUL = re.compile(r"error( code)?:\s.*", re.IGNORECASE | re.DOTALL)
 """What adapters of other packages write where a call failed; an answer where a doc has it as its gold or option, or in its prompt."""
 REPEATS = ("aria", "cogvlm2", "minicpm_v", "minimonkey")
 """Adapters that, where a call fails, return their answer to the previous request a second time."""

@@ -80,7 +80,11 @@ class ByForm:
         return None if self._form is None else self._form.name
 
     def whole(self) -> float | None:
-        return None if self._form is None else self._table.value(self._form, self._table.full)
+        first = self._table.frame.filter(view=0)["error"]
+        # a number of the docs that could be scored would pass for that of all
+        if self._form is None or first.null_count() < len(first):
+            return None
+        return self._table.value(self._form, self._table.full)
 
     def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
         table = self._table

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
+import pyarrow as pa
 
 from lmms_patch.ask.answers import is_missing
 from lmms_patch.ask.kinds import Key
@@ -139,6 +140,10 @@ def _column(name: str, values: list[Any]) -> pl.Series:
         return pl.Series(whole(name), _alike(values))
     if name.startswith(OTHER_METRIC):
         return pl.Series(whole(name), values, TYPES["score"])
+    if TYPES[name].is_nested():
+        # Arrow takes a tenth of the time
+        kind = pl.Series([], dtype=TYPES[name]).to_arrow().type
+        return pl.Series(name, pa.array(values, kind)).cast(TYPES[name])
     return pl.Series(name, list(map(text, values)) if TYPES[name] == pl.String else values, TYPES[name])
 
 

@@ -259,6 +259,8 @@ class Result:
     @cached_property
     def computed(self) -> Computed:
         """Every number, by the method of the task's kind: as the run left them beside the table, else computed from it."""
+        if self.about.probe.failed:
+            return Computed()
         if self.given is not None:
             return self.given
         from lmms_patch.runs import cache
@@ -290,7 +292,9 @@ class Result:
         found, probe = measures(self), self.about.probe
         if not probe.failed:
             return found
-        return {name: catalogue.without_interval(None, one.n, probe.why) for name, one in found.items()}
+        rows = catalogue.keyed(self.kind, self.grids).items()
+        names = dict.fromkeys([*(name for name, (row, _) in rows if row.measured), *found])
+        return {name: catalogue.without_interval(None, self.docs, probe.why) for name in names}
 
     @cached_property
     def fingerprint(self) -> dict[str, Any]:

@@ -326,6 +326,7 @@ def _prepared(frame: pl.DataFrame, score: str, kind: Kind, items: Items | None) 
         item=pl.int_range(pl.len(), dtype=pl.UInt32),
         known=known,
         score=pl.col(score),
+        by_primary=pl.col("score") if "score" in frame.columns else pl.lit(None, REAL),
         by_others=pl.any_horizontal(pl.lit(False), *(pl.col(name).is_not_null() for name in others)),
         other=pl.col("swapped").fill_null(False) & (not kind.swapped),
     )
@@ -360,14 +361,16 @@ def _in_worst_order(rows: pl.DataFrame, higher: bool) -> pl.DataFrame:
     One that lacks a score in some order has none: that order decides. Ties go to the first order.
     """
     view = ["doc_id", "other", "kind", "n", "cell"]
-    score = (pl.col("score") if higher else -pl.col("score")).fill_null(-math.inf)
-    marked = rows.with_columns(
+    # of a metric without scores the primary metric decides, as it did in the run
+    told = pl.when(pl.col("score").is_not_null().any().over("doc_id")).then("score").otherwise("by_primary")
+    score = (told if higher else -told).fill_null(-math.inf)
+    marked = rows.with_columns(ranked=score).with_columns(
         doc=pl.col("doc_id").rle_id(),
         view=pl.col("view").min().over(view),
         best=pl.col("best").any().over(view),
-        kept=(pl.int_range(pl.len()) == score.arg_min()).over(view),
+        kept=(pl.int_range(pl.len()) == pl.col("ranked").arg_min()).over(view),
     )
-    kept = marked.filter("kept").sort("doc", "view").drop("doc", "kept")
+    kept = marked.filter("kept").sort("doc", "view").drop("doc", "kept", "ranked")
     return kept.with_columns(view=pl.int_range(pl.len(), dtype=TYPES["view"]).over("doc_id"))
 
 

@@ -36,8 +36,33 @@ def test_wrong_answers_that_are_turned_into_no_answer_fail(asked, tmp_path, rule
 @pytest.mark.parametrize(("count", "calls"), [(4, ["pass"]), (5, ["fail", "pass"])])
 def test_one_doc_of_a_hundred_may_be_lost(asked, tmp_path, count, calls):
     new, old = lost(tmp_path, count)
-    assert asked(new, {"metric": "fip", "max_drop": 0.5}, baseline=old).calls == calls
+    assert asked(new, {"metric": "fip", "max_drop": 0.5}, baseline=old).calls == [calls[0]] * len(calls)
     assert asked(new, VALUE).calls == calls
+
+
+def test_docs_that_the_new_run_leaves_out_are_lost_to_it(asked, tmp_path):
+    """Without a failed call: the scorer, or a grid, has nothing of them. The new run answers them wrongly."""
+    full, best = lean.planted(400, 0.7, 0.6)
+    lean.write(tmp_path / "old", [lean.task(full, best)])
+    lean.write(tmp_path / "new", [lean.task(full, best, out=range(300, 400))])
+    rules = {"metric": "fip", "max_drop": 0.5}, {"metric": "mpp2", "max_drop": 0.5}
+    assert asked(tmp_path / "new", *rules, baseline=tmp_path / "old").calls == ["pass", "fail"]
+
+
+@pytest.mark.parametrize("metric", ["gate", "looks"])
+def test_what_is_known_of_a_run_has_no_difference(asked, tmp_path, metric):
+    """A run that sank to chance must not pass because it is no more than the limit of a drop."""
+    lean.write(tmp_path / "run", [lean.task(*lean.planted(400, 0.8, 0.6))])
+    ended = asked(tmp_path / "run", {"metric": metric, "max_drop": 0}, baseline=copied(tmp_path / "run"))
+    assert ended.status == 2
+    assert f"{metric} has no difference to a baseline" in ended.err
+
+
+def test_a_misspelt_setting_to_ignore_is_told(asked, tmp_path):
+    lean.write(tmp_path / "run", [lean.task(*lean.planted(400, 0.8, 0.6))])
+    ended = asked(tmp_path / "run", VALUE, ignore=["promts"])
+    assert ended.status == 2
+    assert "no setting 'promts' to ignore" in ended.err
 
 
 # --- grids that are gone ------------------------------------------------------------------------------

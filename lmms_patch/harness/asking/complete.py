@@ -58,7 +58,7 @@ class Complete:
         catches: bool = False,
     ) -> None:
         self._model, self._adapter, self._ranks, self._alone, self._told = model, adapter, ranks, ranks.world == 1, told
-        self._knows, self._last = knows, ""
+        self._knows, self._last, self._met = knows, "", dict[str, Any]()
         self._foreign = not type(model).__module__.startswith("lmms_eval.")
         self._catches, self._given_up, self._answered = catches, "", False
         self._faults: dict[str, str] = {}
@@ -98,6 +98,10 @@ class Complete:
             return self._one_by_one(ask, requests, [compat.Lost(_UNEQUAL)] * len(requests))
         answers, before = self._checked(requests, answers), self._last
         texts = [compat.text_of(answer) for answer in answers]
+        # two answers that differ are enough
+        for request, text in zip(requests, texts, strict=True):
+            if text and len(self._met) < 2:
+                self._met.setdefault(text, request)
         self._last = texts[-1] if texts else before
         if not errors:
             return answers
@@ -159,8 +163,21 @@ class Complete:
             return compat.Lost(_UNEQUAL)
         [answer], before = self._checked([request], answers), self._last
         self._last = compat.text_of(answer)
-        repeated = errors.caught and self._foreign and self._last == before
-        return compat.Lost(errors[0]) if errors and (_is_empty(answer) or repeated) else answer
+        doubtful = errors.caught and self._foreign and self._last == before
+        lost = bool(errors) and (_is_empty(answer) or (doubtful and self._is_repeated(ask, request)))
+        return compat.Lost(errors[0]) if lost else answer
+
+    def _is_repeated(self, ask: Callable[[Sequence[Instance]], Any], request: Instance) -> bool:
+        """Return whether a failed call gives the answer to the request before: asked after another, it gives that one's.
+
+        An adapter that tries again, and tells of it, gives equal answers to many requests rightly.
+        """
+        other = next((met for text, met in self._met.items() if text != self._last), None)
+        if other is None:
+            return False
+        first, second = (compat.text_of(next(iter(ask([one])), "")) for one in (other, request))
+        told, self._last = self._last, second
+        return bool(first == second and first != told)
 
     def _say(self, about: str, why: str) -> None:
         """Say each kind of fault once; where there are several ranks, note the fault for ``tell``."""

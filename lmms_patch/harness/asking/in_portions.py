@@ -203,9 +203,11 @@ class InPortions:
             return
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
         most = ranks.most(batch)
+        kept = ranks.sum(int(self._journal is not None and self._journal.of_batches))
         reasons = {
             "no task shows images": not counts,
-            "answers come one by one": most == 1,
+            # what an earlier process kept may have come in batches
+            "answers come one by one": most == 1 and not kept,
             "log-likelihoods are not compared": kind != "generate_until",
             "the option 'probe' is 0": not max(counts.values(), default=0),
         }

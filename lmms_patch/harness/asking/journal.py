@@ -50,7 +50,14 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         log().warning(f"{KEEP}={wish!r} is not known; allowed: {', '.join(WISHES)}")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        return Journal(folder, ranks, remove=wish != "keep", moved=wish == "moved", tasks=tasks)
+        return Journal(
+            folder,
+            ranks,
+            remove=wish != "keep",
+            moved=wish == "moved",
+            tasks=tasks,
+            batch=str(getattr(cli, "batch_size", 1)),
+        )
     except OSError as error:
         log().warning(
             f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost"
@@ -63,6 +70,7 @@ class Journal:
 
     Attributes:
         folder: the run's own folder.
+        of_batches: whether an earlier process got its answers in batches.
 
     Args:
         folder: made where it does not exist.
@@ -70,13 +78,21 @@ class Journal:
         remove: whether a finished run removes the folder.
         moved: whether files are read that were made in another folder.
         tasks: the tasks whose tables must be written before it does.
+        batch: the batch size, as it was typed.
 
     Raises:
         OSError: nothing can be written there.
     """
 
     def __init__(
-        self, folder: Path, ranks: Ranks, *, remove: bool = True, moved: bool = False, tasks: Sequence[str] = ()
+        self,
+        folder: Path,
+        ranks: Ranks,
+        *,
+        remove: bool = True,
+        moved: bool = False,
+        tasks: Sequence[str] = (),
+        batch: str = "1",
     ) -> None:
         self._tasks, self._first, self._remove, self._began = tasks, ranks.first, remove, time.time()
         self.folder, self._several = folder, ranks.world > 1
@@ -89,7 +105,8 @@ class Journal:
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._written = 0
-        self._append([{"folder": str(folder.resolve()), "inode": folder.stat().st_ino}])
+        self._append([{"folder": str(folder.resolve()), "inode": folder.stat().st_ino, "batch": batch}])
+        self.of_batches = False
         self._kept: dict[str, str] = {}
         for file in earlier:
             self._kept |= self._read(file, moved)
@@ -114,7 +131,7 @@ class Journal:
                     f"the file belongs to another user (number {about.st_uid}), who could have written anything"
                 )
             with file.open(encoding="utf-8", errors="replace") as opened:
-                fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                _is_free(opened)
                 # the last line is cut where the run was killed while it wrote
                 first, *lines = [text for text in opened if text.endswith("\n")] or [""]
             place = _parsed(first)
@@ -137,6 +154,7 @@ class Journal:
             if self._first:
                 log().warning(f"answers in {file} are not used: {line(error)}")
             return {}
+        self.of_batches |= bool(lines) and place.get("batch") != "1"
         found = {key: text for text in lines if isinstance(key := _parsed(text).get("key"), str)}
         if len(found) < len(lines):
             log().warning(f"{len(lines) - len(found):,} answers in {file} are damaged: they are asked again")
@@ -288,3 +306,13 @@ def _answer(told: dict[str, Any]) -> Any:
         case {"text": str(answer)}:
             return answer
     return None
+
+
+def _is_free(file: IO[str]) -> None:
+    """Raise BlockingIOError where another process holds a file; do nothing on disks without locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        log().debug("this disk has no locks")

@@ -125,14 +125,14 @@ class Aggregations:
 
     def _collect(self, items: list[Any]) -> Details:
         """Keep the docs of this filter, and compute all our numbers from them."""
-        self._docs = docs = Docs(self.spec, self.metrics, self._state, items)
         # made anew at the next question, for what the new docs allow
         self._functions = {}
-        self._report_errors()
-        if self.primary != compat.OUTPUT_ONLY:
-            self._report_excluded()
-            self._report_native()
         try:
+            self._docs = docs = Docs(self.spec, self.metrics, self._state, items)
+            self._report_errors()
+            if self.primary != compat.OUTPUT_ONLY:
+                self._report_excluded()
+                self._report_native()
             native = docs.metric(self.primary)
             self._details = details(
                 self.spec,

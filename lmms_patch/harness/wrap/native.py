@@ -210,6 +210,9 @@ class NativeMetric:
 
     @functools.cached_property
     def _whole(self) -> float | None:
+        # a number of the docs that could be scored would pass for that of all
+        if any(doc.unscored for doc in self._of.docs):
+            return None
         full = _known(self.table.full)
         # of all docs it is the number that the harness prints; else the aggregation is called without the others
         lost = self._of.unscored or len(full) != len(self.own_items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import random
 import threading
 import zlib
@@ -239,7 +240,7 @@ class Scorer:
         """Return whether the scorer gave an item no score: None, NaN, or a score key without a value."""
         if isinstance(item, Mapping):
             return any(key in item for key in self._keys) and scalar(item, self._keys) is None
-        return item is None or (isinstance(item, float) and scalar(item) is None)
+        return item is None or (isinstance(item, numbers.Real) and scalar(item) is None)
 
 
 @dataclass(frozen=True)

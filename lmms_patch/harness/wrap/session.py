@@ -95,7 +95,7 @@ class Session:
         kind, options = spec.kind, spec.options
         native, higher = dict(base.aggregation()), dict(base.higher_is_better())
         self.rows, judged = Rows(base, state), calls_judge(base) is not None
-        primary, self.about_metric = primary_of(spec, list(native), base, self.rows.scored, silent=judged)
+        primary, self.about_metric = primary_of(spec, list(native))
         self.metrics = Metrics(spec, native, higher, primary, state)
         self.golds = Golds(spec, base, self.rows.scored, primary, silent=judged)
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None

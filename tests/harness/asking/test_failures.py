@@ -63,7 +63,6 @@ VALUES = {
     "a blocked call": "[SAFETY_BLOCKED: HATE]",
     "an error": "Error: CUDA out of memory",
     "an error with its code": "Error code: 500 - busy",
-    "no answer": "N/A",
 }
 WAYS = {
     **{name: (lambda model, answer, value=value: value) for name, value in VALUES.items()},
@@ -93,10 +92,39 @@ def test_a_call_that_failed_is_a_state_and_never_a_number(tasks, tmp_path, way):
     assert metrics(found, "toy_rci2")["patch"]["n_failed"] == len(FAILED)
 
 
-@pytest.mark.parametrize("text", ["N/A", "Error: 4", ""])
+@pytest.mark.parametrize("text", ["Error: 4", ""])
 def test_a_text_that_the_task_knows_or_that_no_error_stands_behind_is_an_answer(tasks, tmp_path, text):
     found = found_in(tmp_path, Failing(lambda model, answer: text), tasks, "named_rci2")
     assert not any("failed" in view for of_doc in views(found, "named_rci2").values() for view in of_doc)
+
+
+class Retrying(PerRequest):
+    """Has every second call fail at first, tells of it while the exception is handled, and tries again: no answer is wrong."""
+
+    def one(self, request):
+        answer = "no" if request.doc_id % 3 else super().one(request)
+        if request.doc_id % 2:
+            try:
+                raise ConnectionError("busy")
+            except ConnectionError:
+                logger.warning("trying again")
+        return answer
+
+
+def test_an_adapter_that_tries_again_loses_no_answer(tasks, tmp_path):
+    """Most of its answers are that to the request before."""
+    found = found_in(tmp_path, Retrying(), tasks, "toy_rci2")
+    assert not any("failed" in view for of_doc in views(found).values() for view in of_doc)
+
+
+def test_an_answer_that_comes_again_and_again_is_told_and_counts(tasks, tmp_path, caplog):
+    """An honest model may say N/A where a cell does not show the thing."""
+    lines = []
+    number = logger.add(lambda message: lines.append(message.record["message"]), level="WARNING")
+    found = found_in(tmp_path, Failing(lambda model, answer: "N/A"), tasks, "toy_rci2")
+    logger.remove(number)
+    assert not any("failed" in view for of_doc in views(found).values() for view in of_doc)
+    assert any("an answer comes again and again, 'N/A': 15 of 60" in line for line in lines)
 
 
 def test_a_log_likelihood_that_is_none_is_a_state(tmp_path):

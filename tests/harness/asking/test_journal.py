@@ -153,3 +153,14 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, lines, monkeypatc
     assert "cannot be written any more" in lines[0]
     with Journal(tmp_path, ALONE) as again:
         assert again.find([b"a", b"c"]) == {b"a": "1"}
+
+
+def test_answers_are_read_on_a_disk_without_locks(tmp_path, monkeypatch):
+    left(tmp_path, [(b"a", "1")])
+
+    def none(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(journal.fcntl, "flock", none)
+    with Journal(tmp_path, ALONE) as one:
+        assert one.find([b"a"]) == {b"a": "1"}

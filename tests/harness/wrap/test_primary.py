@@ -11,7 +11,6 @@ from datasets import List
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.harness.wrap.task import WrappedTask
-from tests.harness import toys
 from tests.harness.standins import TEXT, WHOLE, StandIn, noise
 from tests.harness.told import load, run_told
 
@@ -78,19 +77,3 @@ def by_kind(doc, results):
     right = float(results[0] == doc["answer"])
     return {doc["kind"]: right, "right": right}
 """
-
-
-def test_a_metric_that_every_doc_has_is_preferred(tmp_path: Path, warnings: list[str]) -> None:
-    """No name tells here which metric is over all docs; the docs do."""
-    data = toys.rows(4, kind=lambda i: ("easy", "hard")[i % 2])
-    (tmp_path / "utils.py").write_text(KINDS_OF_DOCS)
-    toys.write_task(
-        tmp_path,
-        "toy",
-        data,
-        process_results="!function utils.by_kind",
-        metric_list=[{"metric": name, "aggregation": "mean", "higher_is_better": True} for name in METRICS],
-    )
-    found = toys.run(toys.Model(lambda prompt, images: "0"), "toy_rci2", tmp_path)
-    assert toys.metrics(found, "toy_rci2")["patch"]["analysis"]["metric"] == "right"
-    assert any("4 metrics; the index is built on the first that every doc has, 'right'" in line for line in warnings)

@@ -57,3 +57,81 @@ def test_every_kind_has_scalars_and_a_chance(folder, capfd, kind):
     for doc, sample in enumerate(results["samples"][task]):
         assert {view["scores"]["points"] for view in sample["patch"]["views"]} == {float(doc < RIGHT)}
     assert capfd.readouterr().out.count("a table") <= 1, "the harness's own call alone prints"
+
+
+ODD = """
+import numpy as np
+
+def score(doc, results):
+    if doc["answer"] == "3":
+        WHAT
+    return {"points": float(results[0] == doc["letter"]), "listed": [float(results[0] == doc["letter"])]}
+
+def mean(items):
+    return float(np.mean(items))
+"""
+
+
+def odd_run(folder, what, task):
+    (folder / "utils.py").write_text(ODD.replace("WHAT", what))
+    of = {"aggregation": "!function utils.mean", "higher_is_better": True}
+    write_task(
+        folder,
+        "toy",
+        rows(DOCS, letter=lambda doc: "ABCD"[doc % 4]),
+        doc_to_text="Question {{answer}}: which?\nA. one\nB. two\nC. three\nD. four",
+        doc_to_target="letter",
+        process_results="!function utils.score",
+        metric_list=[{"metric": "points", **of}, {"metric": "listed", **of}],
+        metadata={"lmms_patch": {"null": 0}},
+    )
+    return metrics(run(Model(answer), task, folder), task)
+
+
+def test_a_score_that_is_nan_of_numpy_is_none(tmp_path):
+    analysis = odd_run(tmp_path, "return {'points': np.float32('nan'), 'listed': [0.0]}", "toy_rci2")["patch"][
+        "analysis"
+    ]
+    assert (analysis["n_docs"], analysis["fip"]["n"]) == (DOCS - 1, DOCS - 1)
+
+
+def test_a_number_of_the_docs_that_could_be_scored_passes_for_none(tmp_path):
+    found = odd_run(tmp_path, "raise KeyError('key')", "toy_rci2")
+    assert found["patch"]["analysis"]["fip"]["value"] is found["points"] is found["gate"] is None
+
+
+ORDERED = (
+    ODD.replace("WHAT", "pass")
+    + """
+def prompt(doc):
+    return doc["question"] + "\\n" + "\\n".join(f"{x}. {y}" for x, y in zip("ABCD", doc["options"]))
+"""
+)
+
+
+def test_a_metric_without_scalars_counts_by_the_worst_order_of_the_primary_one(tmp_path):
+    """``listed`` has the same answers as ``points``, in lists, which have no scalar. Beyond the first docs the model says A."""
+
+    def say(prompt, images):
+        doc = int(re.search(r"Question (\d+)", prompt)[1])
+        return re.search(rf"([A-D])\. gold {doc}$", prompt, re.M)[1] if doc < RIGHT else "A"
+
+    (tmp_path / "utils.py").write_text(ORDERED)
+    of = {"aggregation": "!function utils.mean", "higher_is_better": True}
+    columns = {
+        "question": lambda doc: f"Question {doc}: which?",
+        "letter": lambda doc: "ABCD"[doc % 4],
+        "options": lambda doc: [f"gold {doc}" if place == doc % 4 else f"thing {place}" for place in range(4)],
+    }
+    write_task(
+        tmp_path,
+        "toy",
+        rows(DOCS, **columns),
+        doc_to_text="!function utils.prompt",
+        doc_to_target="letter",
+        process_results="!function utils.score",
+        metric_list=[{"metric": "points", **of}, {"metric": "listed", **of}],
+        metadata={"lmms_patch": {"null": 0}},
+    )
+    found = metrics(run(Model(say), "toy_crci2", tmp_path), "toy_crci2")
+    assert found["listed_mpp2"] == found["points_mpp2"] == RIGHT / DOCS
