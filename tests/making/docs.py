@@ -305,6 +305,7 @@ def _row(test):
         for seed, score in enumerate(scores)
     ]
     same = {name: test.get(name) for name in ("source", "text", "copies", "s", "chance", "s_minus_chance", "delta")}
+    same["source"] = None if same["source"] is None else str(same["source"])
     zeros = {"zero_s": zero.get("s"), "zero_score": zero.get("score")}
     return {"fold": test.get("fold", 0), "answers": test.get("answers", []), "folds": folds, **same, **zeros}
 
