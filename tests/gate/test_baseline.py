@@ -163,7 +163,7 @@ def errors(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("metric", ["fip", "score", "acc", "[fm]*"])
+@pytest.mark.parametrize("metric", ["fip", "score", "acc", "[fm]*", "mpp2", "gap2"])
 @pytest.mark.parametrize("level", [{}, {"interval": False}])
 def test_a_drop_of_an_error_rate_is_no_limit(asked, errors, metric, level):
     new, old = errors / "new", errors / "old"

@@ -121,6 +121,15 @@ def test_each_task_that_is_named_must_be_there(asked, tmp_path):
         assert ended.out.startswith("FAIL pear_rci2: it is there, whole: no: the run does not have this task")
 
 
+def test_a_model_without_any_named_task_is_asked_for_it(asked, tmp_path):
+    """It has another task, so that no selector finds it."""
+    for day, (model, name) in enumerate((("one", "apple_rci2"), ("two", "plum_rci2")), 1):
+        made = [lean.task(*lean.planted(300, 0.8, 0.1), name=name)]
+        lean.write(tmp_path / "runs" / model, made, model=model, date=f"2026-01-0{day}")
+    ended = asked(tmp_path / "runs", {"require": "complete", "task": "apple_rci2"})
+    assert (ended.status, sorted(ended.calls)) == (1, ["fail", "pass"])
+
+
 def test_each_model_must_have_them_whole(asked, many, tmp_path):
     assert len(asked(many, COMPLETE).calls) == 4
     part = two_tasks(tmp_path / "part", limit=300)
