@@ -145,7 +145,7 @@ def _kept(path: Path, base: str) -> Collection[int]:
 
 
 def _minds(pair: Pair) -> list[str]:
-    """Return what a reader must know of two runs, beside the image."""
+    """Return in what two runs differ beside the image: models, docs left out, settings."""
     blind, full = (side.result for side in pair.sides)
     told, prints = list(pair.warnings), [{name: one.fingerprint.get(name) for name in _ASKED} for one in (full, blind)]
     if blind.run.model != full.run.model:

@@ -188,7 +188,7 @@ class Check:
 
     @cached_property
     def known(self) -> Judged | None:
-        """What is known, where no number is judged."""
+        """The fact that is judged in place of a number, such as whether the gate passes; None where a number is."""
         return numbers.FACTS[self.metric][1](self.one) if self.metric in numbers.FACTS else self.fact
 
     @property

@@ -216,12 +216,12 @@ class Complete:
             path, level, text = told.split("\t", 2)
             note(path, text, int(level) >= logging.ERROR, sys.exc_info()[0] is not None)
 
-        def note_logging(record: logging.LogRecord) -> None:
-            caught = bool(record.exc_info) or sys.exc_info()[0] is not None
-            note(record.pathname, record.getMessage(), record.levelno >= logging.ERROR, caught)
+        class Noting(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                caught = bool(record.exc_info) or sys.exc_info()[0] is not None
+                note(record.pathname, record.getMessage(), record.levelno >= logging.ERROR, caught)
 
-        handler = logging.Handler()
-        handler.emit = note_logging  # type: ignore[method-assign]
+        handler = Noting()
         # level 0, since adapters log exceptions at any level
         sink = logger.add(note_loguru, level=0, format="{file.path}\t{level.no}\t{message}")
         logging.getLogger().addHandler(handler)

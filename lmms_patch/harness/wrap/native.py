@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Mapping, Sequence
@@ -247,21 +248,12 @@ class NativeMetric:
 
     def _best(self, key: Key) -> Chosen:
         """Return the answer of each doc's best view of a set; of hidden cells, of the cell most missed when hidden."""
-        table = self.table
-        if self._of.spec.kind.keeps_best:
-            return table.best(key)
-        worst = Table(
-            self._of.samples,
-            self.name,
-            kind=table.kind,
-            grids=table.grids,
-            primary=table.primary,
-            higher=not self._higher,
-            whole=table.whole,
-            merged=table.merged,
-            items=table.items,
-        )
-        return worst.best(key)
+        return (self.table if self._of.spec.kind.keeps_best else self._by_worst).best(key)
+
+    @functools.cached_property
+    def _by_worst(self) -> Table:
+        """The docs, the worst score taken for the best."""
+        return dataclasses.replace(self.table, higher=not self._higher)
 
     @functools.lru_cache  # noqa: B019 - one object a run
     def _of_best(self, key: Key) -> float | None:
