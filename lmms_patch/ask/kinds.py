@@ -263,11 +263,6 @@ class Kind:
         return self.regions or self.hides
 
     @property
-    def every_order(self) -> bool:
-        """Whether the index is of what is right in every order of the options: a view counts as it was answered in its worst order."""
-        return self.turns and self.has_index
-
-    @property
     def way(self) -> str:
         """The name that results share which may stand in one table: ``index`` for RCI and PCRI over cells, else the kind's own."""
         return "index" if self.index in ("rci", "pcri") else self.name
@@ -275,7 +270,12 @@ class Kind:
     @property
     def may_leave_out(self) -> bool:
         """Whether a run may leave cells out (``Options.exit``, ``Options.quick``): each cell must be one request."""
-        return self.index is not None and not self.turns and not self.shifted
+        return self.index is not None and not self.shifted
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether some docs are asked again with their options moved, to tell knowledge from luck (``stats.composition``)."""
+        return self.may_leave_out and not self.exits
 
     @property
     def takes_null(self) -> bool:
@@ -473,16 +473,6 @@ KINDS: dict[str, Kind] = {
             shifted=True,
             heading="Cells, and windows between them",
         ),
-        dataclasses.replace(
-            RCI,
-            name="crci",
-            summary="RCI of what is right in every order of the options: full image and each cell, once in each order",
-            index="crci",
-            turns=True,
-            heading="RCI in every order of the options",
-            shows="full image, every order",
-            where="on the full image, in every order of the options",
-        ),
         Kind(
             "regions",
             "full image and each of the doc's own boxes: relevant against adversarial",
@@ -559,4 +549,4 @@ KINDS: dict[str, Kind] = {
 KINDS |= others(KINDS)
 
 INDICES = tuple(dict.fromkeys(kind.index for kind in KINDS.values() if kind.index))
-"""The names of indices: ``rci``, ``pcri``, ``crci`` and ``trci``."""
+"""The names of indices: ``rci``, ``pcri`` and ``trci``."""

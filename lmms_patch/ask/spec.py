@@ -22,14 +22,16 @@ SUFFIXES = tuple(name for name, kind in KINDS.items() if kind.suffix)
 
 QUICK = "quick"
 """The last part of a name such as ``gqa_rci3_quick``: no more is asked than the interval needs (docs/quick.md)."""
-_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)(?P<quick>_{QUICK})?$")
+STEADY = "steady"
+"""The last part of a name such as ``gqa_rci3_steady``: every doc is asked again."""
+_SUFFIX = re.compile(rf"^(?P<base>.+)_(?P<kind>{'|'.join(SUFFIXES)})(?P<n>\d*)(?:_(?P<way>{QUICK}|{STEADY}))?$")
 
 
 _Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[_Text, must("a name")]
 ASKING = ("exit", "quick", "precision", "budget", "target", "pilot")
 """The options that decide how much is asked; none of them changes a view."""
-UNWRITTEN = ("null", "probe", "doc_fields", *ASKING)
+UNWRITTEN = ("null", "steady", "probe", "doc_fields", *ASKING)
 """The options that a results file does not hold: they change no view, and the harness's response cache goes by what it holds."""
 DESCRIBING = ("caption_prompt", "caption_tokens", "captions")
 """The options of ``caption``; no other kind writes them."""
@@ -120,6 +122,11 @@ class Options(BaseModel):
     """Seed of the permutations of ``shuffle``, of the donors, of the wrong images and of the bootstrap."""
     null: Count = 300
     """How many docs are also asked on another doc's image (whole clusters; all docs where there are no more). 0: none."""
+    steady: Annotated[Count | Literal["all"], must("a whole number of at least 0, or 'all'")] = 300
+    """How many of the docs of ``null`` are asked again with options moved or crops trimmed, for the composition. 0: none; all: every doc.
+
+    A name that ends in ``_steady`` sets ``all``.
+    """
     probe: Count = 16
     """How many requests are asked again alone, where the adapter answers in batches: a batch may garble them. 0: none."""
     grouping: Literal["auto", "source", "none", "text", "joined"] = "auto"
@@ -289,9 +296,11 @@ class WrapSpec:
         bare = not self.grids or self.grids == kind.default_grids
         # "trci" and "trci4" ask the same: the suffix is as the name has it, so that members of a group take it
         if len(kind.default_grids) == 1:
-            bare = self.name.removesuffix(f"_{QUICK}") == f"{self.base}_{name}"
+            bare = self.name.removesuffix(f"_{QUICK}").removesuffix(f"_{STEADY}") == f"{self.base}_{name}"
         suffix = name if bare else name + "_".join(str(n) for n in self.grids)
-        return f"{suffix}_{QUICK}" if self.options.quick else suffix
+        if self.options.quick:
+            return f"{suffix}_{QUICK}"
+        return f"{suffix}_{STEADY}" if self.options.steady == "all" else suffix
 
     @property
     def sets(self) -> tuple[Key, ...]:
@@ -312,6 +321,11 @@ class WrapSpec:
     def leaves_out(self) -> bool:
         """Whether the run may leave requests out: some cells (``exit``), or some cells and some docs (``quick``)."""
         return self.kind.may_leave_out and (self.options.exit or self.options.quick)
+
+    @property
+    def asks_again(self) -> bool:
+        """Whether some docs are asked again (``steady``); a run that leaves requests out does not."""
+        return self.kind.asks_again and bool(self.options.steady and self.options.null) and not self.leaves_out
 
     def of(self, base: str) -> WrapSpec:
         """Return the same wrapping of another base, for the members of a group.
@@ -338,9 +352,8 @@ def check_grids(row: Kind, grids: tuple[int, ...], name: str) -> tuple[int, ...]
         UnknownNameError: too few, too many, or out of ``Kind.sizes``; says what to type.
     """
     kind, (least, most) = row.name, row.sizes
-    if row.turns and grids and not row.per_cell:
-        cells = next(one.name for one in KINDS.values() if one.every_order)
-        told = f"takes no {row.words.number}; type '..._{kind}', or to ask its cells so too, '..._{cells}{max(grids[0], least)}'"
+    if row.turns and grids:
+        told = f"takes no {row.words.number}; type '..._{kind}', or to ask cells again too, '..._rci{max(grids[0], least)}_{STEADY}'"
         raise UnknownNameError(f"{name}: '{kind}' asks the full image alone, so it {told}")
     if row.grid == "none" and grids:
         raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
@@ -395,9 +408,10 @@ def parse(name: str) -> WrapSpec | None:
         least, most = (MIN_FOLDS, MAX_FOLDS) if row.folds else row.sizes
         raise UnknownNameError(f"{name}: write the number without leading zeros, {least} to {most}")
     grids = (int(digits),) if digits else ()
-    if row.folds and not match["quick"]:
+    if row.folds and not match["way"]:
         return WrapSpec(match["base"], row, name=name, folds=check_folds(row, grids, name))
-    options = Options(quick=True) if match["quick"] else Options()
+    ways = {QUICK: Options(quick=True), STEADY: Options(steady="all")}
+    options = ways.get(match["way"] or "", Options())
     check_exit(row, options, name)
     return WrapSpec(match["base"], row, check_grids(row, grids, name), options, name=name)
 
@@ -409,11 +423,9 @@ def check_exit(kind: Kind, options: Options, name: str) -> None:
         OptionError: ``exit`` or ``quick`` is set for a kind without an index over cells.
     """
     ways = [one.name for one in KINDS.values() if one.may_leave_out]
-    why = "asks each cell several times" if kind.every_order else "has no cells to leave out"
-    if kind.shifted:
-        why = "needs the answers to all windows"
-    for way in (QUICK, "exit"):
-        if getattr(options, way) and not kind.may_leave_out:
+    why = "needs the answers to all windows" if kind.shifted else "has no cells to leave out"
+    for way in (QUICK, "exit", STEADY):
+        if getattr(options, way) is True and not kind.may_leave_out:
             raise OptionError(
                 f"{name}: '{kind.name}' {why}, so it cannot be asked with '{way}'; allowed: {', '.join(ways)}"
             )

@@ -56,6 +56,9 @@ class View:
         orders.
         adds: of a blind view, a line after the prompt (``Kind.adds``); of a ``caption`` view, the description that
             stands before it.
+        repeat: which asking it is, from 1, where a doc is asked again; 0: the first (``again``).
+        trim: how often its crop was trimmed before, for an image that differs.
+        donor: of a swapped view, which of the doc's wrong images it shows, from 0.
     """
 
     kind: str
@@ -66,6 +69,9 @@ class View:
     turn: int = field(default=0, repr=False, kw_only=True)
     gold: int = field(default=0, repr=False, kw_only=True)
     adds: str = field(default="", repr=False, kw_only=True)
+    repeat: int = field(default=0, repr=False, kw_only=True)
+    trim: int = field(default=0, repr=False, kw_only=True)
+    donor: int = field(default=0, repr=False, kw_only=True)
 
     @property
     def cell(self) -> int | None:
@@ -179,7 +185,7 @@ def views_of(spec: WrapSpec) -> tuple[View, ...]:
             [View("full"), *(View("cell", n, row, col) for n in spec.grids for row in range(n) for col in range(n))]
         )
     views = [View("full")] if kind.full else []
-    if kind.own_boxes or (kind.turns and not kind.per_cell):
+    if kind.own_boxes or kind.turns:
         return tuple(views)
     for n in spec.grids or (0,):
         if kind.per_cell:
@@ -215,6 +221,65 @@ def asked_per_doc(spec: WrapSpec) -> int | None:
 def swapped(views: Sequence[View]) -> tuple[View, ...]:
     """Return the same views, marked as cut from another doc's image."""
     return tuple(dataclasses.replace(view, swapped=True) for view in views)
+
+
+MOST_TIMES = 8
+"""How often a view is asked at most."""
+
+
+def times_of(options: int) -> int:
+    """Return how often a view is asked, so that a guess is steady in a 240th of docs: four times without options.
+
+    >>> [times_of(options) for options in (0, 2, 3, 4, 10)]
+    [4, 8, 5, 4, 4]
+    """
+    return {2: MOST_TIMES, 3: 5}.get(options, 4)
+
+
+def again(views: Sequence[View], times: int, golds: Sequence[int] = (0,), *, wrong: bool = True) -> tuple[View, ...]:
+    """Return what a doc is asked beside its views and those on a wrong image, so that each view is asked several times.
+
+    Each time its options stand in their next order; where all orders were asked, its crops are trimmed. The views on a
+    wrong image keep that image; the full view is also asked on another wrong image each time, and on a uniform image.
+
+    Args:
+        views: the doc's own; the first is the full image.
+        times: how often each view is asked, the first time among them.
+        golds: the place of the gold in each order of the options, the doc's own order first.
+        wrong: whether the doc was asked on a wrong image.
+    """
+    out: list[View] = []
+    for time in range(times):
+        trim, turn = divmod(time, len(golds))
+        own = [
+            dataclasses.replace(view, turn=turn, trim=trim, gold=golds[turn], repeat=time + 1)
+            for view in (*views, View("blank"))
+        ]
+        if time:
+            out += own[:-1]
+            out += [*swapped(own[:-1]), dataclasses.replace(own[0], swapped=True, donor=time)] * wrong
+        out += own[-1:] * wrong
+    return tuple(out)
+
+
+def trimmed(box: Box, trim: int) -> Box:
+    """Return a box without a strip of a thirty-second of its side: of the left, the top, the right, the bottom, or of several.
+
+    >>> trimmed((0, 0, 64, 64), 0), trimmed((0, 0, 64, 64), 1), trimmed((0, 0, 64, 64), 6)
+    ((0, 0, 64, 64), (2, 0, 64, 64), (0, 2, 62, 64))
+    """
+    left, top, right, bottom = box
+    # a side of one pixel cannot be trimmed
+    x, y = (min(max(1, side // 32), side - 1) for side in (right - left, bottom - top))
+    cut = _STRIPS[trim % len(_STRIPS)]
+    return left + x * cut[0], top + y * cut[1], right - x * cut[2], bottom - y * cut[3]
+
+
+_STRIPS = (
+    *((0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1)),
+    *((1, 1, 0, 0), (0, 1, 1, 0), (0, 0, 1, 1), (1, 0, 0, 1)),
+)
+"""Which sides ``trimmed`` cuts: left, top, right, bottom."""
 
 
 def cell_box(size: Size, n: int, row: int, col: int) -> Box:
@@ -270,9 +335,10 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         ValueError: the view has no image.
     """
     if view.kind == "full":
-        return image.copy()
+        return image.crop(trimmed((0, 0, *image.size), view.trim)) if view.trim else image.copy()
     if view.kind == "cell":
-        return _upsample(image.crop(cell_box(image.size, view.n, view.row, view.col)), min_cell)
+        box = trimmed(cell_box(image.size, view.n, view.row, view.col), view.trim)
+        return _upsample(image.crop(box), min_cell)
     if view.kind == "window":
         return _upsample(image.crop(window_box(image.size, view.n, view.row, view.col)), min_cell)
     if isinstance(view, Region):
@@ -280,7 +346,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
     if isinstance(view, HiddenView):
         return occlude(image, *view.areas)
     if view.kind == "blank":
-        return Image.new("RGB", image.size, GREY)
+        left, top, right, bottom = trimmed((0, 0, *image.size), view.trim)
+        return Image.new("RGB", (right - left, bottom - top), GREY)
     if view.kind == "occlude":
         return occlude(image, cell_box(image.size, view.n, view.row, view.col))
     if view.kind == "shuffle":

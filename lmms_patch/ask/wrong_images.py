@@ -117,24 +117,23 @@ class Ring:
         return self._rings[label]
 
 
-def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | None]) -> int | None:
-    """Return the doc whose images replace a doc's own images.
+def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | None], most: int = 1) -> tuple[int, ...]:
+    """Return the docs whose images replace a doc's own images, the best first.
 
     Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first
     ``ACCEPTED`` candidates that fit, the doc with the most similar image shapes is returned. At most ``LOOKED_AT`` docs
-    are considered, since each look decodes an image.
+    are considered, since each look decodes an image. Further docs are those that fit, each with images that
+    no other shows, in the order of the candidates.
 
     Args:
         own: the doc's own images.
         candidates: docs in the order in which they are considered (``Ring.candidates``).
         look: returns what is known of a doc's images; None where they cannot be read.
-
-    Returns:
-        None where no doc fits.
+        most: how many docs are wanted; fewer where fewer fit.
     """
-    fits: list[tuple[float, int, int]] = []
+    fits: list[tuple[float, int, int, tuple[str, ...]]] = []
     for rank, other in enumerate(candidates):
-        if rank >= LOOKED_AT or len(fits) >= ACCEPTED:
+        if rank >= LOOKED_AT or (len(fits) >= ACCEPTED and len({one[3] for one in fits}) >= most):
             break
         seen = look(other)
         if seen is None or not seen.usable or set(seen.prints) & set(own.prints):
@@ -143,6 +142,10 @@ def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | No
             continue
         # logarithms of aspect ratios: twice as wide and half as wide are equally far
         shapes = (abs(math.log(a * d / (b * c))) for (a, b), (c, d) in zip(own.sizes, seen.sizes, strict=True))
-        fits.append((sum(shapes), rank, other))
+        fits.append((sum(shapes), rank, other, seen.prints))
+    if not fits:
+        return ()
     # among equal shapes the candidate that came first, so that the choice does not depend on doc ids
-    return min(fits)[2] if fits else None
+    _, _, best, shown = min(fits[:ACCEPTED])
+    first_with = {one[3]: one[2] for one in reversed(fits) if one[3] != shown}
+    return (best, *reversed(first_with.values()))[:most]

@@ -1,7 +1,11 @@
 """What a reader should know first: at most six sentences, made by rule, each with its numbers. Pure.
 
-Each case (a task of a model) falls under one rule, by the index that people should go by: the luck-corrected one where
-its null is measured, else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
+A benchmark is a mixture. Where docs were asked again (``stats.composition``), a case (a task of a model) falls under the
+rule ``most whole``, ``most cell`` or ``most text`` if the interval of that share lies above half of what is solved, at the
+finest grid, and else under ``mixture``; the sentence gives all four shares.
+
+Each other case falls under one rule by the index that people should go by: the luck-corrected one where its null is
+measured, else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
 
 | rule | what is so, at every grid |
 |---|---|
@@ -34,9 +38,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Kind, Words
+from lmms_patch.ask.kinds import OF_CLIPS, Kind, Words
 from lmms_patch.present import text_only
-from lmms_patch.present.sheets import number
+from lmms_patch.present.sheets import ends_in_percent, number
 from lmms_patch.runs import reading
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import EXTRA, Analysis, Grid
@@ -52,8 +56,15 @@ MOST = 6
 WITH_NUMBERS, NAMED = 4, 12
 """Of how many cases a sentence gives numbers, and how many it names; the others are counted."""
 EVEN, WHOLE = BANDS[2][0], BANDS[3][0]
-NOT_WHICH = "It may be another cell in each image; before you publish this, confirm it with _crci (every order of the options) or a second run."
+NOT_WHICH = "It may be another cell in each image; before you publish this, ask docs again (option steady, or a name with _steady at its end)."
 _INDEXED = ("whole", "cell", "undecided")
+_NEEDED = {
+    "text": "without its image",
+    "one": "on one cell",
+    "whole": "only with the whole image",
+    "unsolved": "not solved",
+}
+"""What is said of the docs of each share."""
 REASON = 110
 """The most characters of a reason that a sentence quotes."""
 
@@ -89,11 +100,6 @@ class Case:
     higher: bool = True
     tst: TstDetails | None = None
     level: float = LEVEL
-
-    @property
-    def score(self) -> str:
-        """The name of FIP and MPP in sentences: the metric, with a note where scores are of every order of options."""
-        return f"{self.metric}{' in every order of the options' * self.kind.every_order}"
 
     @property
     def grids(self) -> list[int]:
@@ -166,6 +172,12 @@ class _Rule:
 
 
 _RULES = {
+    "most whole": _Rule("whole", "most of what is solved needs the whole image in {}"),
+    "most cell": _Rule("cell", "one cell is enough for most of what is solved in {}"),
+    "most text": _Rule("no image", "most of what is solved needs no image in {}"),
+    "mixture": _Rule(
+        "mixture", "what is solved needs no image, one cell or the whole image, none of them mostly, in {}"
+    ),
     "whole": _Rule("whole", "the whole image is needed for {}"),
     "more": _Rule("whole", "one cell is not enough for {}"),
     "lines": _Rule("whole", "part of what seemed to need the whole image only fell on a line between cells in {}"),
@@ -247,36 +259,17 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         said = "; ".join(words for words, _ in parts)
         keys = dict.fromkeys(one.key for _, among in parts for one in among)
         out.append(Finding(about, f"{said[0].upper()}{said[1:]}.", tuple(keys)))
-    return _with_notes(out, cases, family, teller)
+    return _with_notes(out, cases, family)
 
 
-def _with_notes(said: list[Finding], cases: Sequence[Case], family: int, teller: _Teller) -> list[Finding]:
-    """Add the limits of a single run and of many tasks to findings, and any contradiction by a run in every order.
-
-    And what a run in every order of the options says of a single cell.
-    """
-    in_every_order = {(one.model, one.base): one for one in cases if one.kind.every_order}
+def _with_notes(said: list[Finding], cases: Sequence[Case], family: int) -> list[Finding]:
+    """Add the limits of a single run and of many tasks to findings."""
     by_key = {one.key: one for one in cases}
     out = []
     for one in said:
         notes = []
-        checks = (
-            [in_every_order.get((by_key[key].model, by_key[key].base)) for key in one.cases]
-            if one.kind == "cell"
-            else []
-        )
-        if None in checks:
-            words = by_key[one.cases[0]].kind.words
-            # There is no _crci for clips.
-            notes.append(
-                words.say(
-                    NOT_WHICH if words == OF_IMAGES else NOT_WHICH.replace("_crci (every order of the options) or ", "")
-                )
-            )
-        if against := {check.key: check for check in checks if check is not None and check.key not in one.cases}:
-            notes.append(
-                f"In every order of the options that is not confirmed: {teller.listed('cell', list(against.values()))}."
-            )
+        once = [by_key[key] for key in one.cases if one.kind == "cell" and not _shares(by_key[key])]
+        notes += [once[0].kind.words.say(NOT_WHICH)] if once else []
         if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
             notes.append(
                 f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false."
@@ -301,7 +294,7 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
     places = [
         place
         for place, one in enumerate(cases)
-        if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image")
+        if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image", *_MOSTLY, "mixture")
     ]
     out, family = list(cases), len(places)
     # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something. At the level of a
@@ -381,7 +374,10 @@ def _of_index(case: Case) -> list[str]:
     """Return the rules under which a case with an index falls."""
     # First: where the gate fails no index may be read, whatever its value.
     if case.gate and case.gate.valid is False:
-        return ["no image" if reading.does_not_look(case.gate) else "unread"]
+        no_image = "most text" if _of_shares(case) == "most text" else "unread"
+        return ["no image" if reading.does_not_look(case.gate) else no_image]
+    if mostly := _of_shares(case):
+        return [mostly]
     if not case.grids or any(case.index(n).value is None for n in case.grids):
         return ["unread"]
     marked = any(case.grid(n).mark for n in case.grids)
@@ -391,6 +387,31 @@ def _of_index(case: Case) -> list[str]:
     on_lines = [one.low for n in case.grids if (one := case.measures.get(f"on_lines{n}")) and one.low is not None]
     beside += ["lines"] if any(low > 0 for low in on_lines) else []
     return [rule, *beside]
+
+
+_MOSTLY = {"most whole": "whole", "most cell": "one", "most text": "text"}
+"""The share of docs that each rule is of."""
+
+
+def _shares(case: Case) -> Mapping[str, Estimate]:
+    """Return the shares of what the docs need, at the finest grid; empty where there are none."""
+    for n in case.grids:
+        found = {name: case.measures.get(f"{name}{n}") for name in ("text", "one", "whole", "unsolved")}
+        known = {name: one for name, one in found.items() if one is not None and one.value is not None}
+        if len(known) == len(found):
+            return known
+    return {}
+
+
+def _of_shares(case: Case) -> str:
+    """Return the rule of a case by what its docs need; "" where that is not known."""
+    shares = _shares(case)
+    if not shares:
+        return ""
+    # of what is solved at most; with fewer docs solved the share would be larger
+    solved = 1 - (shares["unsolved"].low or 0.0)
+    least = {rule: shares[name].low or 0.0 for rule, name in _MOSTLY.items()}
+    return next((rule for rule, low in least.items() if low > solved / 2), "mixture")
 
 
 def _of_grid(case: Case, n: int) -> str:
@@ -538,13 +559,15 @@ class _Teller:
     def _numbers(self, rule: str, case: Case) -> str:
         """Return what stands in brackets behind a case's name."""
         measures = case.measures
+        if rule in _MOSTLY or rule == "mixture":
+            return self._composed(case)
         if rule in ("whole", "more", "cell", "even"):
             return self._index(case, _telling(case, rule)) if case.grids else "no index"
         # An index above 1 misleads readers, so FIP and MPP stand in its place.
         if rule == "mislead":
             best = measures.get(f"mpp{case.grids[0]}")
             told = f"{number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
-            return f"{case.score} {case.kind.words.say(told)}"
+            return f"{case.metric} {case.kind.words.say(told)}"
         if rule == "lines":
             return f"{self._ends(measures[f'on_lines{case.grids[0]}'])} of it"
         if rule == "mixed":
@@ -556,7 +579,7 @@ class _Teller:
             other = "with wrong images" if looked.against == "wrong images" else "without images"
             most = looked.difference.high
             more = f"; the right image adds {number(most)} at most" if most is not None and most > 0 else ""
-            return f"{case.score} {number(looked.full)} with its images, {number(looked.other)} {other}{more}"
+            return f"{case.metric} {number(looked.full)} with its images, {number(looked.other)} {other}{more}"
         if rule == "not without":
             return ""
         if rule == "without":
@@ -600,6 +623,14 @@ class _Teller:
         return ", ".join(
             [f"{case.kind.shows} {self._ends(measures['score'])}", *own, *self._drops(case), *self._beside(case)]
         )
+
+    def _composed(self, case: Case) -> str:
+        """Return the share of docs of each class, in percent."""
+        shares = _shares(case)
+        level = "" if self._spelled else f", {100 * shares['text'].level:.3g} % intervals"
+        self._spelled = True
+        said = [f"{100 * (one.value or 0):.0f} %{ends_in_percent(one)} {_NEEDED[name]}" for name, one in shares.items()]
+        return f"{', '.join(said)}{level}"
 
     def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
         """Return an index with its interval; with its grid where several are told apart."""
@@ -799,7 +830,7 @@ def _why_unread(case: Case) -> str:
         return "only full images were asked"
     if gate and gate.valid is False:
         if reading.refusal(gate.reason) == reading.NEAR_CHANCE:
-            return f"{case.score} {number(gate.fip)}, where guesses earn {number(gate.chance)}"
+            return f"{case.metric} {number(gate.fip)}, where guesses earn {number(gate.chance)}"
         return _short(gate.reason)
     reasons = (case.grid(n).reason or case.index(n).reason for n in case.grids)
     return _short(next(filter(None, reasons), case.measures["score"].reason or "nothing was scored"))

@@ -170,7 +170,7 @@ def _of_failures(result: Result, name: str) -> list[str]:
     if failed is None:
         lost = result.magic.counts.get("failed") if result.magic else None
         return [f"{lost} of {result.docs} docs have a failed call and are left out"] if lost else []
-    ours = name not in result.about.metrics or (name == metric and not result.kind.every_order)
+    ours = name not in result.about.metrics or name == metric
     if not ours and failed.first:
         return [f"counts {failed.first} failed calls as wrong answers"]
     native = result.native.values.get(metric)

@@ -18,9 +18,8 @@ from lmms_patch.rci.grids import grid_of
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.work import Work
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import Analysis, Grid
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats import gate
 from lmms_patch.stats.index import relative_change
 
 
@@ -71,19 +70,9 @@ def analyse(
         warnings=tuple(filter(None, [*work.notices, *of_gate, of_golds])),
         failed=work.failed,
         asked=table.sampling.part(table.views.per_doc(np.ones(len(table.views.rows), bool))),
-        necessity=necessity(
-            table, list(grids), work.settings, blind, form=work.form, refused=_without_shares(grids, judged)
-        ),
+        necessity=necessity(table, list(grids), work.settings, judged.reason if work.failed else ""),
         own={one.name: work.mean(one.values(table)) for one in table.kind.own} or None,
     )
     for one in work.parts:
         found = one.add(work, found, by_set)
     return found
-
-
-def _without_shares(grids: Mapping[int, Grid], judged: gate.Gate) -> dict[int, str]:
-    """Return, by grid, why there are no shares of what docs need: the gate refuses the index, or luck cannot be removed from it."""
-    if judged.valid is False:
-        return dict.fromkeys(grids, judged.reason)
-    luck_of = {n: one.adj for n, one in grids.items() if one.adj is not None}
-    return {n: one.estimate.reason for n, one in luck_of.items() if one.estimate.value is None}

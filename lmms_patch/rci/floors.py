@@ -40,10 +40,10 @@ def chance_of(work: Work) -> Chance:
 def _rule(work: Work) -> float | None:
     """Return the published chance rule on the metric's own scale.
 
-    None where the metric is not a mean, or the rule is of one order.
+    None where the metric is not a mean.
     """
     of = work.table.references.uninformed
-    if not len(work.table) or work.form is None or not work.form.plain or work.table.kind.every_order:
+    if not len(work.table) or work.form is None or not work.form.plain:
         return None
     # The factor turns a mean of scores into the metric's own scale.
     factor = {"percent": 100.0, "sum": float(len(work.table))}.get(work.form.name, 1.0)

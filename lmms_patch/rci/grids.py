@@ -12,7 +12,6 @@ import numpy as np
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import minus
 from lmms_patch.rci.gates import of_set
-from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.rci.work import Work
 from lmms_patch.runs import luck_rows
 from lmms_patch.runs.numbers import Grid
@@ -179,9 +178,7 @@ def _luck_ceiling(work: Work, n: Key) -> float | None:
     if not len(options) or not options.all():
         return None
     if isinstance(n, int):
-        return luck.luck_ceiling(
-            guessed(options) if work.table.kind.every_order else 1 / options, work.table.kind.cells(n)
-        )
+        return luck.luck_ceiling(1 / options, work.table.kind.cells(n))
     used, views = work.used[n], work.table.views
     tries = views.per_doc(views.in_set(n))
     return luck.luck_ceiling(1 / options[used], tries[used]) if used.any() else None

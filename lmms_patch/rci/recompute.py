@@ -75,7 +75,7 @@ class TaskRun:
     def samples(self) -> pl.DataFrame:
         """Its docs as rows of the samples table."""
         others = [f"{OTHER_METRIC}{name}" for name in self.metrics[1:]]
-        return self.result.frame([*NEEDED, "score", *others])
+        return self.result.frame([*NEEDED, "score", *others], again=True)
 
     @property
     def name(self) -> str:

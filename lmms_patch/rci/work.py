@@ -11,7 +11,6 @@ import numpy as np
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import Draws, Native
 from lmms_patch.rci.kinds import PARTS
-from lmms_patch.rci.kinds.orders import guessed
 from lmms_patch.runs import failures
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.tables import Table
@@ -187,8 +186,6 @@ class Work:
             return [references.at(answers)] if len(answers) and (answers >= 0).all() else []
         if not of.roles["option"].any():
             return []
-        if self.table.kind.every_order:
-            return [Chosen(self.table.marks * guessed(of.options))] if linear else []
         scores = expected(of, self.constants)
         if not np.isfinite(scores).all():
             return []

@@ -149,6 +149,22 @@ _sets, _shifted, _boxes = (_keys("sets", flag) for flag in ("prefix", "shifted",
 _drops, _places = _keys("points", "full"), _keys("places", "turns")
 
 
+def _again(kind: Kind, keys: Keys) -> Iterable[Key | None]:
+    return keys.sets if kind.asks_again else ()
+
+
+def _need(part: str) -> Callable[[Analysis, Key], Value]:
+    """Return what takes a number of ``Necessity`` from an analysis: a class of docs, or an attribute."""
+
+    def get(analysis: Analysis, key: Key) -> Value:
+        found = next((one for one in analysis.necessity if one.n == key and one.again), None)
+        if found is None:
+            return cast(Value, ABSENT)
+        return found.shares[part] if part in found.shares else cast(Value, getattr(found, part))
+
+    return get
+
+
 def _points(kind: Kind, keys: Keys) -> Iterable[Key | None]:
     return keys.points
 
@@ -334,6 +350,30 @@ NUMBERS = (
         "lines.*.share",
         title="on lines {key}",
         label="Of what no cell answers, on a line, {key}",
+    ),
+    *(
+        _Shown(
+            f"{name}{{key}}", f"share of docs {told}, luck removed by asking again", _again, _need(need), label=label
+        )
+        for name, told, need, label in (
+            ("text", "that are answered without their image", "text", "Answered without the image, {key}"),
+            ("one", "that one cell or segment answers", "one cell", "One {part} is enough, {key}"),
+            ("whole", "that the whole image alone answers", "whole image", "The whole is needed, {key}"),
+            ("unsolved", "that the model does not answer", "unsolved", "Not solved, {key}"),
+            (
+                "needs_whole",
+                "that the whole image alone answers, of those answered",
+                "whole",
+                "The whole is needed, of what is solved, {key}",
+            ),
+        )
+    ),
+    _Shown(
+        "{index}{key}_steady",
+        "share of docs that the whole image alone answers, of those answered with their image, luck removed by asking again",
+        _again,
+        _need("index"),
+        label="Steady index, {key}",
     ),
     _Count(
         "n_excluded{key}",

@@ -225,9 +225,6 @@ def too_many(table: Table, key: Key) -> str:
                 if most == TOO_MANY
                 else f"{failed / asked:.2%}, more than {most:.1%} of a part"
             )
-            # one view stands in place of its orders
-            if kind.every_order and key != TURNS:
-                return f"{failed} of {asked} views of {what} have a failed call ({share}); {ASK_AGAIN}"
             return f"{failed} of {asked} calls for {what} failed ({share}); {ASK_AGAIN}"
     return ""
 

@@ -118,6 +118,7 @@ def shown(view: View) -> dict[str, Any]:
         "hidden": view.share if isinstance(view, HiddenView) else None,
         "boxes": [list(area) for area in areas] or None,
         "turn": view.turn or None,
+        "repeat": view.repeat or None,
         "caption": view.adds if view.kind == "caption" else None,
     }
 

@@ -57,7 +57,7 @@ def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool
         corners,
         table.sampling.stands_for(2, used),
         _habits(table, key, used, asked, with_full)
-        if form.plain and table.higher and not table.sampling.used and not table.kind.every_order
+        if form.plain and table.higher and not table.sampling.used
         else None,
     )
 

@@ -54,8 +54,7 @@ def measures(result: Result) -> dict[str, Estimate]:
     if kind.full:
         out["fip"] = out["score"]
     for name in result.about.metrics if kind.suffix else ():
-        own = name == metric and not kind.every_order
-        out[name] = out["score"] if own else without_interval(values.get(name), result.docs)
+        out[name] = out["score"] if name == metric else without_interval(values.get(name), result.docs)
     out |= {name: without_interval(value, result.docs) for name, value in computed.drops.items()}
     # means over fold seeds; the harness's own number is of the first seed
     if computed.tst is not None:

@@ -204,40 +204,25 @@ class Hidden:
 
 @dataclass(frozen=True)
 class Necessity:
-    """The necessity map at a grid: the shares of docs solved by text, by a cell, by the whole image, or not at all.
-
-    A doc is ``text`` if it is right on another doc's image, or blind. Else it is ``one cell`` if some cell is right,
-    ``whole image`` if only the full image is, and ``unsolved`` if neither is. Right is at least half of what the doc's
-    gold scores.
+    """What docs need at a grid: the shares solved by text, by a cell, by the whole image alone, or not at all (``stats.composition``).
 
     Attributes:
         n: grid size.
         docs: docs that the shares are of.
-        checked: those among them that are right without their image, or were asked so in every way that the run has.
-        sources: how docs were asked without their image; empty where they were not: then ``text`` has no share.
-        shares: of each class, with intervals. Of docs that are not checked it is estimated how many are ``text``
-        (docs/statistics.md).
-        counts: docs whose class is known, by class: docs that were asked without their image.
-        by_image: docs by class, as the answers to their own image alone say; these are known of all docs.
-        unscored: docs without a class, because a view has no score; they are in no share.
-        graded: docs of which a score lies between nothing and full marks: their class depends on what counts as right.
-        luck: share of the docs that a cell of a wrong image answers where the whole wrong image does not; None where
-        none was asked so.
-        without_luck: whether the shares are estimates less luck (``stats.luck.needs``); else docs are counted as their
-            answers are.
+        again: how many of them were asked again.
+        shares: of each class.
+        whole: the share that needs the whole image, of what is solved.
+        index: the share that needs the whole image, of what is solved with it: the steady index.
+        told_apart: whether text and cell are told apart; else only their sum is known.
     """
 
     n: GridSize
     docs: Count
-    checked: Count
-    sources: tuple[Literal["wrong images", "blind"], ...]
+    again: Count
     shares: Mapping[str, Estimate]
-    counts: Mapping[str, Count]
-    by_image: Mapping[str, Count]
-    unscored: Count
-    graded: Count
-    luck: Estimate | None
-    without_luck: bool = False
+    whole: Estimate
+    index: Estimate
+    told_apart: bool = True
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
     """Return an index's name for people: "RCI" for 1 − MPP / FIP, "luck-corrected RCI" for the corrected index.
 
     Args:
-        index: ``rci``, ``pcri``, ``crci``, ``trci``, or ``index`` where it can be any of these.
+        index: ``rci``, ``pcri``, ``trci``, or ``index`` where it can be any of these.
         key: the grid, or the set of boxes; None: not said.
         corrected: whether it is the index that ``corrected`` returns.
 

@@ -212,8 +212,7 @@ class Result:
     @property
     def size(self) -> int | None:
         """The number of docs of the benchmark; None where unknown."""
-        # nobody knows how many more docs have options that can be moved
-        return None if self.kind.every_order else self.about.host.original
+        return self.about.host.original
 
     @property
     def hub(self) -> str | None:
@@ -352,11 +351,12 @@ class Result:
 
     # --- its docs ---------------------------------------------------------------------------------
 
-    def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    def frame(self, columns: Sequence[str] | None = None, *, again: bool = False) -> pl.DataFrame:
         """Return the rows of this filter pipeline, by doc and view; columns that the table lacks are null.
 
         Args:
             columns: which to read; None: all.
+            again: whether the views of docs that were asked again are among them.
 
         Raises:
             RecordError: the table is not written, cut, or not as this version writes it.
@@ -364,9 +364,12 @@ class Result:
         if self.path is None:
             raise RecordError(f"{self.task}: its answers were not kept; run with --output_path OUT")
         several = len(self.about.filters) > 1
-        wanted = None if columns is None else list(dict.fromkeys([*columns, *["filter"] * several]))
+        wanted = None if columns is None else list(dict.fromkeys([*columns, "repeat", *["filter"] * several]))
         found = samples.frame_of(self.path, wanted)
         found = found.filter(filter=self.filter) if several else found
+        found = (
+            found if again or found["repeat"].null_count() == len(found) else found.filter(pl.col("repeat").is_null())
+        )
         return found if columns is None else found.select([*dict.fromkeys(columns)])
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from lmms_patch.ask.kinds import REGIONS, TURNS, Key, Kind
+from lmms_patch.ask.kinds import REGIONS, Key, Kind
 from lmms_patch.runs.docs import Groups, References, Sampling, entries_of, used_for
 from lmms_patch.runs.schema import FLAG, LISTS, OF_DOC, OTHER_METRIC, REAL, TYPES
 from lmms_patch.runs.views import Chosen, Items, Views, set_of
@@ -21,9 +21,21 @@ from lmms_patch.stats.sampled import Sampled
 
 _ROUNDING = 1e-9
 NEEDED = (
-    *("doc_id", "view", "kind", "swapped", "n", "cell", "row", "relevant", "hidden", "gold_at"),
-    *("answer_no", "names", "said_yes", "gold_yes", "best", "failed", "error", "unfinished", "misread"),
-    *("gold", "choices", "label", "category", "cluster", "excluded", "references", "exchanged", "quick"),
+    *("doc_id", "view", "kind", "swapped", "n", "cell", "row", "relevant", "hidden", "repeat", "gold_at"),
+    *(
+        "answer_no",
+        "as_gold",
+        "names",
+        "wrong_from",
+        "said_yes",
+        "gold_yes",
+        "best",
+        "failed",
+        "error",
+        "unfinished",
+        "misread",
+    ),
+    *("gold", "choices", "label", "stratum", "category", "cluster", "excluded", "references", "exchanged", "quick"),
 )
 """The columns that a table needs beside the scores; one that the samples lack is null."""
 _OF_DOC = [name for name in (*OF_DOC, *LISTS) if name not in ("doc_id", "choices")]
@@ -32,9 +44,6 @@ _OF_DOC = [name for name in (*OF_DOC, *LISTS) if name not in ("doc_id", "choices
 @dataclass(eq=False)
 class Table:
     """The docs of a task with a given metric and an answer to their first view, in the order of the samples.
-
-    Where the index is of every order of the options (``Kind.every_order``), each view stands in its worst order by the
-    metric, and docs whose options cannot be moved are no docs of the table.
 
     Attributes:
         frame: the samples (``runs.schema``) of one filter, by doc and view, with a column of scores of each metric.
@@ -46,13 +55,12 @@ class Table:
         cluster: the column of what docs are drawn with, or None: docs are independent.
         whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
         merged: category -> what it counts in.
-        every: whether views stand in all their orders, also where the index is of every order.
         items: the native items of the frame's rows, in the run alone.
         docs: the first row of each doc, with the lists of the doc.
         doc_id: their ids.
         logged: the rows of docs that have the metric and were asked, in all orders of the options; ``other`` marks those
             on another doc's image.
-        asked: of these, the rows of docs that count, each view in its worst order where the index is of every order.
+        asked: the same, where nothing is known of orders.
         asked_docs: how many docs have the metric, also those of which nothing was asked, or whose first call failed.
         unscored: how many of them have an answer to the first view without a value of the metric.
         views: the views of the docs' own image.
@@ -72,21 +80,19 @@ class Table:
     cluster: str | None = "cluster"
     whole: bool = False
     merged: Mapping[str, str] = field(default_factory=dict)
-    every: bool = False
     items: Items | None = None
 
     def __post_init__(self) -> None:
         of_other = self.primary not in ("", self.metric)
-        frame = _prepared(self.frame, f"{OTHER_METRIC}{self.metric}" if of_other else "score", self.kind, self.items)
+        whole = _prepared(self.frame, f"{OTHER_METRIC}{self.metric}" if of_other else "score", self.kind, self.items)
+        once = pl.col("repeat").is_null()
+        frame = whole.filter(once) if whole["repeat"].null_count() < len(whole) else whole
         docs = _docs(frame)
         having = _have_metric(frame, docs)
-        self.frame = frame = _kept(frame, having)
+        self.frame, frame = _kept(whole, having), _kept(frame, having)
         docs, rows = docs.filter(having), frame.drop(_OF_DOC, strict=False)
         asked = docs["steps"].to_numpy() > 0
         self.logged = _kept(rows, asked)
-        if self.kind.every_order and not self.every:
-            turned = used_for(docs, TURNS)
-            docs, rows, asked = docs.filter(turned), _in_worst_order(_kept(rows, turned), self.higher), asked[turned]
         self.asked, self.asked_docs = _kept(rows, asked), len(docs)
         first = rows.filter(view=0)
         failed = first["failed"].is_not_null().to_numpy()
@@ -110,16 +116,15 @@ class Table:
     def __len__(self) -> int:
         return len(self.docs)
 
-    def of(self, doc_ids: Iterable[int], *, every: bool = False) -> Table:
+    def of(self, doc_ids: Iterable[int]) -> Table:
         """Return the table of chosen docs, among those with the metric.
 
         Args:
             doc_ids: ids of the docs, in the order that the table is to have.
-            every: see ``every``.
         """
         ids = pl.DataFrame({"doc_id": list(doc_ids)}, {"doc_id": TYPES["doc_id"]})
         frame = ids.join(self.frame, on="doc_id", maintain_order="left_right")
-        return dataclasses.replace(self, frame=frame, every=every)
+        return dataclasses.replace(self, frame=frame)
 
     def by_id(self, values: Mapping[int, float]) -> Array:
         """Return the value of each doc from values by doc id; nan where there is none."""
@@ -129,11 +134,6 @@ class Table:
     def place(self) -> dict[int, int]:
         """The place of each doc by its id."""
         return {doc_id: place for place, doc_id in enumerate(self.doc_id.tolist())}
-
-    @cached_property
-    def in_orders(self) -> Table:
-        """The same docs with their views in all asked orders of the options; the table itself where they stand so already."""
-        return self.of(self.doc_id.tolist(), every=True) if self.kind.every_order else self
 
     @property
     def excluded(self) -> pl.DataFrame:
@@ -353,25 +353,6 @@ def _have_metric(frame: pl.DataFrame, docs: pl.DataFrame) -> Bools:
 def _kept(rows: pl.DataFrame, docs: Bools) -> pl.DataFrame:
     """Return the rows of some docs; the table itself where they are all, which costs no copy."""
     return rows if docs.all() else rows.filter(docs[rows["doc_id"].rle_id().to_numpy()])
-
-
-def _in_worst_order(rows: pl.DataFrame, higher: bool) -> pl.DataFrame:
-    """Return rows in which each view asked in every order of the options keeps its worst order.
-
-    One that lacks a score in some order has none: that order decides. Ties go to the first order.
-    """
-    view = ["doc_id", "other", "kind", "n", "cell"]
-    # of a metric without scores the primary metric decides, as it did in the run
-    told = pl.when(pl.col("score").is_not_null().any().over("doc_id")).then("score").otherwise("by_primary")
-    score = (told if higher else -told).fill_null(-math.inf)
-    marked = rows.with_columns(ranked=score).with_columns(
-        doc=pl.col("doc_id").rle_id(),
-        view=pl.col("view").min().over(view),
-        best=pl.col("best").any().over(view),
-        kept=(pl.int_range(pl.len()) == pl.col("ranked").arg_min()).over(view),
-    )
-    kept = marked.filter("kept").sort("doc", "view").drop("doc", "kept", "ranked")
-    return kept.with_columns(view=pl.int_range(pl.len(), dtype=TYPES["view"]).over("doc_id"))
 
 
 def range_of(tables: Sequence[Table]) -> tuple[float, float]:

@@ -349,44 +349,6 @@ def measured(
     return dataclasses.replace(corrected, asked=asked)
 
 
-def needs(
-    cells: Measured,
-    either: Measured,
-    clusters: Ints | None = None,
-    *,
-    draws: int = DRAWS,
-    level: float = LEVEL,
-    seed: Seed = 0,
-) -> list[Estimate]:
-    """Return the shares of docs that need no image, one cell, the whole image, or more than the model can do, luck-corrected as in ``measured``.
-
-    Of R, the weighted losses as a share of full marks: text = 1 − R(wrong image). Of the docs that are left, U(views) =
-    R(views) / R(the same of the wrong image) are not known from some views: one cell = 1 − U(cells), whole image =
-    U(cells) − U(cells and full image), and the rest is unsolved. A share that luck makes less than 0 counts as 0.
-    Classes are joined with docs as weights.
-
-    Args:
-        cells: the docs with their best cells, of a form that is a mean.
-        either: the same docs with the better of best cell and full image.
-        clusters: numbers from 0 of shape (docs,); None: docs are independent.
-        draws: B.
-        level: nominal coverage in 0..1.
-        seed: of the bootstrap.
-    """
-    sample = _Unknown((cells, either), clusters, draws, seed)
-
-    def shares(found: _Lost) -> Array:
-        cell, none = found.unknown
-        each = [1 - found.wrong, found.wrong * (1 - cell), found.wrong * (cell - none), found.wrong * none]
-        return np.stack([(found.docs * one).sum(axis=1) for one in each], axis=1)
-
-    raw, spread = shares(sample.given)[0], shares(sample.drawn)
-    # with few docs luck can make all four shares negative: then all are 0, not nan
-    point = np.clip(raw, 0, 1) / max(float(np.clip(raw, 0, 1).sum()), 1e-300)
-    # a share that luck makes less than 0 is moved to 0 with all its draws, so that its interval stays as wide
-    return [sample.share(float(point[i]), spread[:, i] + point[i] - raw[i], level) for i in range(4)]
-
-
 def on_lines(
     cells: Measured,
     windows: Measured,

@@ -7,8 +7,7 @@ import yaml
 
 from lmms_patch import commands
 from lmms_patch.errors import OptionError
-from lmms_patch.runs.run import read
-from tests.making.runs import crci_run, failing, mc_run, write_run
+from tests.making.runs import failing, mc_run, write_run
 
 # --- failed calls ---------------------------------------------------------------------------------
 
@@ -38,25 +37,6 @@ def test_the_hub_is_told_what_a_score_leaves_out(tmp_path):
         for one in json.loads((tmp_path / "x.json").read_text())["evaluation_results"]
     }
     assert "10 of 60 docs have a failed call and are left out of what needs it" in entries["mpp2"]["details"]["note"]
-
-
-def test_the_plain_name_on_the_hub_is_not_that_of_every_order(tmp_path):
-    """A model is right of docs 0, 4, ... in every order, of docs 1, 5, ... in the first alone: its acc is 0.5, of every order 0.25."""
-
-    def choose(doc, view, order, gold, stream):
-        right = doc % 4 == 0 or (doc % 4 == 1 and order[0] == 0)
-        return (order.index(gold) + (not right)) % 4
-
-    spec, records, plan = crci_run(choose, n=40, grid=2)
-    printed = sum(one["views"][0]["scores"]["acc"] for one in records) / 40
-    path = on_the_hub(tmp_path, spec.name, (spec, records, plan), printed)
-    result = read(path).results[0]
-    assert (result.measures["fip"].value, printed) == (0.25, 0.5)
-    commands.export(path, to="eval-results", output=tmp_path / "x.yaml")
-    entry = next(
-        one for one in yaml.safe_load((tmp_path / "x.yaml").read_text()) if one["dataset"]["task_id"] == "sheet"
-    )
-    assert entry["value"] == printed
 
 
 # --- files that are there -------------------------------------------------------------------------

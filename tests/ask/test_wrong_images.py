@@ -123,12 +123,12 @@ def test_first_choices_are_spread_over_docs():
 def test_the_nearest_shape_among_the_first_that_fit():
     shapes = {1: (300, 100), 2: (100, 200), 3: (210, 100), 4: (100, 100), 5: (200, 90), 6: (200, 100)}
     own = look((400, 200), "own")
-    assert choose(own, iter(shapes), lambda i: look(shapes[i], str(i))) == 3, "doc 6 is nearer, but comes sixth"
+    assert choose(own, iter(shapes), lambda i: look(shapes[i], str(i))) == (3,), "doc 6 is nearer, but comes sixth"
     assert ACCEPTED == 5
 
 
 def test_ties_go_to_the_first():
-    assert choose(look(), iter([4, 2, 3]), lambda i: look((50, 50), str(i))) == 4
+    assert choose(look(), iter([4, 2, 3]), lambda i: look((50, 50), str(i))) == (4,)
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,14 @@ def test_ties_go_to_the_first():
 )
 def test_what_does_not_fit(other):
     own = look(prints="own")
-    assert choose(own, iter([1]), lambda _: other) is None
-    assert choose(own, iter([1, 2]), lambda i: other if i == 1 else look(prints="c")) == 2
+    assert choose(own, iter([1]), lambda _: other) == ()
+    assert choose(own, iter([1, 2]), lambda i: other if i == 1 else look(prints="c")) == (2,)
 
 
 def test_not_every_doc_is_decoded_for_one_that_fits():
     asked = []
     found = choose(look(prints="own"), itertools.count(1), lambda i: asked.append(i))
-    assert found is None
+    assert found == ()
     assert len(asked) == LOOKED_AT
 
 
@@ -154,11 +154,19 @@ def test_several_images_count_together():
     own = Look(((100, 100), (100, 100)), ("p", "q"), True)
     others = {1: Look(((150, 100), (100, 150)), ("r", "s"), True), 2: Look(((200, 100), (50, 50)), ("t", "u"), True)}
     assert math.log(2) < 2 * math.log(1.5)
-    assert choose(own, iter([1, 2]), others.get) == 2
+    assert choose(own, iter([1, 2]), others.get) == (2,)
 
 
 def test_a_clip_is_never_lent_in_place_of_an_image():
     own = Look(((100, 100),), ("p",), True, clips=1)
     others = {1: Look(((100, 100),), ("q",), True), 2: Look(((300, 100),), ("r",), True, clips=1)}
-    assert choose(own, iter(others), others.get) == 2
-    assert choose(Look(((100, 100),), ("p",), True), iter(others), others.get) == 1
+    assert choose(own, iter(others), others.get) == (2,)
+    assert choose(Look(((100, 100),), ("p",), True), iter(others), others.get) == (1,)
+
+
+def test_further_docs_show_images_that_no_other_shows():
+    prints = {1: "a", 2: "b", 3: "b", 4: "c", 5: "a", 6: "d"}
+    found = choose(look(prints="own"), iter(prints), lambda i: look(prints=prints[i]), most=4)
+    assert [prints[doc] for doc in found] == ["a", "b", "c", "d"]
+    assert found[0] == choose(look(prints="own"), iter(prints), lambda i: look(prints=prints[i]))[0]
+    assert len(choose(look(prints="own"), iter([1, 5]), lambda i: look(prints=prints[i]), most=4)) == 1

@@ -245,7 +245,7 @@ SCENES = {
         limit=16,
     ),
     "guess": Scene(_of("mosaic_text", "blindguess") + "," + _of("mosaic_count", "blindguess"), limit=16),
-    "turned": Scene("mosaic_center_crci2,mosaic_count_rotate", limit=16),
+    "turned": Scene("mosaic_center_rci2_steady,mosaic_count_rotate", limit=16),
     "fast": Scene("fast_local_rci,fast_center_rci3_quick", write=_quick),
     "magic": Scene(_MAGIC, "magic_script"),
     "magic_b": Scene(_MAGIC, of="magic"),

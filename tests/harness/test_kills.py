@@ -18,7 +18,7 @@ KILLS = size(2, 10)
 RUNS = {
     "mosaic_local_rci3": ("mosaic_vlm", 30),
     "mosaic_local_rci3_quick": ("mosaic_vlm", 120),
-    "mosaic_count_crci2": ("mosaic_vlm", 10),
+    "mosaic_count_rci2_steady": ("mosaic_vlm", 10),
     "mosaic_video_count_trci4": ("mosaic_reader", 8),
     "mosaic_local_caption": ("mosaic_vlm", 30),
     "mosaic_text_tst5": ("tst_rf", 60),

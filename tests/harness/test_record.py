@@ -20,7 +20,7 @@ from tests.sizes import size, some
 
 DOCS = size(16, 60)
 TEXTS = ["a cat", "a dog", "a pig", "an ox"]
-KINDS = ("rci3", "pcri2", "rcicurve", "lowres", "rotate", "crci2", "regions", "hidden")
+KINDS = ("rci3", "pcri2", "rcicurve", "lowres", "rotate", "regions", "hidden")
 MORE = ("swap2", "occlude2", "shuffle2", "blind", "blank")
 """Kinds without an index, or whose views are not the doc's own."""
 SCENES = "scenes_rci2"

@@ -95,7 +95,7 @@ def as_json(made, described, about=None):
     for row, items in zip(made.rows, made.items, strict=True):
         other = row.get("swapped") and KINDS[described["kind"]].name != "swap"
         one = {name: row[name] for name in (*frames.shown(View("full")), *_TOLD) if name in row}
-        one |= {"gold_at": row["gold_at"]} if described["kind"] in ("rotate", "crci") and row.get("gold_at") else {}
+        one |= {"gold_at": row["gold_at"]} if described["kind"] == "rotate" and row.get("gold_at") else {}
         one = _boxed(one, (wrong_sizes if other else sizes)[cut])
         one |= {"scores": _scores(row, metric), "items": plain(dict(items))}
         (wrong if other else own).append(one | ({"said": _said(row)} if other else {}))

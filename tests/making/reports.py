@@ -98,13 +98,17 @@ def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
     return Entry(found, "tst_rf", f"e-{base}-tst", Part(200, measures, None))
 
 
-def necessity(one_cell, whole_image, unsolved, text=None, n=3, docs=200, checked=None):
-    """A necessity map: shares of the classes; ``text`` None: no doc was asked without its image."""
+def necessity(one_cell, whole_image, unsolved, text=0.0, n=3, docs=200, again=50):
+    """What docs need: shares of the classes; ``text`` None: no doc was asked again."""
+    asked = text is not None
     shares = {"text": text, "one cell": one_cell, "whole image": whole_image, "unsolved": unsolved}
-    checked = 0 if text is None else docs if checked is None else checked
-    known = {name: estimate(share, None if share is None else 0.03, docs) for name, share in shares.items()}
-    counts = {name: round((share or 0) * checked) for name, share in shares.items()}
-    return Necessity(n, docs, checked, () if text is None else ("wrong images",), known, counts, {}, 0, 0, None)
+    known = {name: estimate(share if asked else None, 0.03 if asked else None, docs) for name, share in shares.items()}
+    solved = one_cell + whole_image
+    of_solved = [
+        estimate(whole_image / of if asked and of else None, 0.03 if asked and of else None, docs)
+        for of in ((text or 0) + solved, solved)
+    ]
+    return Necessity(n, docs, again if asked else 0, known, *of_solved)
 
 
 NAMES = (

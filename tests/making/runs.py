@@ -293,10 +293,7 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
         records = [{**record, "task": name} for record in records]
         if made is not None:
             made = dataclasses.replace(made, all_docs=len(made.answers if part_of_plan else records))
-        orders = spec.kind.every_order
-        part = orders or any(
-            "asked" in r for r in records
-        )  # then what would have been scored is estimated, or is not that of the first view
+        part = any("asked" in r for r in records)  # then what would have been scored is estimated
         scored = [r for r in records if r["views"][0]["items"]]
         full = [r["views"][0]["items"]["acc"] for r in scored]
         grids = spec.grids if spec.kind.index else ()
@@ -308,52 +305,19 @@ def write_run(folder, runs, groups=None, aggregate=None, date=DATE, part_of_plan
             lambda n, full=full, best=best: (aggregate(full), aggregate(best[n]), ""),
             aggregate,
         )
-        if orders:
-            native = in_worst_orders(records, aggregate)
         tests = [one["tst"] for one in records if one.get("tst")]
         about_tst = {name: tests[0][name] for name in ("diagnostic", "grouping")} if tests else {}
         found = details(spec, records, native, made, about_tst)
-        named = ("rci", "pcri", "crci", "trci", "gap", "chance", "gate", "frames", "rotate")
+        named = ("rci", "pcri", "trci", "gap", "chance", "gate", "frames", "rotate")
         flat = {key: found[key] for key in found if key.startswith(named)}
         mpp = {f"acc_mpp{n}": found.computed.analysis.grids[n].mpp.value if part else aggregate(best[n]) for n in grids}
-        score = found.computed.analysis.fip.value if part and not orders else aggregate(full)
+        score = found.computed.analysis.fip.value if part else aggregate(full)
         values = {"acc": score, **mpp, **flat, "patch": found}
         lines = lines_of(records)
         tasks[name] = values, {**DATA, **described(spec)}, lines
     said = {"n-shot": dict.fromkeys(tasks, 0), "versions": dict.fromkeys(tasks, 1.0), "start_time": next(STARTS)}
     said |= {"system_instruction_sha": None, **about}
     return write_files(folder, tasks, date=date, group_subtasks=groups or {}, **said)
-
-
-def in_worst_orders(records, aggregate):
-    """The native aggregation of a task whose cells are asked in every order: by hand, of docs with orders and of the worst of each view."""
-    used = [record for record in records if "turns" not in record["excluded"]]
-
-    def worst(record, cell):
-        return min(view["scores"].get("acc", float("-inf")) for view in record["views"] if view.get("cell") == cell)
-
-    def over_cells(n):
-        mine = [record for record in used if str(n) not in record["excluded"]]
-        full = [worst(record, None) for record in mine]
-        return (
-            aggregate(full),
-            aggregate([max(worst(record, cell) for cell in range(1, n * n + 1)) for record in mine]),
-            "",
-        )
-
-    whole = [score for record in used if (score := worst(record, None)) > float("-inf")]
-    return Native(lambda: aggregate(whole), over_cells, aggregate)
-
-
-# --- MAGIC tasks ----------------------------------------------------------------------------------
-
-DRAWS = 200
-MAGIC_TASKS = {
-    "all": "toy_magic",
-    "relevant": "toy_magic_relevant",
-    "none": "toy_magic_nobox",
-    "selfheal": "toy_magic_selfheal",
-}
 
 
 def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(), group="", kind="query",
@@ -365,6 +329,17 @@ def magic_doc(name, used=(), relevant=(1,), boxes=3, *, right=True, invented=(),
         "steps": 2, "answer": "dog" if right else "cat", "answer_found": found, "exact": bool(right), "synonym": bool(right), "text": text or f"I look. Answer: {name}",
         **verdicts,
     }  # fmt: skip
+
+
+# --- MAGIC tasks ----------------------------------------------------------------------------------
+
+DRAWS = 200
+MAGIC_TASKS = {
+    "all": "toy_magic",
+    "relevant": "toy_magic_relevant",
+    "none": "toy_magic_nobox",
+    "selfheal": "toy_magic_selfheal",
+}
 
 
 def write_magic(folder, variants, *, model="m", judge=None, seed=0, date="20260101_000000", docs="d",
@@ -408,73 +383,3 @@ def write_magic(folder, variants, *, model="m", judge=None, seed=0, date="202601
     about |= {"system_instruction_sha": None, "start_time": next(STARTS)}
     about["config"] = {"model": "hf", "model_args": "", "limit": None, **config}
     return write_files(folder, made, date=date, change=change, **about)
-
-
-def crci_run(choose, n=240, options=4, grid=3, base="sheet", seed=0, left_out=(), failed=(), null=None, cluster=1):
-    """Records of a task whose cells are asked in every order of a doc's options, by the definition.
-
-    Its specs, and no plan.
-
-    Args:
-        choose: the model: takes a doc, the view ("full" or a cell's number; negative and "wrong" on another image), the
-            numbers of the options in the order shown, the number of the gold, and a generator; returns a place from 0.
-        n: docs.
-        options: how many options docs have: a number, or a function of the doc.
-        grid: of the cells.
-        base: the benchmark.
-        seed: of the generator.
-        left_out: docs whose options cannot be moved.
-        failed: (doc, view, turn) of calls that failed.
-        null: how many docs are asked on another image too; all if left out.
-        cluster: docs in a cluster.
-    """
-    spec, stream, records = WrapSpec(base, KINDS["crci"], (grid,)), np.random.default_rng(seed), []
-    cells = [
-        ("full", View("full")),
-        *((1 + row * grid + col, View("cell", grid, row, col)) for row in range(grid) for col in range(grid)),
-    ]
-    for i in range(n):
-        k = options(i) if callable(options) else options
-        gold = i % k
-
-        def asked(wrong, i=i, k=k, gold=gold):
-            out, said = [], []
-            for turn in range(1 if i in left_out else k):
-                order = [(place + turn) % k for place in range(k)]
-                for name, of in cells[:1] if i in left_out else cells:
-                    at = choose(i, ("wrong" if name == "full" else -name) if wrong else name, order, gold, stream)
-                    item = (
-                        {} if (lost := not wrong and (i, name, turn) in failed) else {"acc": float(order[at] == gold)}
-                    )
-                    shown = dataclasses.replace(
-                        of, turn=turn, gold=0 if i in left_out else order.index(gold) + 1, swapped=wrong
-                    )
-                    out.append(view(shown, item, failed="no answer" if lost else ""))
-                    said.append(LETTERS[at] if at < 4 else str(at))
-            return list(zip(out, said, strict=True))
-
-        views = [one for one, _ in asked(False)]
-        right = {
-            name: [one["scores"].get("acc") for one in views if (one.get("cell") or "full") == name]
-            for name, _ in cells
-        }
-        excluded = dict.fromkeys(("turns", grid), "two of its options are the same") if i in left_out else {}
-        if any(None in scores for scores in right.values()):
-            excluded[grid] = "a call failed"
-        best = {}
-        if not excluded:
-            cell = max(range(1, grid * grid + 1), key=lambda name: min(right[name]))
-            places = [place for place, one in enumerate(views) if one.get("cell") == cell]
-            best = {grid: min(places, key=lambda place: views[place]["scores"]["acc"])}
-        worst = [_baseline(letter, ("option", "constant"), False) for letter in "ABCDEFGH"[:k]]
-        own = [_baseline("ABCDEFGH"[gold], ("gold",), True), *worst]
-        about = {"format": "mc", "label": f"mc{k}", "options": k, "gold": "ABCDEFGH"[gold]}
-        fields = {"cluster": i // cluster} if cluster > 1 else {}
-        source = (i + cluster) % n
-        lost = None
-        if i not in left_out and (null is None or i < null):
-            lost = source, ((9, 9),), asked(True)
-        images = f"{i:016x}"
-        one = doc(spec, i, ((9, 9),), views, best, excluded, fields, about, "mc", own, lost, images=images)
-        records.append(one)
-    return spec, records, None

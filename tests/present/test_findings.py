@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmms_patch.present.findings import MOST, case, findings, times_wanted
+from lmms_patch.present.findings import MOST, NOT_WHICH, case, findings, times_wanted
 from lmms_patch.runs.run import find
 from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
@@ -21,7 +21,7 @@ SAME_GATE = {"valid": False, "reason": f"{SAME} (full image 0.9, a wrong image 0
 UNSHOWN = {"valid": False, "reason": f"{NOT_SHOWN}: full image 0.62, a wrong image 0.6, 60 docs; about 900 would tell"}
 FULL, WRONG = (3, 0.5, 0.42, 0.58), (3, -0.2, -0.3, -0.1)
 
-WHICH = "It may be another cell in each image; before you publish this, confirm it with _crci (every order of the options) or a second run."
+WHICH = NOT_WHICH
 NEEDED = "The whole image is needed for a (luck-corrected RCI +0.50, 95 % interval [+0.42, +0.58])."
 ENOUGH = f"One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"
 OF_TWO = "Of 2 tasks, so intervals are read at 97.5 %: at most 5 % of such findings are expected to be false."
@@ -168,20 +168,6 @@ SITUATIONS = {
         ],
         "The whole image is needed for d (luck-corrected RCI +0.70, 95 % interval [+0.60, +0.80]) and c (luck-corrected RCI +0.50 [+0.42, +0.58]).",
         f"One cell is enough for b (luck-corrected RCI -0.40 [-0.50, -0.30]) and a (luck-corrected RCI -0.20 [-0.30, -0.10]). {WHICH}",
-    ),
-    "one cell, in every order of the options too": (
-        [indexed("a", WRONG), indexed("a", (3, -0.15, -0.25, -0.05), kind="crci")],
-        "One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]) and a (luck-corrected CRCI -0.15 [-0.25, -0.05]).",
-    ),
-    "one cell, but not in every order of the options": (
-        [indexed("a", WRONG), indexed("a", FULL, kind="crci")],
-        "The whole image is needed for a (luck-corrected CRCI +0.50, 95 % interval [+0.42, +0.58]).",
-        "One cell is enough for a (luck-corrected RCI -0.20 [-0.30, -0.10]). In every order of the options that is not confirmed: a (luck-corrected CRCI +0.50 [+0.42, +0.58]).",
-    ),
-    "one cell, and no index in every order of the options": (
-        [indexed("a", WRONG), dataclasses.replace(indexed("a", kind="crci"), measures={"score": ends(0.8)})],
-        "One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]). In every order of the options that is not confirmed: a (no index).",
-        "No result for a (only full images were asked).",
     ),
     "six of which three are undecided": (
         [

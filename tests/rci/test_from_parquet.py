@@ -11,7 +11,6 @@ from lmms_patch.runs.run import find
 from tests.making.finished import finish
 from tests.making.recordings import guesses, record
 from tests.making.runs import (
-    crci_run,
     guesses_on_cells,
     mc_run,
     misled_by_cells,
@@ -55,7 +54,7 @@ def asked_in_part(folder):
 
 def other_kinds(folder):
     choose = lambda doc, *more: more[-3].index(more[-2]) if more[-1].random() < 0.7 else 0  # noqa: E731
-    runs = {"toy_crci2": crci_run(choose, n=30, grid=2), "toy_rotate": turned_run(choose, n=30)}
+    runs = {"toy_rotate": turned_run(choose, n=30)}
     runs["toy_frames4"] = views_run("frames", [0.3, 0.6], n=40, grids=(1, 4), short=(3,))
     write_run(folder, runs)
 

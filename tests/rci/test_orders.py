@@ -15,7 +15,7 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import to_mind
 from lmms_patch.runs.run import read
 from tests.making.recordings import FakeNative, table
-from tests.making.runs import crci_run, turned_run, write_run
+from tests.making.runs import turned_run, write_run
 from tests.sizes import size
 
 
@@ -215,27 +215,6 @@ def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
     assert any(line.startswith(f"no score in every order of the options: {why}") for line in found.warnings)
 
 
-def test_cells_in_every_order_count_failed_calls_of_the_full_image_as_they_were_made():
-    """Every order of the full image is a call: 53 of 4 · 200 are too many, 10 are not.
-
-    The cells' calls are another matter.
-    """
-    for lost, refused in ((53, True), (10, False)):
-        spec_records = crci_run(
-            lambda doc, view, order, gold, stream: order.index(gold),
-            n=200,
-            grid=2,
-            failed={(i, "full", 2) for i in range(lost)},
-        )
-        records = spec_records[1]
-        made = table(records)
-        found = analyse(
-            made, FakeNative([one for one in records if one["doc_id"] >= lost]), Settings(draws=50), (2,)
-        ).turned
-        assert (found.docs, found.every.value is None, found.places[4].p is None) == (200 - lost, refused, refused)
-        assert found.every.reason.startswith("53 of 800 calls for the full image in all orders failed") is refused
-
-
 def test_no_doc_in_every_order():
     found = numbers(knows(1.0), n=20, left_out=range(20), draws=50)[0]
     assert (found.turned.docs, found.turned.every.value, found.turned.guess, found.turned.places) == (0, None, None, {})
@@ -282,7 +261,7 @@ def test_a_taste_of_each_image_is_none_of_the_model():
 def test_cells_are_not_asked_in_every_order(name):
     with pytest.raises(
         UnknownNameError,
-        match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask its cells so too, .*_crci[23]'",
+        match=r"asks the full image alone, so it takes no grid size; type .*_rotate', or to ask cells again too, .*_rci[23]_steady'",
     ):
         parse(name)
 

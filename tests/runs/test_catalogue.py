@@ -26,7 +26,6 @@ def results(tmp_path_factory):
     assert {result.kind.name for result in found} >= {
         "rci",
         "pcri",
-        "crci",
         "rotate",
         "lowres",
         "hidden",

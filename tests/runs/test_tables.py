@@ -50,25 +50,6 @@ def test_the_first_of_the_best_cells(higher, best, places):
     assert found.best(2).scores.tolist() == best
 
 
-def test_a_doc_stands_in_its_worst_order_and_one_without_a_score_has_none():
-    """Two orders of the full image and of one cell; the docs keep the order in which they are asked for."""
-    orders = {
-        "kind": ["full", "full", "cell", "cell"] * 3,
-        "n": [None, None, 2, 2] * 3,
-        "cell": [None, None, 1, 1] * 3,
-        "gold_at": [1, 2] * 6,
-    }
-    views = frame(scored(1, 0, 1, 1), scored(1, 1, 0, 1), scored(1, None, 1, 1))
-    views = views.with_columns(pl.Series(name, values, TYPES[name]) for name, values in orders.items())
-    found = Table(views, "acc", kind=KINDS["crci"])
-    assert found.full.scores.tolist() == [0, 1]
-    assert found.best(2).scores.tolist() == [1, 0]
-    assert (found.unscored, found.asked_docs) == (1, 3)
-    turned = found.of([1, 0])
-    assert (turned.doc_id.tolist(), turned.full.scores.tolist(), turned.place) == ([1, 0], [1, 0], {1: 0, 0: 1})
-    assert found.in_orders.views.scores.tolist() == [1, 0, 1, 1, 1, 1, 0, 1]
-
-
 def test_labels_stand_for_items_after_the_run():
     """Of five answers two are rightly called positive, one wrongly, and one positive is missed."""
     labels = [(True, True), (True, True), (True, False), (False, True), (False, False)]

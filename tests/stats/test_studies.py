@@ -10,9 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
-from lmms_patch.stats import luck
 from tests.places import ROOT
 from tests.sizes import size
 
@@ -97,42 +95,6 @@ def test_where_wrong_pictures_are_answered_otherwise(world):
             found.covered, runs, null.LOW_IF_UNLIKE, 1
         )
         assert found.none > 0.8 or right
-
-
-MAPPED = [world for world in (*null.KEPT, *null.UNLIKE) if world.name in (
-    "guesses anew on each cell, 4 options, n = 2", "guesses anew on each cell, 4 options, n = 3", "one guess a doc, 4 options", "abstains",
-    "the text answers 0.6 of docs, else abstains", "has preferences by doc, n = 2", "guesses on cells, abstains on wrong pictures, n = 2",
-)]  # fmt: skip
-
-
-@pytest.mark.parametrize("world", MAPPED[:: size(3, 1)], ids=lambda world: f"{world.name}, {world.truth:g}")
-def test_shares_of_what_docs_need_have_luck_removed(world):
-    """Against the shares themselves, from 400,000 made-up docs that guess nothing.
-
-    Counted as they answer, a guesser at n = 3 and truth 1 reads.
-    .26 / .69 / .04 / .01 in place of 0 / 0 / .73 / .27."""
-    many, full = np.random.default_rng(5), null.share_known(world)
-    z = math.sqrt(null.WITHIN) * many.standard_normal((400_000, 1)) + math.sqrt(1 - null.WITHIN) * many.standard_normal(
-        (400_000, 2)
-    )
-    by_full, by_cell = (z < [ndtri(full), ndtri(full * (1 - world.truth))]).T
-    truth = np.array(
-        [world.text, *((1 - world.text) * part.mean() for part in (by_cell, by_full & ~by_cell, ~by_full & ~by_cell))]
-    )
-    runs, found = size(8, 40), []
-    for run in range(runs):
-        made = null.answers(np.random.default_rng([1, run]), world)
-        cells, either = (
-            null.scores(np.random.default_rng([2, run]), world, made, with_full=with_full)
-            for with_full in (False, True)
-        )
-        found.append([(one.value, one.low, one.high) for one in luck.needs(cells, either, draws=200, seed=run)])
-    values, low, high = np.array(found, float).transpose(2, 0, 1)
-    off = np.abs(np.median(values, axis=0) - truth)
-    width = (high - low).mean(axis=0)
-    assert (off <= 0.02 + width / 2 / math.sqrt(runs) * 1.6).all(), (off, width)
-    held = ((low <= truth) & (truth <= high)).mean(axis=0)
-    assert (held >= 0.9 - 4 * math.sqrt(0.09 / runs)).all(), held
 
 
 @pytest.mark.parametrize("world", null.HIDDEN, ids=lambda world: world.name)

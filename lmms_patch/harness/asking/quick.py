@@ -7,7 +7,6 @@ comes to the same decisions.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 from collections import Counter
@@ -22,6 +21,7 @@ from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.steady import filtered_now
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.again import CallError
 from lmms_patch.harness.wrap.state import AskPlan
@@ -388,20 +388,8 @@ class Quick:
 
     def _scored(self, views: Sequence[View], answers: Mapping[Place, Any]) -> dict[View, Scalar]:
         """Score the answers of a round as the harness will: with the base's filters and scorer."""
-        from lmms_eval import evaluator
-
-        copies: dict[View, list[Instance]] = {}
-        for doc_id, view in views:
-            for request in self._requests[doc_id][view]:
-                # a copy, since the host filters the request itself later
-                own = copy.copy(request)
-                answer = answers.get((request.task_name, int(request.doc_id), request.idx))
-                own.resps, own.filtered_resps = [evaluator.unwrap_generation_output(answer)[0]], {}
-                copies.setdefault((doc_id, view), []).append(own)
-        self._recorder.filter_now([one for ones in copies.values() for one in ones])
-        by_doc: dict[int, dict[int, list[Any]]] = {}
-        for (doc_id, view), ones in copies.items():
-            by_doc.setdefault(doc_id, {})[view] = [next(iter(one.filtered_resps.values())) for one in ones]
+        asked = [request for doc_id, view in views for request in self._requests[doc_id][view]]
+        by_doc = filtered_now(self._recorder, asked, answers)
         out: dict[View, Scalar] = {}
         for doc_id, of_doc in by_doc.items():
             self._answered.setdefault(doc_id, set()).update(of_doc)

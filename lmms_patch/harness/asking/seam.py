@@ -202,10 +202,41 @@ class Asker:
         parts: list[tuple[Callable[..., list[Any]], list[int]]] = [(self._without_images, places(bare))] if bare else []
         parts += [
             (self._in_portions.at_once, others),
-            (self._in_portions.ask, places(self._tasks.keys() - {*less, *bare, *told})),
+            (self._and_again, places(self._tasks.keys() - {*less, *bare, *told})),
         ]
         parts += [(functools.partial(self._described, self._tasks[name]), places([name])) for name in told]
         return parts + [(functools.partial(self._less, self._tasks[name]), places([name])) for name in less]
+
+    def _and_again(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
+        """Ask tasks, and then some of their docs again (``steady``); an empty text stands for what could change no number."""
+        own = {place_of(request): request for request in reversed(requests)}
+        again = {
+            name: task.again([one for one in reversed(own.values()) if one.task_name == name])
+            for name, task in sorted(self._tasks.items())
+            if task.session.asks_again and kind == task.session.request_type
+        }
+        if not again:
+            return self._in_portions.ask(model, kind, requests)
+        answers: dict[Place, Any] = {}
+        times = max(1, *(self._tasks[name].session.times for name in again))
+        with progress(Ranks.here(), len(own), 0) as bar:
+            # every rank asks as often, also one without such docs
+            for time in range(times):
+                wanted = [one for name in again for one in again[name].wanted(time)]
+                wanted += [one for one in reversed(own.values()) if not time and one.task_name not in again]
+                bar.total = bar.n + len(wanted)
+                spare = [own[place] for place in [*answers, *own][:1]]
+                found = self._in_portions.ask(model, kind, wanted, bar, spare)
+                answers |= zip(map(place_of, wanted), found, strict=True)
+                for name, asking in again.items():
+                    # the host hands its arguments over before it scores, but answers are scored here already
+                    if self._tasks[name].args is None:
+                        self._tasks[name].args = self._cli
+                    asking.take([one for one in wanted if one.task_name == name], answers)
+        for name, asking in again.items():
+            task = self._tasks[name]
+            task.take(asking.plan(task.session.state.plan))
+        return [answers.get(place_of(request), "") for request in requests]
 
     def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         """Ask a task no more than necessary (``quick``); an empty text stands for every question left out."""

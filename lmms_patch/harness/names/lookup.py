@@ -89,14 +89,14 @@ def meant(known: Sequence[str], name: str) -> list[str]:
 def _suffixes_like(tail: str) -> list[str]:
     """Return the suffixes that the end of a misspelled name may mean, at most one of each kind.
 
-    A suffix keeps the number of the name where its kind takes one. ``crci`` and the kinds of time, such as ``trci``,
+    A suffix keeps the number of the name where its kind takes one. The kinds of time, such as ``trci``,
     are meant only where their first letter is there.
 
     >>> _suffixes_like("rcii3"), _suffixes_like("pcr"), _suffixes_like("shufle"), _suffixes_like("lite")
     (['rci3'], ['pcri'], ['shuffle3'], [])
     """
     letters, number = re.sub(r"[^a-z]", "", tail), next(iter(re.findall(r"\d+", tail)), "")
-    special = {kind.name for kind in KINDS.values() if kind.needs_video or kind.every_order}
+    special = {kind.name for kind in KINDS.values() if kind.needs_video}
     known = [kind for kind in SUFFIXES if kind not in special or letters.startswith(kind[0])]
     return [
         f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, known)

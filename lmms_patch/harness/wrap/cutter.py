@@ -95,14 +95,15 @@ class Cutter:
                 or (only is not None and index != only)
                 or (in_time and not isinstance(shown, Clip))
             )
-            if whole and donor is None:
+            if whole and donor is None and not view.trim:
                 return medium.copy() if isinstance(medium, Image.Image) else medium
             seed = f"{self._cutting.seed}/{doc_id}"
             if isinstance(shown, Clip):
                 return self._files.write(
-                    shown, View("full") if whole else view, (doc_id, index, donor is not None, repr(view)), seed
+                    shown, View("full") if whole else view, (doc_id, index, donor, repr(view)), seed
                 )
-            return shown.copy() if whole else cut(shown, view, min_cell=self._cutting.min_cell, seed=seed)
+            whole_view = View("full", trim=view.trim) if whole else view
+            return cut(shown, whole_view, min_cell=self._cutting.min_cell, seed=seed)
 
         return walk(payload, replace)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lmms_patch.ask.orders import MOST
-from lmms_patch.ask.views import DESCRIBE, TEXTS, View, swapped
+from lmms_patch.ask.views import DESCRIBE, MOST_TIMES, TEXTS, View, again, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
@@ -139,6 +139,8 @@ class VariantDocs:
         plain: Callable[[], Any] | None = None,
         wrong: Callable[[Callable[[int], Look | None]], WrongImages] | None = None,
         orders: OrderTable | None = None,
+        every_order: bool = False,
+        asks_again: Callable[[int], int] | None = None,
         text_only: TextOnly | None = None,
         describe: str = "",
     ) -> None:
@@ -155,6 +157,8 @@ class VariantDocs:
             wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
                 is asked on a wrong image.
             orders: the orders of docs' options; None where docs are asked in their own order alone.
+            every_order: whether each doc is asked in all of them.
+            asks_again: returns how often a doc's views are asked; None: once.
             text_only: the docs as a text-only diagnostic sees them; None where images are shown.
             describe: what a model is asked for a description of a doc's images.
         """
@@ -164,6 +168,7 @@ class VariantDocs:
         self._prompt, self._boxes = prompt, boxes
         self.wrong = None if wrong is None else wrong(self.look)
         self.orders, self.text_only = orders, text_only
+        self._every_order, self._asks_again, self._again = every_order, asks_again, dict[int, tuple[View, ...]]()
         self.rows, self.base, self.views = rows, base, tuple(views)
         in_time = any(view.kind in IN_TIME for view in self.views)
         self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
@@ -175,11 +180,39 @@ class VariantDocs:
         self._own: dict[int, tuple[View, ...]] = {}
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
-        """Return the views of a doc in request order: first on its image, then, if asked, the same views on a wrong image."""
+        """Return the views of a doc in request order: on its image, then, if asked, the same on a wrong image, then those asked again."""
         own = self.own_views_of(doc_id)
-        if self.wrong_image_of(doc_id) is None or self._all_swapped:
-            return own
-        return self._twice if own is self.views else (*own, *swapped(own))
+        if self.wrong_image_of(doc_id) is not None and not self._all_swapped:
+            own = self._twice if own is self.views else (*own, *swapped(own))
+        return own if self._asks_again is None else (*own, *self.again(doc_id))
+
+    def again(self, doc_id: int) -> tuple[View, ...]:
+        """Return the views by which a doc is asked again; none where it is not, or where too few other docs' images fit."""
+        if doc_id not in self._again:
+            self._again[doc_id] = ()
+            if (
+                self.orders is not None
+                and self.wrong is not None
+                and self._asks_again is not None
+                and (times := self._asks_again(doc_id))
+            ):
+                golds = [one.gold for one in self.orders.of(doc_id).orders[:times]] or [0]
+                wrong = self.wrong_image_of(doc_id) is not None
+                # clips are not trimmed: only options that can be moved make another request of theirs
+                if not (self.clips(doc_id) and len(golds) < times) and (
+                    not wrong or len(self.wrong.donors(doc_id, times)) == times
+                ):
+                    self._again[doc_id] = again(self.views, times, golds, wrong=wrong)
+        return self._again[doc_id]
+
+    def donor_of(self, doc_id: int, view: View) -> int | None:
+        """Return the doc whose images a view shows in place of the doc's own; None where it shows the doc's own."""
+        first = self.wrong_image_of(doc_id) if view.swapped else None
+        if first is None or not view.donor:
+            return first
+        assert self.wrong is not None
+        times = 1 + max(one.donor for one in self.again(doc_id))
+        return self.wrong.donors(doc_id, times)[view.donor]
 
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of a doc, without those on a wrong image.
@@ -187,7 +220,7 @@ class VariantDocs:
         A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To
         know that, its image is decoded.
         """
-        if self.orders is not None:
+        if self._every_order and self.orders is not None:
             return self.orders.views_of(doc_id, self.views)
         if doc_id in self.captions:
             said = self.captions[doc_id]
@@ -202,7 +235,7 @@ class VariantDocs:
 
     def asked_at_most(self, doc_id: int) -> int:
         """Return the number of a doc's views, wrong images aside, if all its boxes can be cut. Decodes nothing."""
-        views = self.views if self.orders is None else self.orders.views_of(doc_id, self.views)
+        views = self.orders.views_of(doc_id, self.views) if self._every_order and self.orders else self.views
         return len(views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
@@ -217,7 +250,7 @@ class VariantDocs:
     def shortest_side(self, doc_id: int, number: int) -> int | None:
         """Return the shortest side (pixels) of what a view cuts out of a doc's images; None where it cuts nothing out."""
         view = self.views_of(doc_id)[number]
-        shown = self.wrong_image_of(doc_id) if view.swapped else doc_id
+        shown = self.donor_of(doc_id, view) if view.swapped else doc_id
         if view.kind not in ("cell", "window", "region") or shown is None:
             return None
         boxes = [box for size in self.sizes(shown) if (box := view.box(size)) is not None]
@@ -226,7 +259,9 @@ class VariantDocs:
     @property
     def most(self) -> int:
         """V, the largest number of views of a doc."""
-        own = len(self.views) * (1 if self.orders is None else MOST) + (0 if self._boxes is None else self._boxes.most)
+        own = len(self.views) * (MOST if self._every_order else 1) + (0 if self._boxes is None else self._boxes.most)
+        if self._asks_again is not None:
+            return MOST_TIMES * (2 * own + 2)
         return own if self.wrong is None or self._all_swapped else 2 * own
 
     def id(self, doc_id: int, view: int) -> ViewId:
@@ -279,9 +314,7 @@ class VariantDocs:
         return self.views_of(doc.doc_id)[doc.view]
 
     def _cut(self, doc: TaggedDoc, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
-        return self.cutter.shown(
-            doc.doc_id, view, self.wrong_image_of(doc.doc_id) if view.swapped else None, show, walk
-        )
+        return self.cutter.shown(doc.doc_id, view, self.donor_of(doc.doc_id, view), show, walk)
 
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
         """Return a row as shown by a view of the doc: with its options in the view's order."""

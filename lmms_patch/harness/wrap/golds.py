@@ -89,7 +89,7 @@ class Golds:
             self.docs,
             declared=options.format,
             clusters_whole=is_whole(options.form(self.primary)),
-            exchange=kind.takes_null and bool(options.null) and not self.silent and not kind.every_order,
+            exchange=kind.takes_null and bool(options.null) and not self.silent,
             seed=options.seed,
         )
         # a part of the docs must not pass for the whole benchmark

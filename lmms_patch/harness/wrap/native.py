@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
@@ -83,7 +84,7 @@ class Docs:
     def errors(self) -> list[tuple[int, str]]:
         """The views without a score, wrong images aside: doc id and cause."""
         own = self.samples if self.spec.kind.swapped else self.samples.filter(~self.samples["swapped"].fill_null(False))
-        return list(own.select("doc_id", "error").drop_nulls().iter_rows())
+        return list(own.filter(pl.col("repeat").is_null()).select("doc_id", "error").drop_nulls().iter_rows())
 
     @functools.cached_property
     def unscored(self) -> bool:
@@ -217,8 +218,7 @@ class NativeMetric:
         full = _known(self.table.full)
         # of all docs it is the number that the harness prints; else the aggregation is called without the others
         lost = self._of.unscored or len(full) != len(self.own_items)
-        same = not (self._of.spec.kind.every_order or lost)
-        return scalar(self.value) if same else self._aside(full)
+        return self._aside(full) if lost else scalar(self.value)
 
     def whole(self) -> float | None:
         """Return FIP: the native metric over the docs whose first view has a score."""

@@ -122,7 +122,7 @@ class Preflight:
 
     def _look_at_orders(self, everyone: Sequence[int], doc_ids: Sequence[int]) -> Iterator[Notice]:
         """Refuse docs whose options cannot be moved. Say how many can be, for the run's price."""
-        if self._table.orders is None:
+        if self._table.orders is None or not self._spec.kind.turns:
             return
         if self._session.predict_only:
             raise CannotWrapError(
@@ -154,6 +154,13 @@ class Preflight:
                 yield Notice(
                     f"{name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
                     f"the right picture: {views:,} of {total} requests (option null: {self._spec.options.null}; null: 0 turns it off)"
+                )
+            if self._session.asks_again and self._session.times:
+                steady = self._spec.options.steady
+                docs = len(everyone) if steady == "all" else min(steady, len(sampled))
+                yield Notice(
+                    f"{name}: {docs} of them are asked again, a view up to {self._session.times} times while it says one thing, to tell what docs "
+                    f"need: most often one to two times their requests more (option steady: {steady}; steady: 0 turns it off)"
                 )
             return
         # finding a donor decodes images, so only the first docs are tried

@@ -17,8 +17,10 @@ from lmms_patch.harness.wrap.requests import Requests
 from lmms_patch.harness.wrap.rows import Tokens, rows_of
 from lmms_patch.harness.wrap.scorer import Scored, Unanswered
 from lmms_patch.harness.wrap.session import Session
+from lmms_patch.harness.wrap.swap import said
 from lmms_patch.runs.frames import Doc
 from lmms_patch.runs.scoring import Scalar
+from lmms_patch.stats.composition import KNOWN
 from lmms_patch.text import log
 
 _NO_WRONG_IMAGE = "not asked: no other doc shows other images in the same number"
@@ -77,6 +79,32 @@ class Recorder:
             self._known[doc_id, number] = repr(list(got)), one
             usable = not every[number].n or self._table.cutter.why_unusable(doc_id, every[number].n) is None
             out[number] = one.scores.get(self._session.primary) if usable and not one.unscored else None
+        return out
+
+    def names_now(self, doc_id: int, filtered: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+        """Score some views of a doc while the model is still asked; return what each names: equal for equal answers, None where it names nothing.
+
+        Args:
+            doc_id: the doc.
+            filtered: as in ``score_now``.
+        """
+        scores, every, marks = (
+            self.score_now(doc_id, filtered),
+            self._table.views_of(doc_id),
+            self._session.scores.marks(doc_id),
+        )
+        views = [(self._known[doc_id, number][1], filtered[number]) for number in filtered]
+        told = self._session.references.named(doc_id, views)
+        out: dict[int, Any] = {}
+        for number, (one, got), named in zip(filtered, views, told, strict=True):
+            assert one.view == every[number]
+            score = scores[number]
+            if score is None or not marks:
+                out[number] = None
+            elif score >= KNOWN * marks:
+                out[number] = ("gold",)
+            else:
+                out[number] = (named["names"] or None) if "names" in named else said(got) or None
         return out
 
     # --- when all is answered -------------------------------------------------------------------------

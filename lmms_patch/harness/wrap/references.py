@@ -6,6 +6,7 @@ doc that gave it. So ranks exchange nothing, and the table of a finished run hol
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,9 +14,8 @@ from typing import Any
 from lmms_patch.ask.answers import Answer
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.named import named
-from lmms_patch.harness.wrap.choice import best, worst_orders
+from lmms_patch.harness.wrap.choice import best
 from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.scorer import Scored, Scorer, Unanswered
 from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.swap import said
@@ -33,30 +33,29 @@ class References:
         golds: what is known of the docs.
         scorer: the native scorer.
         scores: scores answers that no model gave to a doc.
-        orders: the orders of docs' options, where answers count by their worst order; None elsewhere.
     """
 
-    def __init__(self, golds: Golds, scorer: Scorer, scores: Scores, orders: OrderTable | None) -> None:
-        self._golds, self._scorer, self._scores, self._orders = golds, scorer, scores, orders
+    def __init__(self, golds: Golds, scorer: Scorer, scores: Scores) -> None:
+        self._golds, self._scorer, self._scores = golds, scorer, scores
         self._lock = threading.RLock()
 
     def named(self, doc_id: int, views: Answered) -> list[dict[str, Any]]:
         """Return for each view of a doc which of the doc's options its answer names (columns ``names``, ``misread``).
 
         The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one
-        without does not. Options that are shown in another order are not read.
+        without does not. Of options that are shown in another order a letter names the one that stands there.
         """
         answer = self._golds.answer(doc_id)
-        if answer is None or len(answer.options) < 2 or self._orders is not None:
+        if answer is None or len(answer.options) < 2:
             return [{} for _ in views]
         at, marks = gold_at(answer), self._scores.marks(doc_id)
         out: list[dict[str, Any]] = []
         for one, got in views:
             score = one.scores.get(self._golds.primary)
-            if score is None or not marks or one.view.turn:
+            if score is None or not marks:
                 out.append({})
                 continue
-            read = named(said(got, whole=True), answer)
+            read = _read(said(got, whole=True), answer, one.view.turn)
             # full marks name the gold, however the answer reads; without them the gold is not named
             place = at or 0 if score >= marks else 0 if read == at else read
             out.append({"names": place, "misread": (score >= marks and at is not None and read != at) or None})
@@ -86,9 +85,8 @@ class References:
                 if not apart and not one.unscored and not one.view.turn:
                     self._scores.keep((doc_id, repr(list(got))), one)
             scored = [
-                (answer, part, one)
+                (answer, roles, self._scores.on(doc_id, self._golds.as_results(answer, options))[0])
                 for answer, roles in made.baselines[doc_id].items()
-                for part, one in self._uninformed(doc_id, answer, roles, options)
             ]
             # only a doc that was also asked on a wrong image has both sorts of answers
             exchanged = [
@@ -107,29 +105,6 @@ class References:
         }
         items = [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
         return {name: column for name, column in columns.items() if column}, items
-
-    def _uninformed(
-        self, doc_id: int, answer: str, roles: Sequence[str], options: int
-    ) -> list[tuple[Sequence[str], Scored]]:
-        """Return the scores of an uninformed answer, each with its roles.
-
-        As gold it is scored in the doc's order; in further roles by its worst order where orders count.
-        """
-        answers = self._golds.as_results(answer, options)
-        own, _ = self._scores.on(doc_id, answers)
-        if self._orders is None:
-            return [(roles, own)]
-        out: list[tuple[Sequence[str], Scored]] = [(("gold",), own)] if "gold" in roles else []
-        if others := [role for role in roles if role != "gold"]:
-            rows = self._orders.others(self._golds.rows()[doc_id], doc_id)
-            scored = [own] + [
-                self._scorer.score_answers(row, doc_id, answers, f"order {turn}/{answer}")[0]
-                for turn, row in enumerate(rows, 1)
-            ]
-            # the scores are of a single view in all its orders, so a single place comes back
-            (worst,) = worst_orders(scored, lambda one: answer, lambda one: one.scores.get(self._golds.primary))
-            out.append((others, scored[worst]))
-        return out
 
     def _exchanged(
         self, doc_id: int, to: int, own: Answered, wrong: Answered, used: Sequence[Key]
@@ -181,3 +156,15 @@ class References:
 def gold_at(answer: Answer) -> int | None:
     """Return the place of the gold among the options, from 1; None where the gold is not among them."""
     return answer.options.index(answer.gold) + 1 if answer.gold in answer.options else None
+
+
+def _read(text: str, answer: Answer, turn: int) -> int | None:
+    """Return the place of the option that an answer names, in the doc's own order, where options are shown moved by some places."""
+    by_place = not answer.texts or answer.options != answer.texts
+    if not turn or not by_place:
+        return named(text, answer)
+    count = len(answer.options)
+    order = [(place + turn) % count for place in range(count)]
+    texts = tuple(answer.texts[place] for place in order) if len(answer.texts) == count else ()
+    read = named(text, dataclasses.replace(answer, texts=texts))
+    return order[read - 1] + 1 if read else read

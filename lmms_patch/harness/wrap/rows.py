@@ -38,14 +38,15 @@ def rows_of(
         session: the parts of the task.
         doc: the row of the dataset.
         numbers: of the views that were asked, and of the first.
-        views: these views, scored: those on a wrong image stand behind those on the doc's own.
+        views: these views, scored: those on a wrong image stand behind those on the doc's own, and those asked again behind both.
         unfinished: by doc id and view, which answers stop before their end.
         tokens: by doc id and view, of the adapters that count them.
     """
     doc_id, table, spec = doc.doc_id, session.table, session.spec
     mine = len(table.own_views_of(doc_id))
     count = sum(number < mine for number in numbers)
-    own, wrong = views[:count], views[count:]
+    once = sum(not one.view.repeat for one, _ in views)
+    own, wrong = views[:count], views[count:once]
     scored, asked = [one for one, _ in own], session.state.plan.is_asked(doc_id)
     excluded = _excluded(session, doc_id, scored, asked=asked)
     best = _best(session, scored, excluded)
@@ -59,7 +60,9 @@ def rows_of(
         )
         told = session.references.named(doc_id, views)
     answer, source = session.golds.answer(doc_id), table.wrong_image_of(doc_id)
-    different = {one: number for number, one in enumerate(dict.fromkeys(said(got) for _, got in wrong))}
+    counted = [*wrong, *([*own, *views[once:]] if once < len(views) else [])]
+    different = {one: number for number, one in enumerate(dict.fromkeys(said(got) for _, got in counted))}
+    shares = session.gold_shares(doc_id) if once < len(views) else None
     gold = None if answer is None else gold_at(answer)
     rows = [
         {
@@ -69,9 +72,10 @@ def rows_of(
             **named,
             "unfinished": (doc_id, number) in unfinished or None,
             **dict(zip(("tokens_in", "tokens_out"), tokens.get((doc_id, number), ()), strict=False)),
-            "wrong_from": source if one.view.swapped else None,
+            "wrong_from": table.donor_of(doc_id, one.view) if one.view.swapped else None,
             "gold_at": one.view.gold or gold,
-            "answer_no": different[said(got)] if at >= count else None,
+            "answer_no": different[said(got)] if at >= count or once < len(views) else None,
+            "as_gold": None if shares is None else shares.get(said(got), 0.0),
             "best": (at < count and at in best.values()) or None,
         }
         for at, ((one, got), named, number) in enumerate(zip(views, told, numbers, strict=True))
@@ -117,7 +121,7 @@ def _excluded(session: Session, doc_id: int, scored: Sequence[Scored], *, asked:
     """Return the sets of views for which a doc is not used, and why."""
     spec, table, primary = session.spec, session.table, session.primary
     out: dict[Key, str] = {key: why for key in spec.parts if asked and (why := table.cutter.why_unusable(doc_id, key))}
-    if table.orders is not None and (fault := table.orders.of(doc_id).fault):
+    if spec.kind.turns and table.orders is not None and (fault := table.orders.of(doc_id).fault):
         out |= dict.fromkeys((TURNS, *spec.sets), fault)
     failed = {one.view.set for one in scored if one.failed}
     no_score = {
@@ -142,11 +146,7 @@ def _best(session: Session, scored: Sequence[Scored], excluded: Mapping[Key, str
     if metric is None:
         return {}
     higher = metrics.higher.get(metric, True) == kind.keeps_best
-    found = {
-        key: best_of(scored, key, metric, higher, every_order=kind.every_order)
-        for key in session.spec.sets
-        if key not in excluded
-    }
+    found = {key: best_of(scored, key, metric, higher) for key in session.spec.sets if key not in excluded}
     return {key: place for key, place in found.items() if place is not None}
 
 

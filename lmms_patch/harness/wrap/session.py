@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
-from lmms_patch.ask.views import pixels, views_of
+from lmms_patch.ask.views import pixels, times_of, views_of
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.aggregate import Aggregations
@@ -26,7 +27,7 @@ from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.shelf import Cutting
 from lmms_patch.harness.wrap.state import RunState
-from lmms_patch.harness.wrap.swap import WrongImages
+from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
 
 _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
@@ -66,6 +67,7 @@ class Session:
 
     Attributes:
         about_metric: how the primary metric was chosen, where that is worth a line.
+        asks_again: whether some docs are asked again.
         metrics: the base task's metrics.
         golds: what is known of the docs.
         scorer: the native scorer.
@@ -92,10 +94,14 @@ class Session:
             OptionError: the option ``metric`` names none of the base's metrics.
         """
         self.base, self.spec, self.state, self.predict_only = base, spec, state, predict_only
+        self._gold_shares: dict[str, dict[str, float]] = {}
         kind, options = spec.kind, spec.options
         native, higher = dict(base.aggregation()), dict(base.higher_is_better())
         self.rows, judged = Rows(base, state), calls_judge(base) is not None
         primary, self.about_metric = primary_of(spec, list(native))
+        # a judge would be asked as often as the model, so only where somebody wants that
+        wanted = not judged or "steady" in options.given
+        self.asks_again = spec.asks_again and wanted and not predict_only and higher.get(primary) is not False
         self.metrics = Metrics(spec, native, higher, primary, state)
         self.golds = Golds(spec, base, self.rows.scored, primary, silent=judged)
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
@@ -119,12 +125,11 @@ class Session:
                 messages=chat and own_messages,
                 judged=judged,
             )
-            if kind.turns
+            if kind.turns or self.asks_again
             else None
         )
-        in_orders = self.orders if kind.every_order else None
         self.scores = Scores(self.golds, self.scorer)
-        self.references = References(self.golds, self.scorer, self.scores, in_orders)
+        self.references = References(self.golds, self.scorer, self.scores)
         if kind.folds and higher.get(primary) is False:
             told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
             raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
@@ -144,6 +149,8 @@ class Session:
             plain=self.rows.plain,
             wrong=functools.partial(WrongImages, spec, self.rows.plain, self.golds.read) if swaps else None,
             orders=self.orders,
+            every_order=kind.turns,
+            asks_again=self._times_of if self.asks_again else None,
             text_only=self.text_only,
             describe=options.caption_prompt,
         )
@@ -197,6 +204,36 @@ class Session:
         self.golds.evaluate(doc_ids)
         if self.table.wrong is not None:
             self.table.wrong.evaluate(doc_ids)
+
+    def _times_of(self, doc_id: int) -> int:
+        """Return how often the views of a doc are asked; 0 where the doc is asked once alone."""
+        asked, wrong = self.spec.options.steady, self.table.wrong
+        assert wrong is not None
+        again = asked == "all" or doc_id in wrong.some(min(asked, self.spec.options.null))
+        return self.times if again else 0
+
+    def gold_shares(self, doc_id: int) -> Mapping[str, float] | None:
+        """Return how often each answer is the gold of docs that are asked like a doc; None where the doc has options."""
+        plan = self.golds.plan
+        if plan is None or len(plan.answers[doc_id].options) > 1:
+            return None
+        stratum = plan.strata[doc_id]
+        if stratum not in self._gold_shares:
+            golds = [said([plan.answers[one].gold]) for one, of in plan.strata.items() if of == stratum]
+            self._gold_shares[stratum] = {gold: count / len(golds) for gold, count in Counter(golds).items()}
+        return self._gold_shares[stratum]
+
+    @functools.cached_property
+    def times(self) -> int:
+        """How often the views of docs asked again are asked, by the commonest number of options.
+
+        0 of captions, which are not right or wrong.
+        """
+        answers = [] if self.golds.plan is None else [*self.golds.plan.answers.values()]
+        if not answers or any(answer.format == "caption" for answer in answers):
+            return 0
+        counts = Counter(len(answer.options) for answer in answers)
+        return times_of(max(counts, key=lambda count: (counts[count], -count)))
 
     def on_wrong_images(self, doc_ids: Sequence[int]) -> int:
         """Count the docs with wrong images."""

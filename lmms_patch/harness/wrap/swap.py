@@ -41,20 +41,24 @@ class WrongImages:
     ) -> None:
         self._spec, self._rows, self._read, self._look = spec, rows, read, look
         self._evaluated: Sequence[int] | None = None
-        self._sampled: frozenset[int] | None = None
-        self._donors: dict[int, int | None] = {}
+        self._sampled: dict[int, frozenset[int]] = {}
+        self._donors: dict[tuple[int, int], tuple[int, ...]] = {}
         self._lock = threading.RLock()
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
         """Set which docs are evaluated, on all ranks together."""
         with self._lock:
-            self._evaluated, self._sampled = list(doc_ids), None
+            self._evaluated, self._sampled = list(doc_ids), {}
 
     @property
     def sampled(self) -> frozenset[int]:
         """The evaluated docs that are also asked on a wrong image, where a fitting image is found."""
+        return self.some(self._spec.options.null)
+
+    def some(self, least: int) -> frozenset[int]:
+        """Return the evaluated docs of a sample of so many: a smaller sample is part of a larger one."""
         with self._lock:
-            if self._sampled is None:
+            if least not in self._sampled:
                 known = len(self._docs)
                 # where the docs cannot be read, none is known
                 chosen = [i for i in (range(known) if self._evaluated is None else self._evaluated) if i < known]
@@ -62,23 +66,22 @@ class WrongImages:
                 units = {
                     i: self._keys[i] if (cluster := self._docs[i].cluster) is None else repr(cluster) for i in chosen
                 }
-                options = self._spec.options
-                self._sampled = sample(units, options.null, options.seed) if options.null else frozenset()
-            return self._sampled
+                self._sampled[least] = sample(units, least, self._spec.options.seed) if least else frozenset()
+            return self._sampled[least]
 
     def donor(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's images; None where no doc's images fit."""
+        return next(iter(self.donors(doc_id, 1)), None)
+
+    def donors(self, doc_id: int, most: int) -> tuple[int, ...]:
+        """Return the docs whose images replace a doc's images, each another image, the best first; fewer where fewer fit."""
         with self._lock:
-            # where the docs cannot be read, no doc has a donor
-            if doc_id not in self._donors and doc_id >= len(self._docs):
-                self._donors[doc_id] = None
-            if doc_id not in self._donors:
-                own = self._look(doc_id)
-                usable = own is not None and bool(own.sizes)
-                self._donors[doc_id] = (
-                    choose(own, self._ring.candidates(doc_id), self._look) if usable and own is not None else None
-                )
-            return self._donors[doc_id]
+            if (doc_id, most) not in self._donors:
+                # where the docs cannot be read, no doc has a donor
+                own = self._look(doc_id) if doc_id < len(self._docs) else None
+                candidates = () if own is None or not own.sizes else self._ring.candidates(doc_id)
+                self._donors[doc_id, most] = choose(own, iter(candidates), self._look, most) if own is not None else ()
+            return self._donors[doc_id, most]
 
     @cached_property
     def digest(self) -> str:

@@ -28,8 +28,8 @@ from lmms_patch.text import clean
 
 Identity = tuple[str, str, str]
 """What makes two runs runs of one model: ``Run.identity``."""
-INDICES = ("index", "crci", "trci")
-"""The kinds of groups that are ranked by an index: that of cells (rci and pcri are one), that of cells in every order, and that of segments."""
+INDICES = ("index", "trci")
+"""The kinds of groups that are ranked by an index: that of cells (rci and pcri are one), and that of segments."""
 NEEDED = ("benchmark", "kind", "metric", "filter")
 """Without these a number is another number: they cannot be ignored."""
 TOLD = runs.RECORDED

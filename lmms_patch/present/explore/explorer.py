@@ -495,6 +495,4 @@ def _map(found: Necessity) -> dict[str, Any]:
         need: {key: getattr(found.shares[need], key) for key in ("value", "low", "high", "level", "reason")}
         for need in NEEDS
     }
-    luck = found.luck and found.luck.value
-    about = {key: getattr(found, key) for key in ("n", "docs", "checked", "without_luck")}
-    return {**about, "sources": list(found.sources), "luck": luck, "shares": shares}
+    return {"n": found.n, "docs": found.docs, "again": found.again, "shares": shares}

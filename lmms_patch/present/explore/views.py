@@ -71,23 +71,8 @@ class Views:
         self._in_time = bool(segments.any())
         self._is_crop = cells | segments
         self._is_cell = self._is_crop | occluded
-        # Only cells tell: ``_rotate`` turns the options of the full image alone, and there every order is shown.
-        self._in_orders = bool((self._is_crop & pc.is_valid(table.column("turn")).to_numpy()).any())
 
     # --- what each view is ------------------------------------------------------------------------
-
-    @cached_property
-    def _counts(self) -> Bools:
-        """Whether a row counts: of a view asked in every order of the options, only the worst order does."""
-        if not self._in_orders:
-            return np.ones(len(self._is_cell), bool)
-        docs = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
-        places = np.stack([docs, self._swapped, np.nan_to_num(self._n), np.nan_to_num(self._cell)])
-        # Ascending by score with nan first: the first row of each place is the worst order.
-        order = np.lexsort((np.arange(len(docs)), np.where(np.isnan(self._score), -np.inf, self._score), *places[::-1]))
-        out = np.zeros(len(docs), bool)
-        out[order[np.r_[True, (np.diff(places[:, order]) != 0).any(axis=0)]]] = True
-        return out
 
     @cached_property
     def _states(self) -> NDArray[np.str_]:
@@ -106,17 +91,14 @@ class Views:
     def _own_cells(self) -> Bools:
         """Whether a row is a cell of the finest grid, cut from the image of the row's doc (not of a swapped doc)."""
         finest = self._n == self.grids[-1] if self.grids else np.zeros(len(self._is_cell), bool)
-        return np.asarray(self._is_cell & finest & ~self._swapped & self._counts)
+        return np.asarray(self._is_cell & finest & ~self._swapped)
 
     # --- what the views say of each doc, shape (docs,) --------------------------------------------
 
     @cached_property
     def _firsts(self) -> Ints:
-        """The row of each doc's first view.
-
-        Where it was asked in every order of the options, that of the order that counts.
-        """
-        return np.flatnonzero(self._counts & self._is_full & ~self._swapped) if self._in_orders else self._starts[:-1]
+        """The row of each doc's first view."""
+        return self._starts[:-1]
 
     @cached_property
     def first(self) -> NDArray[np.str_]:
@@ -151,7 +133,7 @@ class Views:
     @cached_property
     def on_wrong_image(self) -> NDArray[np.float64]:
         """Whether each doc is right on another doc's whole image: 1, 0, or nan where no such view has a score."""
-        rows = np.flatnonzero(self._swapped & self._is_full & self._counts)
+        rows = np.flatnonzero(self._swapped & self._is_full)
         out = np.full(len(self._starts) - 1, np.nan)
         out[np.searchsorted(self._starts, rows, side="right") - 1] = self._right[rows]
         return out
@@ -189,8 +171,7 @@ class Views:
         Returns:
             Of a view: ``name``, ``state`` (``STATES``), ``unfinished`` (whether the token limit cut the answer),
             ``answer``, ``score``, ``why`` (of a failure), and of a cell ``n``, ``row``, ``col`` and ``box`` (left, top,
-            width, height in percent of the image). Where views are asked in every order of the options, ``counts``:
-            whether it is the order that counts.
+            width, height in percent of the image).
         """
         own: list[dict[str, Any]] = []
         wrong: list[dict[str, Any]] = []
@@ -198,9 +179,8 @@ class Views:
         start, stop = self._starts[place], self._starts[place + 1]
         for at, found in enumerate(self._table.slice(start, stop - start).to_pylist(), start):
             view = View(*found.values())
-            counts = {"counts": bool(self._counts[at])} if self._in_orders else {}
             made = {"name": words.say(_name(view)) + of, "state": STATES[str(self._states[at])]}
-            (wrong if self._swapped[at] else own).append(made | _shown(view, size) | counts)
+            (wrong if self._swapped[at] else own).append(made | _shown(view, size))
         return own, wrong
 
 

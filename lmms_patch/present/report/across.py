@@ -27,7 +27,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> dict[str, tuple
     made = {"runs": run_sheets.runs(entries) + of_methods(entries)}
     for end, in_time in (("", False), ("_time", True)):
         some = of_medium(once, in_time)
-        mine = [one for one in entries if one.kind.needs_video == in_time and not one.kind.every_order]
+        mine = [one for one in entries if one.kind.needs_video == in_time]
         made[f"benchmarks{end}"] = benchmarks.sheets(mine, some)
         made[f"models{end}"] = models.sheets(some)
     made["tst"] = run_sheets.tst(entries)

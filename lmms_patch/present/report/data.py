@@ -65,7 +65,7 @@ class Indexed:
 
     Args:
         part: the docs.
-        index: ``rci``, ``pcri``, ``crci`` or ``trci``; None for a kind without an index.
+        index: ``rci``, ``pcri`` or ``trci``; None for a kind without an index.
         n: the grid; None for a result without grids.
     """
 
@@ -131,8 +131,8 @@ class Entry(Labelled):
 
     @property
     def name(self) -> str:
-        """The benchmark's name in figures, with a note on results of cells in every order."""
-        return f"{self.base}{', every order' * self.kind.every_order}"
+        """The benchmark's name in figures."""
+        return self.base
 
 
 @dataclass(frozen=True)

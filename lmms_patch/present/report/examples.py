@@ -72,42 +72,31 @@ def picked(entry: str, result: Result, samples: pl.DataFrame, count: int) -> dic
     if not (count and result.kind.index and result.higher_is_better):
         return {}
     docs = samples.filter(view=0).with_columns(need=full_marks(result.metric) / 2)
-    views = _counted(samples, result.kind.every_order).join(docs.select("doc_id", "need"), on="doc_id")
+    views = _counted(samples).join(docs.select("doc_id", "need"), on="doc_id")
     views = views.sort("doc_id", "at").with_columns(right=pl.col("score") >= pl.col("need"))
 
     def rank(doc_id: int) -> tuple[str, int]:
         return hashlib.sha256(f"{result.base}/{doc_id}".encode("utf-8", "surrogatepass")).hexdigest()[:12], doc_id
 
-    ruled = rules_of(docs, views, result.kind.every_order).select("rule", "doc_id").iter_rows()
+    ruled = rules_of(docs, views).select("rule", "doc_id").iter_rows()
     return {
         rule: [_example(entry, rule, docs.row(by_predicate=pl.col("doc_id") == one, named=True), views) for one in ids]
         for rule, ids in by_rule(ruled, RULES, count, rank).items()
     }
 
 
-def _counted(samples: pl.DataFrame, every_order: bool) -> pl.DataFrame:
-    """Return the views of the docs' own image, as they count: of those in every order of the options the worst order.
-
-    ``at`` is the place of the view in its first order.
-    """
+def _counted(samples: pl.DataFrame) -> pl.DataFrame:
+    """Return the views of the docs' own image; ``at`` is the place of the view."""
     own = samples.filter(~pl.col("swapped").fill_null(False)).with_columns(at=pl.col("view"))
-    own = own.with_columns(pl.col("answer").fill_null(""))
-    if not every_order:
-        return own
-    place = ("doc_id", "n", "cell")
-    moved = pl.format("{} (options moved by {})", "answer", "turn")
-    worst = own.with_columns(pl.min("at").over(place), answer=pl.coalesce(moved, "answer"))
-    # an order without a score decides
-    return worst.sort("score", "view", nulls_last=False).unique(place, keep="first", maintain_order=True)
+    return own.with_columns(pl.col("answer").fill_null(""))
 
 
-def rules_of(docs: pl.DataFrame, views: pl.DataFrame, every_order: bool) -> pl.DataFrame:
+def rules_of(docs: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
     """Return the rule of each doc; null where its full image or a cell is unscored or was not asked, or it has no cells.
 
     Args:
         docs: a row a doc.
         views: their own views as they count, with whether each is ``right``.
-        every_order: whether options are moved: the same letter then means different answers, and shows no guessing.
     """
     cell, right = pl.col("cell").is_not_null(), pl.col("right")
     wrong = views.filter(cell, ~right).with_columns(said=pl.col("answer").str.strip_chars().str.to_lowercase())
@@ -122,7 +111,7 @@ def rules_of(docs: pl.DataFrame, views: pl.DataFrame, every_order: bool) -> pl.D
     cells, good, full, often_said = pl.col("cells"), pl.col("good"), pl.col("full"), pl.col("often").fill_null(0)
     # A wrong answer as frequent among cells as the right one. Where most cells give one wrong answer, say "unknown", a
     # right one stands out: that is no guess.
-    guessed = pl.lit(not every_order) & (good <= often_said) & (often_said <= cells / 2)
+    guessed = (good <= often_said) & (often_said <= cells / 2)
     asked = (pl.col("quick").struct.field("unasked").fill_null(0) == 0) & pl.col("excluded").is_null()
     return found.with_columns(
         rule=pl.when(~(asked & pl.col("whole") & (cells > 0))).then(None)

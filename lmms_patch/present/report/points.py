@@ -84,10 +84,8 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
     """Return the indices of some results, in their order.
 
     Where a model has two results of one benchmark at one grid (other filters, ``gqa_rci`` beside ``gqa_pcri3``), the
-    benchmark is named with the task. Indices of what is right in every order of the options are not among them: they
-    are no RCI.
+    benchmark is named with the task.
     """
-    entries = [entry for entry in entries if not entry.kind.every_order]
     seen = Counter(
         (entry.base, entry.model, n, entry.kind.needs_video)
         for entry in entries

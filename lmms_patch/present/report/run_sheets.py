@@ -252,10 +252,10 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
             "n": found.n,
             "docs": found.docs,
             **{need: found.shares[need] for need in NEED_WORDS},
-            "checked": found.checked,
-            **{f"docs {need}": found.counts[need] for need in NEED_WORDS},
-            "luck": found.luck,
-            "unscored": found.unscored or None,
+            "whole": found.whole,
+            "steady": found.index,
+            "again": found.again,
+            "why": found.shares["text"].reason or None,
         }
         for entry in entries
         for name, part in ((None, entry.whole), *entry.categories.items())
@@ -267,22 +267,13 @@ def _necessity(entries: Sequence[Entry]) -> Sheet:
         *_some("n"),
         Column("docs", help="that the shares are of"),
         *(Column(need, in_each(media, need), help=in_each(media, words)) for need, words in NEED_WORDS.items()),
-        Column("checked", "docs checked", help=in_each(media, "docs that were asked without their image")),
-        *(
-            Column(f"docs {need}", f"docs, {in_each(media, need)}", help="docs whose class is known")
-            for need in NEED_WORDS
-        ),
-        Column(
-            "luck",
-            "by luck",
-            help=in_each(
-                media, "share of docs that a cell of a wrong image answers where the whole wrong image does not"
-            ),
-        ),
-        Column("unscored", help="docs without a class: a view has no score"),
+        Column("whole", in_each(media, "whole image, of what is solved"), help="share of the docs that are solved"),
+        Column("steady", "steady index", help=in_each(media, "whole image, of what is solved with the image")),
+        Column("again", "asked again", help="docs that were asked again, to tell knowledge from luck"),
+        Column("why", "no shares since", help="why there are none"),
     )
     sure = levels_in(" with {} intervals", (row[need] for row in rows for need in NEED_WORDS))
-    note = f"Shares of the docs{sure}. Right is at least half of what the doc's gold scores (docs/statistics.md)."
+    note = f"Shares of the docs{sure}, luck removed by asking again (docs/statistics.md)."
     return Sheet("necessity", "What each question needs", _used(columns, rows), rows, note)
 
 

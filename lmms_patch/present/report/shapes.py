@@ -369,7 +369,6 @@ class Needs:
         n: the grid.
         docs: docs that the shares are of.
         parts: from left to right.
-        without_text: whether no doc was asked without its image, so that docs that need none are among the others.
         size: the grid in words.
     """
 
@@ -377,7 +376,6 @@ class Needs:
     n: int
     docs: int
     parts: tuple[Need, ...]
-    without_text: bool
     size: str
 
 
@@ -407,10 +405,7 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
         share = found.shares[name]
         if not share.value:
             continue
-        # Shares that were estimated (some docs unchecked, or luck removed) are no counts: the number is "about".
-        exact = found.checked == found.docs and not found.without_luck
-        docs = found.counts[name] if exact else round(share.value * found.docs)
-        count = f"{'' if exact else 'about '}{docs:,}"
+        count = f"about {round(share.value * found.docs):,}"
         percent, width = f"{100 * share.value:.0f} %", 100 * share.value
         room = next((room for room, least in _ROOMS.items() if share.value >= least), "")
         called = entry.words.say(name)
@@ -429,7 +424,7 @@ def _needs(entry: Entry, found: Necessity) -> Needs:
         )
         at += width
     size = f"{'' if entry.kind.needs_video else 'cells of '}{entry.words.size(found.n)}"
-    return Needs(entry, found.n, found.docs, tuple(parts), found.shares["text"].value is None, size)
+    return Needs(entry, found.n, found.docs, tuple(parts), size)
 
 
 # --- the whole ------------------------------------------------------------------------------------

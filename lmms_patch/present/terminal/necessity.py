@@ -13,7 +13,8 @@ from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.run import Labelled
 from lmms_patch.stats.resample import Estimate
 
-UNCHECKED = "text is not known, and is among the others, where no doc was asked without its image (option null, or the _blind task)"
+TITLE = "What the docs need, in %, luck removed by asking again (docs/statistics.md)"
+BOTH = "text and one cell are not told apart: all cells know docs that wrong images do not"
 
 
 def table(shown: Sequence[Labelled], width: int | None = None) -> str:
@@ -43,16 +44,14 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
 def _table(words: Words, maps: Mapping[str, Necessity], width: int | None) -> str:
     """Return the table of the tasks of a medium."""
     rows: list[Cells] = [
-        [name, *(percent(found.shares[need]) for need in NEEDS), f"{found.checked}/{found.docs}"]
+        [name, *(percent(found.shares[need]) for need in NEEDS), percent(found.whole), f"{found.again}/{found.docs}"]
         for name, found in maps.items()
     ]
-    known = {name: found for name, found in maps.items() if found.shares["one cell"].value is not None}
-    with_luck = [name for name, found in known.items() if found.sources and not found.without_luck]
-    said = [words.say(UNCHECKED)] if not all(found.sources for found in known.values()) else []
-    said += [f"counted as the docs answer, lucky guesses among them: {', '.join(with_luck)}"] if with_luck else []
+    said = [f"{name}: {why}" for name, found in maps.items() if (why := found.shares["text"].reason)]
+    said += [f"{name}: {words.say(BOTH)}" for name, found in maps.items() if not found.told_apart]
     notes = ["\n" + fold(line, width, rest="") for line in said]
-    heads = ["task", *map(words.say, NEEDS), "checked"]
-    return "".join(["What the docs need, in % (docs/explore.md)\n", sheets.table(heads, rows).to_text(width), *notes])
+    heads = ["task", *map(words.say, NEEDS), "whole/solved", "asked again"]
+    return "".join([f"{TITLE}\n", sheets.table(heads, rows).to_text(width), *notes])
 
 
 def percent(share: Estimate, unit: str = "") -> str:

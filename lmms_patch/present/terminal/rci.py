@@ -171,11 +171,11 @@ def _heads(shown: Sequence[Labelled]) -> tuple[Words, str]:
 
 
 def _name(kind: Kind) -> str:
-    """Return the name of an index in a column's head, such as ``RCI``, ``TRCI`` or ``CRCI``.
+    """Return the name of an index in a column's head: ``RCI`` or ``TRCI``.
 
     PCRI has that of RCI.
     """
-    return "TRCI" if kind.needs_video else str(kind.index).upper() if kind.every_order else "RCI"
+    return "TRCI" if kind.needs_video else "RCI"
 
 
 def _names_above(sheet: Sheet) -> str:
@@ -413,11 +413,9 @@ def _fip(shown: Labelled) -> float | None:
     """Return FIP as the harness printed its number, but over the answered docs alone where calls failed.
 
     None of a run that scored nothing.
-
-    Where the index is of every order of the options, FIP is too, and what the harness printed is of one order.
     """
     result = shown.result
-    if result.kind.every_order or result.failed:  # what the harness prints counts failed calls as answers
+    if result.failed:  # what the harness prints counts failed calls as answers
         return result.analysis.fip.value if result.analysis else None
     if result.metric == BYPASS:
         return None

@@ -43,7 +43,7 @@ def of(kind: Kind) -> bool:
 
 def sets(work: Work) -> dict[str, list[Chosen]]:
     """Return sets of answers by name (``Part.sets``)."""
-    return turn_sets(work.table.in_orders, work.form, work.settings.seed)
+    return turn_sets(work.table, work.form, work.settings.seed)
 
 
 def add(work: Work, found: Analysis, by_set: Mapping[Key, Grid]) -> Analysis:
@@ -95,15 +95,14 @@ def orders_of(table: Table) -> Bools:
     return np.asarray(own & (views.per_doc(own & np.isnan(views.scores)) == 0)[views.docs])
 
 
-def turned(whole: Table, draws: Draws, refused: str = "") -> Turned:
+def turned(table: Table, draws: Draws, refused: str = "") -> Turned:
     """Return the numbers of a task asked in every order of the options.
 
     Args:
-        whole: the docs.
+        table: the docs.
         draws: M of ``turn_sets`` on each draw.
         refused: why no number may be read, such as too many failed calls; empty where they may.
     """
-    table = whole.in_orders
     counts = table.views.per_doc(orders_of(table))
     used = counts > 0
 
@@ -129,7 +128,7 @@ def turned(whole: Table, draws: Draws, refused: str = "") -> Turned:
         )
     return Turned(
         docs=int(used.sum()),
-        left_out=_left_out(whole, table.doc_id[used].tolist()),
+        left_out=_left_out(table, table.doc_id[used].tolist()),
         once=estimate(same, "turns_once"),
         mean=estimate(same, "turns_mean"),
         every=estimate(same, "turns_every"),

@@ -107,31 +107,3 @@ def prompt(doc):
     return doc["question"] + "\\n" + "\\n".join(f"{x}. {y}" for x, y in zip("ABCD", doc["options"]))
 """
 )
-
-
-def test_a_metric_without_scalars_counts_by_the_worst_order_of_the_primary_one(tmp_path):
-    """``listed`` has the same answers as ``points``, in lists, which have no scalar. Beyond the first docs the model says A."""
-
-    def say(prompt, images):
-        doc = int(re.search(r"Question (\d+)", prompt)[1])
-        return re.search(rf"([A-D])\. gold {doc}$", prompt, re.M)[1] if doc < RIGHT else "A"
-
-    (tmp_path / "utils.py").write_text(ORDERED)
-    of = {"aggregation": "!function utils.mean", "higher_is_better": True}
-    columns = {
-        "question": lambda doc: f"Question {doc}: which?",
-        "letter": lambda doc: "ABCD"[doc % 4],
-        "options": lambda doc: [f"gold {doc}" if place == doc % 4 else f"thing {place}" for place in range(4)],
-    }
-    write_task(
-        tmp_path,
-        "toy",
-        rows(DOCS, **columns),
-        doc_to_text="!function utils.prompt",
-        doc_to_target="letter",
-        process_results="!function utils.score",
-        metric_list=[{"metric": "points", **of}, {"metric": "listed", **of}],
-        metadata={"lmms_patch": {"null": 0}},
-    )
-    found = metrics(run(Model(say), "toy_crci2", tmp_path), "toy_crci2")
-    assert found["listed_mpp2"] == found["points_mpp2"] == RIGHT / DOCS

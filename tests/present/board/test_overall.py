@@ -73,9 +73,7 @@ def test_the_score_stands_beside_each_index_and_its_mean_beside_theirs(tmp_path)
     assert "score" not in [column.key for column in overall_sheet(mixed).columns]
 
 
-@pytest.mark.parametrize(
-    ("kinds", "name"), [(["rci", "rci", "pcri"], "RCI"), (["rci", "pcri"], "PCRI"), (["crci"], "CRCI")]
-)
+@pytest.mark.parametrize(("kinds", "name"), [(["rci", "rci", "pcri"], "RCI"), (["rci", "pcri"], "PCRI")])
 def test_an_index_is_called_as_most_of_its_runs_call_it(tmp_path, kinds, name):
     runs = [document(f"m{i}", [index_task("x", kind, {3: (0.1, 0.0, 0.2)})]) for i, kind in enumerate(kinds)]
     found = board_of(tmp_path, *runs)

@@ -8,7 +8,7 @@ import pytest
 from lmms_patch.present.board import chart, model_page, tables
 from lmms_patch.present.board.board import day
 from lmms_patch.present.board.build import leaderboard
-from lmms_patch.present.findings import case, findings
+from lmms_patch.present.findings import NOT_WHICH, case, findings
 from lmms_patch.present.ranking import Place
 from lmms_patch.stats.resample import Estimate
 from tests.making.boards import blind_task, board_of, document, index_task, tst_task, write
@@ -252,8 +252,7 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
     [
         (
             index_task("toy", grids={3: (-0.3, -0.4, -0.2)}, adj=(-0.2, -0.3, -0.1), looks=True),
-            "One cell is enough for toy (luck-corrected PCRI -0.20, 95 % interval [-0.30, -0.10]). It may be another cell in each image; before you publish this, confirm it with "
-            "_crci (every order of the options) or a second run.",
+            "One cell is enough for toy (luck-corrected PCRI -0.20, 95 % interval [-0.30, -0.10]). " + NOT_WHICH,
         ),
         (
             index_task("toy", grids={3: (0.2, 0.1, 0.3)}, adj=(0.5, 0.4, 0.6)),

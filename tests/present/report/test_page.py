@@ -202,25 +202,15 @@ def needing(base, *maps, **more):
 
 def test_a_bar_has_the_classes_of_the_finest_grid_one_after_the_other():
     one = needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2), made.necessity(0.1, 0.7, 0.0, text=0.2, n=2))
-    (bar,) = shapes.needs([one, made.entry("none")])
-    assert (bar.n, bar.docs, bar.without_text) == (3, 200, False)
+    not_asked = needing("b", made.necessity(0.25, 0.75, 0.0, text=None))
+    (bar,) = shapes.needs([one, not_asked, made.entry("none")])
+    assert (bar.n, bar.docs) == (3, 200)
     assert [(part.name, part.at, part.width) for part in bar.parts] == [
         ("text", 0, 20),
         ("one cell", 20, 30),
         ("whole image", 50, 50),
     ]
-    assert bar.parts[1].says == "one cell: 30 % [27, 33], 60 of 200 docs"
-
-
-def test_counts_that_are_estimated_say_so_and_an_unknown_class_has_no_part():
-    sampled, unknown = (
-        needing("a", made.necessity(0.3, 0.5, 0.0, text=0.2, checked=50)),
-        needing("b", made.necessity(0.25, 0.75, 0.0)),
-    )
-    first, second = shapes.needs([sampled, unknown])
-    assert first.parts[0].says == "text: 20 % [17, 23], about 40 of 200 docs"
-    assert [part.name for part in second.parts] == ["one cell", "whole image"]
-    assert second.without_text
+    assert bar.parts[1].says == "one cell: 30 % [27, 33], about 60 of 200 docs"
 
 
 def test_each_part_of_a_bar_is_told_as_text_once_whatever_its_width():
@@ -266,7 +256,7 @@ def test_needs_have_a_place_in_the_page_and_a_table_and_none_where_nothing_is_kn
     ]
     html = page.page(Report("t", {}, tuple(entries), across.sheets(entries, ())))
     assert html.count('class="needbar"') == 2
-    assert "one cell: 40 % [37, 43], 80 of 200 docs" in html
+    assert "one cell: 40 % [37, 43], about 80 of 200 docs" in html
     assert rows_of(html, "s-needs-1")[0][:6] == ["m1", "a", "a_rci", "3", "200", "0.200 [0.170, 0.230]"]
     bare = [made.entry("a")]
     assert 'id="needs"' not in page.page(Report("t", {}, tuple(bare), across.sheets(bare, ())))

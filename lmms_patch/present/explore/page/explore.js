@@ -321,11 +321,10 @@ function showNeeds(counts) {
   else if (!maps) $("of").textContent = `Computing the shares of the ${of}…`;
   else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
   else {
-    const how = map.sources.length ? `${number(map.checked)} of ${number(map.docs)} docs asked without their image` : "no doc was asked without its image, so text is among the others";
-    const luck = map.without_luck ? ", luck-corrected" : map.luck ? `, lucky guesses among them (a cell of a wrong image is right in ${percent(map.luck)})` : "";
+    const how = `${number(map.again)} of ${number(map.docs)} docs asked again`;
     const shares = about.needs.filter((need) => map.shares[need].value !== null).map((need) => `${need} ${percent(map.shares[need].value)}${ends(map.shares[need])}`);
     const told = shares.length ? `: ${shares.join(", ")}` : `: none, ${map.shares[about.needs[1]].reason}`;
-    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)}${luck} (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how})${told}. Docs as they answer:`;
+    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)}, luck removed (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how})${told}. Docs as they answer:`;
   }
   const focus = $("needs").contains(document.activeElement) ? [...$("needs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
   const note = one ? about.tasks[oneTask()].note : "";
@@ -516,7 +515,7 @@ function gridButtons(grids, grid) {
 function figure(doc, side, model, grid) {
   const [width, height] = doc.size || [1, 1];
   const under = make("p", { class: "under muted", text: "Point at a cell, or step to it, to read its answer." });
-  const cells = side.views.filter((one) => one.n === grid && one.counts !== false);
+  const cells = side.views.filter((one) => one.n === grid);
   const frame = make("div", { class: "frame", role: "group", "data-seen": String(side.seen), "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
   fitFrame(frame, width, height);
   cells.forEach((cell, place) => {

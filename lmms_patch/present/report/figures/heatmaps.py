@@ -276,7 +276,7 @@ def _overview(known: Sequence[tuple[Entry, Shares]], n: int, kind: Kind, name: s
 def boxes(entries: Sequence[Entry]) -> Iterator[Sketch]:
     """Yield the mean share of each cell over results, and its spread (RCI paper, figures 3, 4 and 6), per grid."""
     for kind, n in _grids(entries):
-        shown = [one for one in readable(entries, n, kind) if not one[0].kind.every_order]
+        shown = list(readable(entries, n, kind))
         if len(shown) > 2 and kind.cells(n) <= MOST_BOXES**2:
             yield _boxes(shown, n, kind)
 

@@ -1,0 +1,233 @@
+"""Docs that are asked again, through the real evaluator: what is asked, and that the composition is the one that was planted."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from argparse import Namespace
+
+import numpy as np
+import pytest
+
+from lmms_patch.ask.spec import parse
+from tests.harness import toys
+from tests.harness.askers import Killed
+from tests.harness.toys import Model, rows, write_task
+
+DOCS = 240
+NEEDS = ("text", "one cell", "whole image", "unsolved")
+MIX = {"text": 1 / 4, "one cell": 1 / 4, "whole image": 3 / 8, "unsolved": 1 / 8}
+"""The share of docs of each class, by ``need``."""
+WORDS = ("ant", "bee", "cat", "dog")
+
+
+def need(doc):
+    return (*("text",) * 2, *("one cell",) * 2, *("whole image",) * 3, "unsolved")[doc % 8]
+
+
+def gold(doc, words=WORDS):
+    return words[int(hashlib.md5(str(doc).encode()).hexdigest(), 16) % len(words)]
+
+
+def known(doc, images):
+    """Whether a model that solves docs by what they need knows the gold of a doc from what it sees."""
+    array = np.asarray(images[0]) if images else np.full((1, 1, 3), 128, np.uint8)
+    own, whole = (array[..., 2] == doc).all(), len(np.unique(array[..., :2].reshape(-1, 2), axis=0)) > 12
+    top_left = own and not whole and array[0, 0, 0] < 30 and array[0, 0, 1] < 30
+    return need(doc) == "text" or (
+        own and ((whole and need(doc) != "unsolved") or (top_left and need(doc) == "one cell"))
+    )
+
+
+def drawn(prompt, images, among):
+    """A guess: drawn anew for each request that differs in anything."""
+    seen = hashlib.md5(
+        prompt.encode() + b"".join(one.tobytes() + repr(one.size).encode() for one in images)
+    ).hexdigest()
+    return among[int(seen, 16) % len(among)]
+
+
+def by_letter(prompt, images):
+    """Answer a question with four options listed."""
+    doc = int(prompt.split("?")[0].split()[-1])
+    listed = {line[3:]: line[0] for line in prompt.splitlines() if line[1:3] == ". "}
+    return listed[gold(doc)] if known(doc, images) else drawn(prompt, images, list("ABCD"))
+
+
+def by_word(prompt, images):
+    """Answer an open question, one of six values."""
+    doc = int(prompt.split("?")[0].split()[-1])
+    values = ("3", "4", "5", "6", "7", "8")
+    return gold(doc, values) if known(doc, images) else drawn(prompt, images, values)
+
+
+def by_yes(prompt, images):
+    doc = int(prompt.split("?")[0].split()[-1])
+    return gold(doc, ("yes", "no")) if known(doc, images) else drawn(prompt, images, ("yes", "no"))
+
+
+class Asked(Model):
+    """Notes each request, and dies when it is asked for more than ``lives`` answers."""
+
+    def __init__(self, answer, lives=10**9):
+        super().__init__(answer)
+        self.lives, self.asked = lives, []
+
+    def __repr__(self):
+        return "a model"
+
+    def generate_until(self, requests):
+        out = []
+        for request in requests:
+            if len(self.asked) >= self.lives:
+                raise Killed
+            out += super().generate_until([request])
+            self.asked.append(
+                (request.task_name, int(request.doc_id), request.metadata["view"], self.seen[-1][2:], out[-1])
+            )
+        return out
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tasks")
+    options = {"lmms_patch": {"null": 300}}
+    letters = "{{question}}\n{% for option in options %}{{'ABCD'[loop.index0]}}. {{option}}\n{% endfor %}"
+    made = rows(
+        DOCS,
+        question=lambda i: f"Which is it in {i}?",
+        options=lambda i: [*WORDS],
+        answer=lambda i: "ABCD"[WORDS.index(gold(i))],
+    )
+    write_task(folder, "letters", made, doc_to_text=letters, metadata=options)
+    write_task(folder, "sampled", made, doc_to_text=letters, metadata={"lmms_patch": {"null": 120}})
+    values = ("3", "4", "5", "6", "7", "8")
+    asks = {"question": lambda i: f"How many in {i}?", "answer": lambda i: gold(i, values)}
+    write_task(folder, "words", rows(DOCS, **asks), metadata=options)
+    yes = {"question": lambda i: f"Is it in {i}?", "answer": lambda i: gold(i, ("yes", "no"))}
+    write_task(folder, "yes", rows(DOCS, **yes), metadata=options)
+    return folder
+
+
+def run(tasks, names, answer, folder, lives=10**9, **options):
+    cli = Namespace(
+        output_path=str(folder),
+        process_with_media=False,
+        reasoning_tags=None,
+        model="Asked",
+        model_args="",
+        batch_size=1,
+    )
+    vars(cli).update(options)
+    model = Asked(answer, lives)
+    return toys.run(model, names, tasks, cli_args=cli), model
+
+
+def composition(found, task):
+    return found["results"][task]["patch,none"]["analysis"]["necessity"][0]
+
+
+@pytest.fixture(scope="module")
+def letters(tasks, tmp_path_factory):
+    return run(tasks, "letters_rci2", by_letter, tmp_path_factory.mktemp("letters"))
+
+
+@pytest.mark.parametrize(("name", "answer"), [("letters", by_letter), ("words", by_word), ("yes", by_yes)])
+def test_what_was_planted_is_found(tasks, tmp_path, name, answer):
+    found, _ = run(tasks, f"{name}_rci2", answer, tmp_path)
+    made = composition(found, f"{name}_rci2")
+    assert made["again"] == made["docs"] == DOCS
+    for of in NEEDS:
+        share = made["shares"][of]
+        assert share["value"] == pytest.approx(MIX[of], abs=0.05), made["shares"]
+        assert share["low"] <= MIX[of] <= share["high"]
+    # of the docs solved with their image, what needs all of it
+    assert made["index"]["value"] == pytest.approx(0.6, abs=0.07)
+
+
+def test_a_sample_says_the_same_with_wider_intervals(tasks, letters, tmp_path):
+    every = composition(letters[0], "letters_rci2")
+    sample = composition(run(tasks, "sampled_rci2", by_letter, tmp_path)[0], "sampled_rci2")
+    assert sample["again"] == 120
+    assert sample["docs"] == DOCS
+    for of in NEEDS:
+        one, two = every["shares"][of], sample["shares"][of]
+        assert two["low"] <= MIX[of] <= two["high"]
+        assert two["high"] - two["low"] > one["high"] - one["low"]
+
+
+def test_steady_asks_every_doc_again_and_steady_0_none(tasks, tmp_path):
+    found, _ = run(tasks, "sampled_rci2_steady", by_letter, tmp_path / "all")
+    made = composition(found, "sampled_rci2_steady")
+    assert made["again"] == made["docs"] == DOCS
+    assert made["shares"]["whole image"]["value"] == pytest.approx(MIX["whole image"], abs=0.05)
+    (tasks / "none.yaml").write_text(
+        "task: none_rci2\nbase: letters\ngrids: [2]\nsteady: 0\nclass: !function lmms_patch.Wrap\n"
+    )
+    found, model = run(tasks, "none_rci2", by_letter, tmp_path / "none")
+    assert len(model.asked) == DOCS * 10
+    made = composition(found, "none_rci2")
+    assert made["shares"]["text"]["value"] is None
+    assert made["shares"]["text"]["reason"].startswith("no doc was asked again")
+
+
+def test_nothing_else_changes(tasks, letters, tmp_path):
+    """The first answers are those of a run that asks once, and so is every number but the composition."""
+    (tasks / "once.yaml").write_text(
+        "task: once_rci2\nbase: letters\ngrids: [2]\nsteady: 0\nclass: !function lmms_patch.Wrap\n"
+    )
+    once, _ = run(tasks, "once_rci2", by_letter, tmp_path)
+    ours, theirs = letters[0]["results"]["letters_rci2"], once["results"]["once_rci2"]
+    ours, theirs = ours["patch,none"]["analysis"], theirs["patch,none"]["analysis"]
+    assert {**ours, "necessity": []} == {**theirs, "necessity": []}
+
+
+def test_a_view_is_asked_again_only_while_it_says_one_thing(letters):
+    """By hand: the answers to a view name one word until the last."""
+    _, model = letters
+    listed = {}
+    for _, doc, _, (images, prompt), answer in model.asked:
+        words = {line[0]: line[3:] for line in prompt.splitlines() if line[1:3] == ". "}
+        array = np.asarray(images[0])
+        grey = (array == 127).all() or (array == 128).all()
+        shown = "grey" if grey else (int(array[0, 0, 2]), images[0].size, *map(int, array[0, 0, :2]))
+        listed.setdefault((doc, shown), []).append((words[answer], prompt, images[0].tobytes()))
+    repeated = [one for (doc, shown), one in listed.items() if len(one) > 1]
+    assert len(repeated) > DOCS
+    for answers in repeated:
+        said = [word for word, _, _ in answers]
+        assert len(set(said[:-1])) == 1
+        assert len(said) <= 4
+        # every asking is another request
+        assert len({(prompt, pixels) for _, prompt, pixels in answers}) == len(answers)
+    assert len(model.asked) < 3.5 * DOCS * 10
+
+
+def test_the_wrong_image_changes_for_the_full_view_alone(letters):
+    found, _ = letters
+    lines = [one["patch"] for one in found["samples"]["letters_rci2"]]
+    assert len(lines) == DOCS
+
+
+def test_crops_of_open_questions_are_trimmed(tasks, tmp_path):
+    _, model = run(tasks, "words_rci2", by_word, tmp_path)
+    sizes = {images[0].size for _, doc, _, (images, _), _ in model.asked}
+    assert {(60, 60), (30, 30), (59, 60), (60, 59), (29, 30)} <= sizes
+
+
+def test_a_killed_run_goes_on_to_the_same_numbers(tasks, letters, tmp_path):
+    whole, every = letters
+    for lives in (1500, 2600, len(every.asked) - 5):
+        with pytest.raises(Killed):
+            run(tasks, "letters_rci2", by_letter, tmp_path, lives=lives)
+    found, model = run(tasks, "letters_rci2", by_letter, tmp_path)
+    assert len(model.asked) < len(every.asked) / 2
+    assert composition(found, "letters_rci2") == composition(whole, "letters_rci2")
+
+
+def test_names():
+    spec = parse("gqa_rci3_steady")
+    assert (spec.base, spec.options.steady, spec.suffix) == ("gqa", "all", "rci3_steady")
+    assert parse("gqa_rci_steady").suffix == "rci_steady"
+    assert parse("clips_trci4_steady").suffix == "trci4_steady"
+    assert threading is not None
