@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import shlex
 import shutil
 import textwrap
@@ -125,7 +124,6 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
     native = {
         name: structs.replace(one.of, values=_numbers(values.get(name, {}), first)) for name, one in details.items()
     }
-    generated = (results.get("throughput") or {}).get("total_gen_tokens")
     version = (results.get("versions") or {}).get(task)
     return About(
         schema=1,
@@ -150,9 +148,6 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
             generation=json.dumps([config.get("generation_kwargs"), given.get("gen_kwargs") or None], default=str),
             system_instruction=_system_instruction(results),
             gen_kwargs=str(given["gen_kwargs"]) if given.get("gen_kwargs") else None,
-            seconds=_seconds(results),
-            cached=bool(given.get("use_cache")),
-            generated=generated if is_number(generated) else None,
             **dataset_of(config),
         ),
         native=native,
@@ -186,14 +181,6 @@ def _system_instruction(results: Mapping[str, Any]) -> str | None:
     known = [results[key] for key in ("system_instruction_sha", "system_instruction") if key in results]
     given = next((one for one in known if one), None)
     return (digest([given]) if given else "none") if known else None
-
-
-def _seconds(results: Mapping[str, Any]) -> float | None:
-    try:
-        found = float(results.get("total_evaluation_time_seconds") or "nan")
-    except (TypeError, ValueError):
-        return None
-    return found if 0 < found < math.inf else None
 
 
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:

@@ -241,9 +241,6 @@ class Host(Struct, frozen=True):
         revision: of the data, where the task pins it.
         split: which was asked.
         gen_kwargs: as they were typed.
-        seconds: that the whole run took, loading and scoring included.
-        cached: whether a response cache was used (``--use_cache``).
-        generated: tokens that the process generated, where the adapter counts them.
     """
 
     limit: float | None = None
@@ -260,9 +257,6 @@ class Host(Struct, frozen=True):
     revision: str | None = None
     split: str | None = None
     gen_kwargs: str | None = None
-    seconds: Number | None = None
-    cached: bool = False
-    generated: Number | None = None
 
 
 class Of(Struct, frozen=True):
