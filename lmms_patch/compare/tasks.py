@@ -77,7 +77,7 @@ def compare(
         first=ours,
         second=theirs,
         # two paths may lead to the same run, whose differences are 0 without saying anything
-        same_run=all(one.is_same(other) for one, other in pairs),
+        same_run=all(one.origin == other.origin for one, other in pairs),
         level=level,
         tasks=_corrected(compared, level),
     )

@@ -28,7 +28,7 @@ def join(runs: Sequence[Run], folder: Path) -> Run:
     Raises:
         RecordError: these are no shards of one run: other tasks, other settings, or a doc in two of them.
     """
-    ordered = sorted(runs, key=lambda run: run.offset)
+    ordered = sorted(runs, key=lambda run: run.about.host.offset)
     first = ordered[0]
     for run in ordered[1:]:
         if [one.label for one in run.results] != [one.label for one in first.results]:

@@ -38,9 +38,8 @@ def numbers() -> Iterator[tuple[str, str]]:
 def columns() -> Iterator[tuple[str, str, str]]:
     """Yield the rows of docs/tables.md."""
     yield "column", "type", "meaning"
-    for name, kind, unit, meaning in schema.COLUMNS:
-        said = re.sub(r"docs/(\w+\.md)", r"[\1](\1)", meaning)
-        yield f"`{name}`", typed(kind), f"{unit}: {said}" if unit else said
+    for name, kind, meaning in schema.COLUMNS:
+        yield f"`{name}`", typed(kind), re.sub(r"docs/(\w+\.md)", r"[\1](\1)", meaning)
     yield "`score.<metric>`", typed(schema.REAL), "by each other metric"
     yield "`doc.<name>`", "any", "short fields of the doc"
 
