@@ -20,7 +20,6 @@ import polars as pl
 
 from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import cache, catalogue, samples
 from lmms_patch.runs.details import About, Computed, Made, MagicNumbers, Of, TstDetails
@@ -203,11 +202,6 @@ class Result:
         """Whether the primary metric is better when higher."""
         return self.better(self.metric)
 
-    @cached_property
-    def options(self) -> Options:
-        """The options of the task."""
-        return Options.of_file(self.described["options"], self.task)
-
     @property
     def made(self) -> Made:
         """By what versions the answers were made, and of which docs."""
@@ -272,11 +266,11 @@ class Result:
         (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
         """
         about, kind, asked, made, host = self.about, self.kind, self.described, self.made, self.about.host
-        options, magic = asked["options"], about.magic
-        statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
-        tst = {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None
-        drawn = ["seed"] if kind.name in ("shuffle", "tshuffle") else []
-        moved = {n: options.get(n) for n in (*_VIEW_OPTIONS, *drawn)}
+        magic, drawn = about.magic, ("seed",) * (kind.name in ("shuffle", "tshuffle"))
+        views, statistics, tst = (
+            {name: asked["options"].get(name) for name in names}
+            for names in ((*_VIEW_OPTIONS, *drawn), _NUMBER_OPTIONS, _TST_OPTIONS * bool(kind.folds))
+        )
         # the digest of docs of a MAGIC task covers the images
         images = "of the docs" if kind.name == "magic" else "" if kind.needs_image else "none shown"
         limit = "all" if host.limit is None else f"{host.limit:g}"
@@ -298,7 +292,7 @@ class Result:
             "system instruction": host.system_instruction,
             "generation": None if host.generation is None else digest(host.generation),
             "benchmark version": host.benchmark_version,
-            "views": digest([asked.get("pixels"), moved]),
+            "views": digest([asked.get("pixels"), views]),
             **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
             "statistics": digest([statistics, about.settings.level, tst]),
             "folds": asked.get("folds"),
@@ -330,7 +324,7 @@ class Result:
         return found if columns is None else found.select([*dict.fromkeys(columns)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labelled:
     """A result and its names, for a page or table of several results.
 

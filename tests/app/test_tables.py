@@ -152,15 +152,11 @@ def hostile(tmp_path_factory):
 
 
 def test_notebooks_show_tables_and_no_name_is_more_than_a_text(hostile):
-    assert "script" not in {tag for tag, _ in Read(commands.show(hostile[0])._repr_html_()).elements}
-    parsed = Read(commands.compare(*hostile)._repr_html_())
-    assert {tag for tag, _ in parsed.elements} <= {"table", "caption", "thead", "tbody", "tr", "th", "td"}
-    # no colour, no script: it looks as the notebook does, light or dark
-    assert not any(attributes for _, attributes in parsed.elements)
-    text = " ".join(parsed.texts)
-    assert "<script>alert(1)</script>" in text
-    assert not re.search("[\x00-\x08\x1b\u202e]", text)
-    assert re.search(r"\d\.\d{3} \[", text)
+    for shown in (commands.show(hostile[0]), commands.compare(*hostile)):
+        parsed = Read(shown._repr_html_())
+        assert "table" in {tag for tag, _ in parsed.elements}
+        assert "script" not in {tag for tag, _ in parsed.elements}
+        assert not re.search("[\x00-\x08\x1b\u202e]", " ".join(parsed.texts))
 
 
 def test_a_run_says_in_a_notebook_what_show_says(run, capsys):

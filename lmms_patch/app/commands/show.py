@@ -41,11 +41,14 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the findings and the numbers as HTML, for a notebook."""
+        import polars as pl
+
         from lmms_patch.runs.tabular import rows_of
         from lmms_patch.text import html_list
 
         numbers = rows_of(self.taken.run.results).select("task", "measure", "value", "low", "high", "note")
-        return html_list(one.text for one in self.findings) + numbers._repr_html_()
+        with pl.Config(tbl_rows=-1):
+            return html_list(one.text for one in self.findings) + numbers._repr_html_()
 
 
 @examples(
