@@ -13,14 +13,12 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``samples``, ``results`` or ``write_samples``, which read and write tables of runs (docs/tables.md), or the module of commands.
+    """Return ``samples`` or ``results``, which read tables of runs (docs/tables.md), or the module of commands.
 
     Why here: importing the package must stay cheap, as lmms-eval imports it at every start.
     """
     if name in ("samples", "results"):
         return getattr(import_module("lmms_patch.app.tables"), name)
-    if name == "write_samples":
-        return import_module("lmms_patch.runs.foreign").write_samples
     if name == "commands":
         return import_module("lmms_patch.commands")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,6 @@ from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.draws import ByForm
 from lmms_patch.runs import catalogue
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.foreign import filled
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.forms import MEAN
@@ -70,17 +69,16 @@ class RCI(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         kind, n = (kinds.TRCI, views - 1) if in_time else (kinds.RCI, math.isqrt(views - 1))
         if n < kinds.MIN_GRID or kind.cells(n) != views - 1:
             raise ValueError(f"cell_scores must have n*n cells (4, 9, ...), or 2 segments or more, not {views - 1}")
-        cell, labels = (
-            np.tile(np.arange(views), docs),
-            np.arange(len(known)) if clusters is None else np.array(clusters),
-        )
-        columns = {"doc_id": np.flatnonzero(known).repeat(views), "cluster": labels[known].repeat(views), "cell": cell}
-        columns |= {
-            "kind": np.where(cell, kind.view, "full"),
-            "n": np.full_like(cell, n),
-            "score": scores[known].ravel(),
-        }
-        frame = filled(pl.DataFrame(columns).with_columns(pl.when(pl.col("cell") > 0).then(pl.col("cell", "n"))))
+        view, labels = np.arange(views), np.arange(len(known)) if clusters is None else np.array(clusters)
+        frame = pl.DataFrame(
+            {
+                "doc_id": np.flatnonzero(known).repeat(views),
+                "view": np.tile(view, docs),
+                "kind": np.tile(np.where(view, kind.view, "full"), docs),
+                "cluster": labels[known].repeat(views),
+                "score": scores[known].ravel(),
+            }
+        ).with_columns(pl.when(pl.col("view") > 0).then(pl.struct(n=n, cell="view")).struct.unnest())
         table = Table(frame, "score", kind=kind)
         found = analyse(table, ByForm(table, MEAN), Settings(scale=scale, **settings), [n])
         numbers, ends = catalogue.estimates(found, kind), {"": "value", "_low": "low", "_high": "high"}

@@ -33,7 +33,7 @@ def load(name: str) -> dict[str, Any]:
     from lmms_patch.runs.typed import DRAFT, schema_of
 
     module, _, kind = _TYPES[name].rpartition(".")
-    found = importlib.import_module(f"lmms_patch.{module}")
-    if hasattr(found, "json_schema"):
-        return {"$schema": DRAFT, **found.json_schema(), "title": name}
-    return dict(schema_of(name, getattr(found, kind)))
+    found = getattr(importlib.import_module(f"lmms_patch.{module}"), kind)
+    if hasattr(found, "model_json_schema"):
+        return {"$schema": DRAFT, **found.model_json_schema(), "title": name}
+    return dict(schema_of(name, found))

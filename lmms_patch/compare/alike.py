@@ -13,8 +13,15 @@ SAME = ("benchmark", "kind", "metric", "filter", "views")
 OF_DOCS = ("docs", "prompts", "number of docs", "limit", "image sizes", "images")
 """Settings that differ anyway where the docs do."""
 _DIGESTS = (
-    *("docs", "prompts", "image sizes", "images", "generation", "views"),
-    *("boxes shown", "statistics", "system instruction"),
+    "docs",
+    "prompts",
+    "image sizes",
+    "images",
+    "generation",
+    "views",
+    "boxes shown",
+    "statistics",
+    "system instruction",
 )
 
 

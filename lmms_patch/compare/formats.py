@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+import polars as pl
 from msgspec import Meta, Struct, field
 
 from lmms_patch import __version__
 from lmms_patch.ask.kinds import INDICES
-from lmms_patch.runs import reading
 from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import html_table
 
 
 class Side(Struct, frozen=True):
@@ -161,13 +160,22 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         """Return a table of the differences for a notebook."""
-        rows = []
-        for task in self.tasks:
-            for one in task.numbers:
-                ends = ["" if end is None else f"{end:.3f}" for end in (one.first, one.second)]
-                difference = "" if one.difference.value is None else reading.text(one.difference, "{:+.3f}".format)
-                rows.append([task.second, one.name, *ends, difference, reading.p_text(one.p_holm)])
-        return html_table(["task", "number", self.first.model, self.second.model, "difference", "p (Holm)"], rows)
+        rows = [
+            (
+                task.second,
+                one.name,
+                one.first,
+                one.second,
+                one.difference.value,
+                one.difference.low,
+                one.difference.high,
+            )
+            for task in self.tasks
+            for one in task.numbers
+        ]
+        heads = ["task", "number", self.first.model, self.second.model, "difference", "low", "high"]
+        with pl.Config(tbl_rows=-1):
+            return pl.DataFrame(rows, heads, orient="row")._repr_html_()
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison in plain JSON types."""

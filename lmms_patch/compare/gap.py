@@ -108,7 +108,7 @@ def of_runs(full: Path, blind: Path, pruning: Path | None = None, task: str | No
         )
         for name, docs in inside.items()
     )
-    widened = next((one.estimate for name, one in found.items() if name not in inside), None)
+    widened = None if pruning is None else found["widened"].estimate
     return Gap(rows, _verdict(rows[0].gap, widened), widened, tuple(warnings))
 
 
@@ -167,9 +167,7 @@ def _verdict(gap: Estimate, widened: Estimate | None) -> str:
     value = reading.text(judged, "{:+.3f}".format)
     if judged.low is None or judged.high is None:
         return f"unknown: the gap is {value} without an interval ({judged.reason})"
+    wider = judged.low > 0
     if widened is not None:
-        shown = "the gap is wider on the kept docs" if judged.low > 0 else "no wider gap is shown on the kept docs"
-        return f"{shown}: {value} against all docs"
-    if judged.low > 0:
-        return f"looking helps: the gap is {value}"
-    return f"{'looking hurts' if judged.high < 0 else 'no gap is shown'}: {value}"
+        return f"{'the gap is wider' if wider else 'no wider gap is shown'} on the kept docs: {value} against all docs"
+    return f"{'looking helps: the gap is' if wider else 'looking hurts:' if judged.high < 0 else 'no gap is shown:'} {value}"

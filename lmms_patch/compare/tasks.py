@@ -77,7 +77,7 @@ def compare(
         first=ours,
         second=theirs,
         # two paths may lead to the same run, whose differences are 0 without saying anything
-        same_run=all(one.is_same(other) for one, other in pairs),
+        same_run=all(one.origin == other.origin for one, other in pairs),
         level=level,
         tasks=_corrected(compared, level),
     )
@@ -110,11 +110,12 @@ def _pairs(first: Sequence[Result], second: Sequence[Result]) -> list[Pair]:
     """
     fits = [(one, other) for one in first for other in second if matches(one, other)]
     fits.sort(key=lambda pair: (pair[0].task == pair[1].task, len({*pair[0].grids} & {*pair[1].grids})), reverse=True)
-    taken: dict[int, Pair] = {}
-    for one, other in fits:
-        if id(one) not in taken and not any(other is used for _, used in taken.values()):
-            taken[id(one)] = one, other
-    return [taken[id(one)] for one in first if id(one) in taken]
+    taken: list[Pair] = []
+    for pair in fits:
+        if not any(one is used for pairs in taken for one, used in zip(pair, pairs, strict=True)):
+            taken.append(pair)
+    order = [id(one) for one in first]
+    return sorted(taken, key=lambda pair: order.index(id(pair[0])))
 
 
 def _corrected(compared: Sequence[Task], level: float) -> tuple[Task, ...]:

@@ -205,7 +205,7 @@ class Check:
     @property
     def is_score(self) -> bool:
         """Whether the task's primary metric is judged."""
-        return self.one.numbers.get(self.metric) is self.one.score
+        return self.one.numbers.get(self.metric) is self.one.numbers["score"]
 
     @property
     def follows(self) -> bool:

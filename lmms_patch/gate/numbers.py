@@ -74,7 +74,7 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
         raise RecordError(f"{where} has another judge in the baseline")
     first, second = number_of(other, theirs, level).value, number_of(one, name, level).value
     compared = before.compared(one, level)
-    is_score = one.numbers[name] is one.score
+    is_score = one.numbers[name] is one.numbers["score"]
     paired = next((number for number in compared.numbers if number.name == name or (is_score and number.primary)), None)
     # ``differing`` is None for an unpaired difference
     if paired is None or paired.differing is None:

@@ -53,14 +53,14 @@ def _found(one: Verdict) -> str:
         return ": ".join(filter(None, [f"{_HELD[one.metric]}: {said}", one.reason]))
     if number.value is None:
         return f"{one.measure}: {one.reason} ({_allowed(one)})"
-    sure = ""
+    sure = [_say(one, number.value)] * compares
     if number.low is not None and number.high is not None and one.level is not None and not reading.misleads(number):
-        sure = f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}"
-    inside = [", ".join(filter(None, [_say(one, number.value) if compares else "", sure])), _allowed(one)]
+        sure.append(f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}")
+    inside = [*filter(None, [", ".join(sure)]), _allowed(one)]
     value = reading.IN_PLACE if reading.misleads(one.value) else _say(one, one.value.value, False)
     before = f"{_say(one, one.baseline, False)} → " if compares else ""
     noted = ", ".join([value, *reading.words(one.value)])
-    return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({'; '.join(filter(None, inside))})", one.reason]))
+    return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({'; '.join(inside)})", one.reason]))
 
 
 def _allowed(one: Verdict) -> str:
@@ -156,8 +156,7 @@ def to_json(judged: Judgement) -> dict[str, Any]:
         "notes": [line(note) for note in judged.notes],
         "verdicts": judged.verdicts,
     }
-    found: dict[str, Any] = harmless(as_json(told))
-    return found
+    return dict(harmless(as_json(told)))
 
 
 def junit(judged: Judgement) -> str:

@@ -162,11 +162,6 @@ class File(_Keys):
     rules: Annotated[list[Rule], Field(min_length=1)]
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON schema of a file of rules."""
-    return File.model_json_schema()
-
-
 @dataclass(frozen=True)
 class Rules:
     """The rules of a file, each with the file's defaults.
@@ -243,12 +238,7 @@ class _GateLoader(YamlLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping, as the base class does."""
-        seen = set()
-        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} is there twice", key.start_mark
-                )
-            # the base class refuses keys that are no plain values, so here they need only differ
-            seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if twice := [key for place, key in enumerate(keys) if key in keys[:place]]:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice[0]!r} is there twice", node.start_mark)
         return super().construct_mapping(node, deep)

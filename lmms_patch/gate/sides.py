@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from lmms_patch.compare import alike
@@ -16,7 +16,7 @@ from lmms_patch.gate.rules import SELECTORS, Rule
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.measures import matching
-from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.stats.resample import Estimate
 
 
 class Subject(runs.Labelled):
@@ -26,11 +26,6 @@ class Subject(runs.Labelled):
     def numbers(self) -> Mapping[str, Estimate]:
         """Every number by name, computed from its samples; a number with several names is a single object."""
         return self.result.measures
-
-    @property
-    def score(self) -> Estimate:
-        """The task's primary metric."""
-        return self.numbers["score"]
 
     def unjudged(self, name: str) -> int:
         """Return how many docs have no verdict of the judge who gives a number."""
@@ -124,21 +119,14 @@ class Baseline:
     def __init__(self, path: Path, ignore: Sequence[str], judged: Sequence[Subject] = ()) -> None:
         self.path, self.ignore = path, ignore
         self.results, self.notes = read(path, {one.result.origin for one in judged})
-        # by id: a result is not hashable, and results live as long as the baseline does
-        self._partners: dict[int, Subject] = {}
-        self._compared: dict[tuple[int, float], Task] = {}
+        self.partner, self.compared = cache(self._partner), cache(self._compare)
 
-    def partner(self, one: Subject) -> Subject:
+    def _partner(self, one: Subject) -> Subject:
         """Return the baseline's result for a judged result: of the same task and, if possible, the same model.
 
         Raises:
             RecordError: there is none, there are several, or it has other settings.
         """
-        if id(one) not in self._partners:
-            self._partners[id(one)] = self._partner(one)
-        return self._partners[id(one)]
-
-    def _partner(self, one: Subject) -> Subject:
         left = _of_task(self.results, one)
         # each step narrows only where something is left, so another model still finds a partner
         left = [other for other in left if other.result.run.identity == one.result.run.identity] or left
@@ -163,16 +151,14 @@ class Baseline:
     def _note(self, one: Subject, *said: str) -> None:
         self.notes += [f"{one.label}: {note}" for note in said if note]
 
-    def compared(self, one: Subject, level: float = LEVEL) -> Task:
+    def _compare(self, one: Subject, level: float) -> Task:
         """Return the differences of a result to its partner, paired by doc.
 
         Raises:
             RecordError: other docs, or samples that are not whole.
         """
-        key, other = (id(one), level), self.partner(one)
-        if key in self._compared:
-            return self._compared[key]
-        compared = self._compared[key] = paired.compare(other.result, one.result, level=level)
+        other = self.partner(one)
+        compared = paired.compare(other.result, one.result, level=level)
         if only := compared.only_first or compared.only_second:
             raise RecordError(
                 f"{other.result.run.path}: the baseline of {one.label} asks other docs, such as {only[0]}"

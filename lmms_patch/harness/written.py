@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import shlex
 import shutil
 import textwrap
@@ -25,7 +24,7 @@ from lmms_patch.errors import message
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.runs import cache, reading, samples
-from lmms_patch.runs.columns import SIDES, by_filter, last, with_ends, with_errors
+from lmms_patch.runs.columns import by_filter, last, with_errors
 from lmms_patch.runs.details import About, Host, Model, Probe
 from lmms_patch.runs.run import Result, Run, dataset_of, name_of
 from lmms_patch.stats.bounds import is_number
@@ -80,8 +79,11 @@ def save(
             )
     if kept:
         cache.keep(kept)
-    columns = {task: with_ends(results["results"][task], of_task) for task, of_task in found.items()}
-    filed |= {"results": {**results["results"], **columns}}
+    # the objects are for this process alone
+    filed["results"] = {
+        task: {key: value for key, value in values.items() if not isinstance(value, Details)}
+        for task, values in results["results"].items()
+    }
     original(filed)
     # the host keeps the keys that it has added to its results
     results.update({key: value for key, value in filed.items() if key != "results"})
@@ -125,7 +127,6 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
     native = {
         name: structs.replace(one.of, values=_numbers(values.get(name, {}), first)) for name, one in details.items()
     }
-    generated = (results.get("throughput") or {}).get("total_gen_tokens")
     version = (results.get("versions") or {}).get(task)
     return About(
         schema=1,
@@ -150,9 +151,6 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
             generation=json.dumps([config.get("generation_kwargs"), given.get("gen_kwargs") or None], default=str),
             system_instruction=_system_instruction(results),
             gen_kwargs=str(given["gen_kwargs"]) if given.get("gen_kwargs") else None,
-            seconds=_seconds(results),
-            cached=bool(given.get("use_cache")),
-            generated=generated if is_number(generated) else None,
             **dataset_of(config),
         ),
         native=native,
@@ -188,30 +186,17 @@ def _system_instruction(results: Mapping[str, Any]) -> str | None:
     return (digest([given]) if given else "none") if known else None
 
 
-def _seconds(results: Mapping[str, Any]) -> float | None:
-    try:
-        found = float(results.get("total_evaluation_time_seconds") or "nan")
-    except (TypeError, ValueError):
-        return None
-    return found if 0 < found < math.inf else None
-
-
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:
-    """Return results with the numbers of ``for_screen`` for each of our tasks, their intervals, and what they say as its ``findings``.
+    """Return results with the numbers of ``for_screen`` for each of our tasks, and what they say as its ``findings``.
 
     Args:
         results: all that the host has of the run; stays as it is.
         say: gives the sentences to know first of a task's results.
     """
-    columns = {}
-    for task, found in _by_task(results).items():
-        few, every = last(results["results"][task], found), with_ends(results["results"][task], found)
-        ends = {key.replace(",", f"_{side},", 1) for key in few for side in SIDES}
-        numbers = {**few, **{key: every[key] for key in every if key in ends}}
-        # the harness writes "N/A" for a standard error that it does not know
-        kept = {key: value for key, value in numbers.items() if key == "alias" or is_number(value)}
-        columns[task] = {**kept, "findings": " ".join(say(found))}
-    return {**results, "results": {**results["results"], **columns}} if columns else results
+    for_each = {task: " ".join(say(found)) for task, found in _by_task(results).items()}
+    few = for_screen(results)
+    told = {task: {**few["results"][task], "findings": findings} for task, findings in for_each.items()}
+    return {**few, "results": {**few["results"], **told}} if told else results
 
 
 def for_screen(results: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET
 
 from lmms_patch.ask.methods import Method
 from lmms_patch.errors import RecordError, shown
@@ -97,7 +96,7 @@ def numbers_of(records: Sequence[Record], about: Mapping[str, Any]) -> MagicNumb
         dataset=about.get("dataset"),
         seed=about.get("seed"),
         left_out=left_out,
-        judged_by=about.get("judged_by", UNSET),
+        judged_by=about.get("judged_by", {}),
     )
 
 

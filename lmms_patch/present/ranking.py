@@ -248,10 +248,10 @@ def as_shown(index: Estimate) -> Estimate:
     Why: a mean must follow from the numbers that stand beside it.
     """
     if not reading.misleads(index) or index.value is None:
-        return reading.plain(index)
+        return dataclasses.replace(index, words=())
     by = index.value - 1
     low, high = (None if end is None else end - by for end in (index.low, index.high))
-    return dataclasses.replace(reading.plain(index), value=index.value - by, low=low, high=high)
+    return dataclasses.replace(index, value=index.value - by, low=low, high=high, words=())
 
 
 def standard_error(index: Estimate) -> float | None:

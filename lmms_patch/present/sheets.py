@@ -1,7 +1,7 @@
 """A table, and the forms in which it is written: plain text, CSV, JSON, Markdown, LaTeX. Pure.
 
 A cell is a text, a number, None (there is nothing to say), or an ``Estimate``, which brings its interval, and its
-reason where its value is None; a ``reading.Noted`` also brings words that stand beside the number.
+reason where its value is None; its ``words`` stand beside the number.
 """
 
 from __future__ import annotations

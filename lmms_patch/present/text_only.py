@@ -9,7 +9,6 @@ from typing import Literal
 from lmms_patch.present.sheets import number, shown, signed
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED, Grouped
-from lmms_patch.runs.typed import known
 
 State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
 
@@ -35,7 +34,7 @@ def shortcut(found: TstDetails) -> Shortcut:
     and p. The constant answer knows the test set, so nothing is called worse than it. Where shuffled golds were asked
     (``tst.null``), they take its place.
     """
-    head, null = found.by_grouping[found.headline], known(found.shuffled)
+    head, null = found.by_grouping[found.headline], found.shuffled
     constant = "the most frequent answer of each category" if len(found.categories) > 1 else "the constant answer"
     if head.above.low is None or head.p is None:
         return Shortcut("unknown", "too few independent docs to say whether it can be answered without looking")
@@ -72,12 +71,8 @@ def without_copies(found: TstDetails) -> str:
 
     Empty where there are none, or that is not known.
     """
-    texts, kept = known(found.texts), together(found)
-    return (
-        f"{number(kept.accuracy.value)} without copies"
-        if texts and kept and (texts.repeated or known(texts.near))
-        else ""
-    )
+    texts, kept = found.texts, together(found)
+    return f"{number(kept.accuracy.value)} without copies" if texts and kept and (texts.repeated or texts.near) else ""
 
 
 def _lost(found: TstDetails) -> bool:
@@ -98,8 +93,8 @@ def _span(values: Sequence[float]) -> str:
 
 def copies(found: TstDetails) -> list[str]:
     """Return the effects of copies and near copies on the numbers, a sentence each; empty without copies."""
-    texts, by_grouping = known(found.texts), found.by_grouping
-    near = known(texts.near) if texts else None
+    texts, by_grouping = found.texts, found.by_grouping
+    near = texts.near if texts else None
     if texts is None or not (texts.repeated or near):
         return []
     kept = together(found)
@@ -147,7 +142,7 @@ def _of_folds_that_part_copies(folds: str, parted: Grouped) -> list[str]:
 def notes(found: TstDetails) -> list[str]:
     """Return the meaning of the numbers, a sentence each, without the task's name."""
     out = [shortcut(found).sentence]
-    out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (known(found.unusable) or {}).items()]
+    out += [f"{FOLDS.get(name, name)}: {why}" for name, why in (found.unusable or {}).items()]
     leak = found.leakage
     if leak is not None and leak.low is not None and leak.high is not None and (leak.low > 0 or leak.high < 0):
         out.append(

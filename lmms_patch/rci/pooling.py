@@ -128,7 +128,7 @@ def _pool(group: str, members: Sequence[Analyzed], n: int, changes: Changes) -> 
 def groups(analyzed: Sequence[Analyzed], changes: Changes | None = None) -> list[Pooled]:
     """Return the pooled indices of the groups of a run."""
     out = []
-    for group, members in analyzed[0].run.result.run.groups.items():
+    for group, members in analyzed[0].run.result.about.groups.items():
         pooled_tasks = [a for a in analyzed if a.run.result.task in members]
         if len(pooled_tasks) > 1:
             out += pool(group, pooled_tasks, changes)

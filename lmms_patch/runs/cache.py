@@ -28,7 +28,7 @@ from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.typed import convert
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from lmms_patch.runs.run import Result
 
@@ -36,6 +36,8 @@ NAME = "_numbers.parquet"
 """What follows a run's date."""
 COMPUTATION = 1
 """Goes up where a number is computed otherwise."""
+_FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, msgspec.ValidationError)
+"""What a file of numbers raises that is missing, damaged, or of another program."""
 
 
 def computed(result: Result) -> Computed:
@@ -44,9 +46,9 @@ def computed(result: Result) -> Computed:
     Raises:
         RecordError: the table is not whole.
     """
-    kept = _kept(result.run.path).get(_name(result))
-    if kept is not None and kept["key"] == _key(result, kept["numbers"]):
-        with contextlib.suppress(msgspec.ValidationError, TypeError):
+    with contextlib.suppress(*_FAULTS):
+        kept = _kept(place(result.run.path))[_name(result)]
+        if kept["key"] == _key(result, kept["numbers"]):
             return convert(kept["numbers"], Computed)
     found = compute(result)
     keep([dataclasses.replace(result, given=found)])
@@ -67,29 +69,24 @@ def compute(result: Result) -> Computed:
     return Computed(rci.numbers_of(result), kind.method.beside(result), drops=rci.drops_of(result))
 
 
-def keep(results: Iterable[Result]) -> None:
-    """Write the numbers of results beside their tables, and leave those of other tasks of the run.
+def keep(results: Sequence[Result]) -> None:
+    """Write the numbers of results of a run beside its tables, and leave those of its other tasks.
 
     Where they cannot be written (a folder that nobody may write to), the next reader computes them.
     """
-    with contextlib.suppress(RecordError, OSError, pa.ArrowException):
-        _keep(list(results))
-
-
-def _keep(results: Sequence[Result]) -> None:
     from lmms_patch.runs.tabular import rows_of
 
     path = place(results[0].run.path)
-    numbers = {_name(one): (one, to_json(one.computed)) for one in results}
-    told = {name: {"key": _key(one, found), "numbers": found} for name, (one, found) in numbers.items()}
-    frame, others = rows_of(results), _kept(results[0].run.path)
-    try:
-        old = pl.DataFrame(pl.from_arrow(pq.read_table(samples.mapped(path), page_checksum_verification=True)))
-        new = frame.select("task", "filter").unique()
-        frame = pl.concat([old.join(new, on=["task", "filter"], how="anti"), frame])
-    except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError):
-        others = {}
-    samples.store(path, frame, {samples.KEY: json.dumps({"schema": 1, "tasks": others | told}).encode()})
+    with contextlib.suppress(RecordError, OSError, pa.ArrowException):
+        frame, tasks = rows_of(results), {}
+        with contextlib.suppress(*_FAULTS, pl.exceptions.PolarsError):
+            tasks = _kept(path)
+            old = pl.DataFrame(pl.from_arrow(pq.read_table(samples.mapped(path), page_checksum_verification=True)))
+            frame = pl.concat([old.join(frame, on=["task", "filter"], how="anti"), frame])
+        for one in results:
+            found = to_json(one.computed)
+            tasks[_name(one)] = {"key": _key(one, found), "numbers": found}
+        samples.store(path, frame, {samples.KEY: json.dumps({"schema": 1, "tasks": tasks}).encode()})
 
 
 def place(results: Path) -> Path:
@@ -97,14 +94,10 @@ def place(results: Path) -> Path:
     return results.with_name(f"{results.name.removesuffix('_results.json')}{NAME}")
 
 
-def _kept(results: Path) -> dict[str, Any]:
-    """Return what is kept of a run, by task and filter; empty where nothing can be used."""
-    try:
-        found = files.parse_json(pq.read_metadata(samples.mapped(place(results))).metadata[samples.KEY])
-        tasks = found["tasks"] if found["schema"] == 1 else {}
-        return {name: {"key": one["key"], "numbers": one["numbers"]} for name, one in tasks.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
-        return {}
+def _kept(path: Path) -> dict[str, Any]:
+    """Return what a file of numbers holds, by task and filter."""
+    found = files.parse_json(pq.read_metadata(samples.mapped(path)).metadata[samples.KEY])
+    return dict(found["tasks"]) if found["schema"] == 1 else {}
 
 
 def _name(result: Result) -> str:

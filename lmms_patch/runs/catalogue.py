@@ -57,8 +57,8 @@ class Number:
         the kind lacks the number.
         where: where it stands in an analysis, ``*`` for its key, or what takes it from one: an estimate, or a value where
             there is no interval.
-        ends: which ends of its interval are columns of the results file; empty where it has none.
-        columns: whether it is a column of the results file.
+        ends: whether the ends of its interval are flat numbers (``columns``).
+        columns: whether it is a flat number itself.
         listed: whether lmms-eval's own table has a row of it.
         measured: whether tables, comparisons and gates show it.
         scale: what it is on: the metric's own scale (intervals near the ends of a mean of scores are exact), a
@@ -76,7 +76,7 @@ class Number:
     of: Of
     where: str | Callable[[Analysis, Key], Value]
     _: dataclasses.KW_ONLY
-    ends: tuple[str, ...] = ()
+    ends: bool = False
     columns: bool = True
     listed: bool = False
     measured: bool = False
@@ -212,8 +212,7 @@ def _p(analysis: Analysis, key: Key) -> Any:
 
 
 NO_INTERVAL = "the harness's own number: no interval"
-_BOTH = ("low", "high")
-_Shown = functools.partial(Number, ends=_BOTH, measured=True)
+_Shown = functools.partial(Number, ends=True, measured=True)
 _Count = functools.partial(Number, scale="count")
 NUMBERS = (
     Number(
@@ -314,7 +313,7 @@ NUMBERS = (
         "of a quick run: the index of a full pass",
         _sets,
         lambda a, k: ABSENT if a.sets[k].full_pass is None else a.sets[k].full_pass,
-        ends=_BOTH,
+        ends=True,
         columns=False,
         scale="index",
     ),
@@ -534,7 +533,7 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
-    """Return the columns of a results file, by name.
+    """Return the numbers of a task flat, by name.
 
     ``rci3`` is followed by ``rci3_low`` and ``rci3_high``.
 
@@ -546,7 +545,8 @@ def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
     for name, number, _, value in _held(analysis, kind):
         if number.columns:
             out[name] = value.value if isinstance(value, Estimate) else value
-        out |= {f"{name}_{side}": getattr(value, side, None) for side in number.ends}
+        if number.ends:
+            out |= {f"{name}_{side}": getattr(value, side, None) for side in ("low", "high")}
     return out
 
 
@@ -565,23 +565,8 @@ def listed(kind: Kind, grids: Iterable[int]) -> list[str]:
     ]
 
 
-def named(kind: Kind, grids: Iterable[int]) -> dict[str, Number]:
-    """Return every possible number of a task, by the names of its columns and of what tables show.
-
-    Args:
-        kind: of the task.
-        grids: those asked.
-    """
-    found = keyed(kind, grids)
-    return {
-        column: number
-        for name, (number, _) in found.items()
-        for column in (name, *(f"{name}_{side}" for side in number.ends))
-    }
-
-
 def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | None]]:
-    """Return every possible number of a task with its key, by its name; arguments as of ``named``."""
+    """Return every possible number of a task with its key, by its name."""
     # how many places the gold takes is not known before docs are, so all possible places are named
     return {
         number.named(kind, key): (number, key)
@@ -604,7 +589,7 @@ def indices() -> dict[str, Kind]:
 @functools.cache
 def spellings() -> dict[str, str]:
     """Return for the name of each number of ``rci`` tasks the name under ``pcri``, and the reverse."""
-    own, other = (list(named(kind, range(MIN_GRID, MAX_GRID + 1))) for kind in (RCI, PCRI))
+    own, other = (list(keyed(kind, range(MIN_GRID, MAX_GRID + 1))) for kind in (RCI, PCRI))
     return dict(zip(own + other, other + own, strict=True))
 
 
@@ -648,11 +633,11 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
     """Return an index with its words (``reading``)."""
     if not number.words or key is None:
         return found
-    grid, marginal, sampled = analysis.sets[key], analysis.gate.marginal, reading.is_sampled(analysis)
+    marginal, sampled = analysis.gate.marginal, reading.is_sampled(analysis)
+    worded = functools.partial(reading.worded, found, marginal=marginal, sampled=sampled)
     if number.words == "raw":
-        return reading.raw(found, grid.mark, marginal, sampled)
-    parts = "boxes" if kind.regions else kind.words.parts
-    return found if grid.adj is None else reading.corrected(found, marginal, parts, sampled)
+        return worded(mark=analysis.sets[key].mark)
+    return worded(parts="boxes" if kind.regions else kind.words.parts)
 
 
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:

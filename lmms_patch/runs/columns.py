@@ -1,4 +1,4 @@
-"""A task's numbers as columns of the host's results: standard errors and intervals beside the values. Pure.
+"""A task's numbers as columns of the host's results: our standard errors beside the values. Pure.
 
 The harness names a column ``"<metric>,<filter>"``, and the column of its standard error ``"<metric>_stderr,<filter>"``.
 It computes a standard error where the metric is a mean of its docs; of our metrics it writes "N/A" three times each.
@@ -10,17 +10,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lmms_patch.runs import catalogue
 from lmms_patch.runs.run import Result
 from lmms_patch.stats import bounds
-from lmms_patch.stats.resample import Estimate
 
 LAST = 6
 """How many numbers of a task lmms-eval's last table shows."""
-OBJECTS = ("patch", "magic")
-"""The metrics whose value is an object of ours."""
-SIDES, ERRORS = ("low", "high"), ("_stderr", "_stderr_clt", "_stderr_clustered")
-"""What follows a metric's name in the columns of its interval, and in those where the harness puts standard errors."""
+ERRORS = ("_stderr", "_stderr_clt", "_stderr_clustered")
+"""What follows a metric's name in the columns where the harness puts standard errors."""
 
 
 def by_filter(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -34,55 +30,25 @@ def by_filter(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def with_errors(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
-    """Return the columns of a task with our standard errors, and without the harness's "N/A" for those of our metrics.
+    """Return the columns of a task with our standard errors and the number of docs, and without the harness's "N/A".
 
-    A standard error that the harness computed stays.
+    A standard error that the harness computed stays. A column with another value than our estimate gets none: where calls
+    failed, the harness's own metric counts them as wrong answers, ours leaves them out.
 
     Args:
         values: the columns as the harness made them.
         results: the results of the task, one for each filter pipeline.
     """
-    out = dict(values)
+    out = {key: value for key, value in values.items() if not isinstance(value, str) or value != "N/A"}
     for result in results:
-        for metric, estimate in estimates(values, result).items():
-            key = f"{metric}_stderr,{result.filter}"
-            if bounds.is_number(estimate.se) and not bounds.is_number(out.get(key)):
-                out[key] = float(estimate.se)
-        # all metrics of a MAGIC task are ours
-        native = result.about.metrics if result.kind.suffix else ()
-        for metric in by_filter(values).get(result.filter, {}).keys() - native:
-            for key in (f"{metric}{error},{result.filter}" for error in ERRORS):
-                if out.get(key) == "N/A":
-                    del out[key]
-    return out
-
-
-def with_ends(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]:
-    """Return the columns of a task with the ends of our intervals, each after its value, and with the number of docs.
-
-    Without our objects.
-
-    Args:
-        values: the columns of the task (``with_errors``).
-        results: the results of the task, one for each filter pipeline.
-    """
-    added: dict[str, Any] = {}
-    for result in results:
-        name, flat = result.filter, {} if result.analysis is None else catalogue.columns(result.analysis, result.kind)
-        if not result.kind.suffix:
-            known = estimates(values, result)
-            flat = {f"{metric}_{side}": getattr(one, side) for metric, one in known.items() for side in SIDES}
-        for metric in _names(values, result):
-            ends = [f"{metric}_{side}" for side in SIDES]
-            added[f"{metric},{name}"] = {f"{end},{name}": flat[end] for end in ends if end in flat}
-        if "n_docs" in flat:
-            last_of_task = f"gate,{name}" if f"gate,{name}" in values else f"chance,{name}"
-            added[last_of_task] = {f"n_docs,{name}": flat["n_docs"]}
-    out: dict[str, Any] = {}
-    for key, value in values.items():
-        # the objects are for this process alone
-        if key.partition(",")[0].partition("_stderr")[0] not in OBJECTS:
-            out |= {key: value, **added.get(key, {})}
+        for name, value in _numbers(values, result).items():
+            own = result.measures.get(name) or result.measures.get(name.removeprefix(f"{result.metric}_"))
+            key = f"{name}_stderr,{result.filter}"
+            if own is None or own.value is None or own.se is None or bounds.is_number(out.get(key)):
+                continue
+            if math.isclose(value, own.value, abs_tol=1e-9):
+                out[key] = float(own.se)
+        out[f"n_docs,{result.filter}"] = result.scored if result.analysis else result.docs
     return out
 
 
@@ -99,45 +65,19 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
     """
     out = {key: value for key, value in values.items() if "," not in key}
     for result in results:
-        metric, index, known = result.metric, result.kind.index, _values(values, result)
-        # of several grids the finest
-        n = max(result.grids, default=None) if index else None
-        names = [metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"]
-        if n is None:
-            names = list(dict.fromkeys([metric, "chance", *known]))[: LAST - 1]
-        for name in [name for name in names if name in known]:
-            keys = [f"{name}{error},{result.filter}" for error in ("", *ERRORS)]
-            out |= {key: values[key] for key in keys if key in values}
-        out[f"n_docs,{result.filter}"] = _docs(result)
+        metric, index, known = result.metric, result.kind.index, _numbers(values, result)
+        names = dict.fromkeys([metric, "chance", *known])
+        if index and result.grids:
+            # of several grids the finest
+            n = max(result.grids)
+            names = dict.fromkeys([metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"])
+        shown = [name for name in names if name in known and name != "n_docs"][: LAST - 1]
+        keys = [f"{name}{error},{result.filter}" for name in (*shown, "n_docs") for error in ("", *ERRORS)]
+        out |= {key: values[key] for key in keys if key in values}
     return out
 
 
-def estimates(values: Mapping[str, Any], result: Result) -> dict[str, Estimate]:
-    """Return the estimates of a result's columns; a column with another value than its estimate is left out.
-
-    They differ where calls failed: the harness's own metric counts them as wrong answers, ours leaves them out.
-    """
-    metric, known = result.metric, result.measures
-    out = {}
-    for name, value in _values(values, result).items():
-        estimate = known.get(name) or known.get(name.removeprefix(f"{metric}_"))
-        if estimate is not None and estimate.value is not None and math.isclose(value, estimate.value, abs_tol=1e-9):
-            out[name] = estimate
-    return out
-
-
-def _docs(result: Result) -> int:
-    return int(result.scored or result.docs)
-
-
-def _names(values: Mapping[str, Any], result: Result) -> list[str]:
-    """Return the metrics of which a result has a column, but for the ends of intervals."""
-    names = by_filter(values).get(result.filter, {})
-    ends = {f"{name}_{side}" for name in names for side in SIDES}
-    return [name for name in names if name not in OBJECTS and name not in ends]
-
-
-def _values(values: Mapping[str, Any], result: Result) -> dict[str, float]:
+def _numbers(values: Mapping[str, Any], result: Result) -> dict[str, float]:
     """Return the columns of a result with a number."""
     own = by_filter(values).get(result.filter, {})
-    return {name: float(own[name]) for name in _names(values, result) if bounds.is_number(own[name])}
+    return {name: float(value) for name, value in own.items() if bounds.is_number(value)}

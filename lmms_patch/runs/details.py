@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import Meta, Struct, field
 
 from lmms_patch.runs.numbers import Analysis, Null, Stress
 from lmms_patch.runs.unjudged import Bounds
 from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Share, Some
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
-Hex = str
 Seconds = Annotated[float, Meta(gt=0, le=LARGEST)]
 Majority = Annotated[str, Meta(pattern="^majority$")]
 
@@ -36,7 +35,6 @@ class Settings:
         signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
         gold: where golds come from, in words; empty: not recorded.
         read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
-        asking: when the run was told to stop asking, in words; empty where it asked everything.
     """
 
     draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
@@ -50,7 +48,6 @@ class Settings:
     signed: bool = False
     gold: str = ""
     read: str = ""
-    asking: str = ""
 
     @property
     def how(self) -> dict[str, Any]:
@@ -74,10 +71,10 @@ class Made(Struct, frozen=True, omit_defaults=True):
     lmms_eval: str | None = None
     all_docs: Some | None = None
     kept: Some | None = None
-    docs: Hex | None = None
-    prompts: Hex | None = None
-    image_sizes: Hex | None = None
-    images: Hex | None = None
+    docs: str | None = None
+    prompts: str | None = None
+    image_sizes: str | None = None
+    images: str | None = None
 
 
 class Texts(Struct):
@@ -90,7 +87,7 @@ class Texts(Struct):
     different: Count
     repeated: Count
     conflicting: Count
-    near: Count | UnsetType = UNSET
+    near: Count = 0
 
 
 class Importance(Struct):
@@ -133,16 +130,16 @@ class TstDetails(Stress):
         unscored: docs without a score
     """
 
-    diagnostic: str | UnsetType = UNSET
-    settings: dict[str, Any] | UnsetType = UNSET
-    folds: Annotated[int, Meta(ge=2, le=50)] | UnsetType = UNSET
-    grouping: str | UnsetType = UNSET
-    unusable: dict[str, str] | UnsetType = UNSET
-    texts: Texts | UnsetType = UNSET
-    importance: list[Importance] | UnsetType = UNSET
-    causes: list[Cause] | UnsetType = UNSET
-    shuffled: Null | UnsetType | None = UNSET
-    seconds: Number | UnsetType = UNSET
+    diagnostic: str | None = None
+    settings: dict[str, Any] | None = None
+    folds: Annotated[int, Meta(ge=2, le=50)] | None = None
+    grouping: str | None = None
+    unusable: dict[str, str] | None = None
+    texts: Texts | None = None
+    importance: list[Importance] | None = None
+    causes: list[Cause] | None = None
+    shuffled: Null | None = None
+    seconds: Number | None = None
 
 
 class LeftOut(Struct, frozen=True):
@@ -165,7 +162,7 @@ class MagicNumbers(Struct):
         by_type: the same by type of question
         counts: docs that a convention touches
         bounds: by metric, of numbers by the judge that lack verdicts
-        judged_by: how the judge was asked; absent without one
+        judged_by: how the judge was asked; empty without one
     """
 
     variant: str
@@ -179,7 +176,7 @@ class MagicNumbers(Struct):
     dataset: str | None = None
     seed: int | None = None
     left_out: LeftOut = LeftOut()
-    judged_by: dict[str, Any] | UnsetType = UNSET
+    judged_by: dict[str, Any] = {}
 
     @property
     def failed(self) -> int:
@@ -241,9 +238,6 @@ class Host(Struct, frozen=True):
         revision: of the data, where the task pins it.
         split: which was asked.
         gen_kwargs: as they were typed.
-        seconds: that the whole run took, loading and scoring included.
-        cached: whether a response cache was used (``--use_cache``).
-        generated: tokens that the process generated, where the adapter counts them.
     """
 
     limit: float | None = None
@@ -260,9 +254,6 @@ class Host(Struct, frozen=True):
     revision: str | None = None
     split: str | None = None
     gen_kwargs: str | None = None
-    seconds: Number | None = None
-    cached: bool = False
-    generated: Number | None = None
 
 
 class Of(Struct, frozen=True):

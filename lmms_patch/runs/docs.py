@@ -119,15 +119,7 @@ def numbers_of(labels: pl.Series) -> Ints | None:
     """
     if labels.null_count() == len(labels):
         return None
-    alone = labels.is_null().to_numpy()
-    different = labels.drop_nulls().unique()
-    texts = [*map(repr, different.to_list()), *(f"doc {doc}" for doc in np.flatnonzero(alone))]
-    numbers = cluster_numbers(texts)
-    assert numbers is not None
-    out = np.empty(len(labels), np.intp)
-    named, out[alone] = np.split(numbers, [len(different)])
-    out[~alone] = labels.drop_nulls().replace_strict(different, named).to_numpy()
-    return out
+    return cluster_numbers([f"doc {doc}" if label is None else repr(label) for doc, label in enumerate(labels)])
 
 
 def _ranks(texts: pl.Series) -> Ints:

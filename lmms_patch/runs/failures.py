@@ -21,7 +21,6 @@ from lmms_patch.stats.bounds import Count, Some
 from lmms_patch.text import line
 
 if TYPE_CHECKING:
-    from lmms_patch.runs.numbers import Analysis
     from lmms_patch.runs.tables import Table
 
 REASON = "a call failed"
@@ -30,7 +29,6 @@ UNSCORED = "a view has no score"
 """Likewise where the scorer gave no value of the metric for an answer."""
 WORTH_UNREAD = 0.05
 """Share of answers to the first view that name no option from which on a warning is due."""
-_UNREAD = "answers that name none of the options"
 WORTH_A_WARNING = 0.01
 """Share of docs with a failed call from which on a warning is due."""
 WORTH_TELLING = 0.1
@@ -43,9 +41,6 @@ TOO_MANY_OF_A_PART = 0.002
 ASK_AGAIN = "type the same command again: with --output_path or --use_cache only the failed calls are asked"
 GARBLED = "batches garble answers"
 """How the reason begins where the adapter garbles answers in batches: then no answer of the run counts."""
-_NO_VALUE = "the scorer gave none"
-"""What ``rci.analysis`` says of docs whose first view has no value of the metric."""
-_CUT = "were cut by the token limit"
 _NO_IMAGE = ("its image cannot be loaded", "an image cannot be read", "the wrong image: ")
 """How the reason begins where the model was asked, but about a grey image: that of the doc could not be loaded."""
 
@@ -93,14 +88,6 @@ class Failed:
         return self.docs > WORTH_A_WARNING * self.of
 
 
-def told_of(analysis: Analysis | None) -> list[str]:
-    """Return the sentences of an analysis about answers not whole and scored: failed, unscored, unfinished, unread."""
-    if analysis is None:
-        return []
-    said = [line for line in analysis.warnings if _NO_VALUE in line or _CUT in line or _UNREAD in line]
-    return [*([] if analysis.failed is None else [analysis.failed.sentence]), *said]
-
-
 def states_in_words(counts: Mapping[str, int], views: int) -> str:
     """Say how many answers have each state but ``answered``; "" where all are whole and scored.
 
@@ -141,7 +128,7 @@ def unfinished(table: Table) -> str:
     (first, firsts), (further, others) = counts = [(int(cut.sum()), len(cut)) for cut in parts]
     if not first + further:
         return ""
-    said = f"{first} of {firsts} answers to the first view and {further} of {others} to other views {_CUT}"
+    said = f"{first} of {firsts} answers to the first view and {further} of {others} to other views were cut by the token limit"
     shares = [(cut / max(1, of), max(1, of)) for cut, of in counts]
     # the standard error of the difference between the two shares
     error = math.sqrt(sum(share * (1 - share) / size for share, size in shares))
@@ -171,7 +158,7 @@ def unread(table: Table) -> str:
         return ""
     # kinds of views of which none was read are left out
     said = ", ".join(f"{some.sum()} of {len(some)} to {what}" for what, some in none.items() if len(some))
-    return f"{_UNREAD}: {said}; they are scored as they are, mostly as wrong"
+    return f"answers that name none of the options: {said}; they are scored as they are, mostly as wrong"
 
 
 def repeated(samples: pl.DataFrame) -> str:

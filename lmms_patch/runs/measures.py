@@ -11,8 +11,7 @@
 | ``magiscore_...``, ``regions_...``, ``acc_...``, ``self_heal...`` | magic | docs/magic.md; all with intervals |
 
 All on the metric's own scale (fractions where it is one), indices without unit. An index that must not be read as it
-stands is a ``reading.Noted``: it brings the words that every table sets beside it (``contradicted``,
-...).
+stands brings the words that every table sets beside it (``contradicted``, ...).
 """
 
 from __future__ import annotations
@@ -89,7 +88,8 @@ def full_marks_of(result: Result) -> float | None:
     """Return full marks on the scale of a result's metric, as ``full_marks``."""
     if result.kind.name == "magic":
         return 1.0
-    return full_marks(result.analysis, result.options.scale, signed=result.about.settings.signed)
+    settings = result.about.settings
+    return full_marks(result.analysis, settings.scale, signed=settings.signed)
 
 
 def _of_magic(magic: MagicNumbers) -> dict[str, Estimate]:

@@ -458,12 +458,12 @@ def to_mind(analysis: Analysis, kind: Kind) -> list[str]:
 def to_json(value: Any) -> Any:
     """Convert a value to plain JSON types: dataclasses and Structs to objects, arrays to lists, nan to null."""
     if isinstance(value, Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        names = value.__struct_fields__ if isinstance(value, Struct) else [f.name for f in dataclasses.fields(value)]
+        held = {name: getattr(value, name) for name in names}
         # words are for tables
-        value = reading.plain(value) if isinstance(value, Estimate) else value
-        names = getattr(value, "__struct_fields__", None) or [f.name for f in dataclasses.fields(value)]
-        absent = [name for name in getattr(value, "LEFT_OUT", ()) if getattr(value, name) in (None, (), {})]
-        absent += [name for name in names if getattr(value, name) is UNSET]
-        return {name: to_json(getattr(value, name)) for name in names if name not in absent}
+        absent = {"words"} if isinstance(value, Estimate) else set()
+        absent |= {name for name in getattr(value, "LEFT_OUT", ()) if held[name] in (None, (), {})}
+        return {name: to_json(inner) for name, inner in held.items() if name not in absent and inner is not UNSET}
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

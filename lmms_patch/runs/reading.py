@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Key, Kind, Words
@@ -27,20 +27,9 @@ MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), whi
 """How a user gets a measured null."""
 
 
-@dataclass(frozen=True)
-class Noted(Estimate):
-    """An index with the words to show beside its number in every table; JSON keeps the number alone.
-
-    Attributes:
-        words: such as ``contradicted``.
-    """
-
-    words: tuple[str, ...] = ()
-
-
 def words(estimate: Estimate | None) -> tuple[str, ...]:
     """Return the words to show beside a number."""
-    return estimate.words if isinstance(estimate, Noted) and estimate.value is not None else ()
+    return () if estimate is None or estimate.value is None else estimate.words
 
 
 def misleads(estimate: Estimate | None) -> bool:
@@ -55,41 +44,26 @@ def contradicted(estimate: Estimate | None) -> bool:
 
 def noted(estimate: Estimate, *said: str) -> Estimate:
     """Return the number with words to show beside; empty words are left out."""
-    kept = tuple(word for word in said if word)
-    return estimate if not kept or estimate.value is None else Noted(**vars(plain(estimate)), words=kept)
+    kept = tuple(filter(None, said))
+    return dataclasses.replace(estimate, words=kept) if kept and estimate.value is not None else estimate
 
 
-def plain(estimate: Estimate) -> Estimate:
-    """Return the number without its words."""
-    return Estimate(**{name: value for name, value in vars(estimate).items() if name != "words"})
-
-
-def raw(estimate: Estimate, mark: str, marginal: bool, sampled: bool = False) -> Estimate:
-    """Return 1 − MPP / FIP with its words.
+def worded(
+    estimate: Estimate, *, mark: str = "", parts: str = "", marginal: bool | None = False, sampled: bool = False
+) -> Estimate:
+    """Return an index with its words.
 
     Args:
         estimate: the index.
-        mark: how the luck-corrected index contradicts it; empty where it does not.
+        mark: of 1 − MPP / FIP, how the luck-corrected index contradicts it; empty where it does not.
+        parts: of the luck-corrected index, what it is of: ``cells``, ``segments`` or ``boxes``.
         marginal: whether its gate passes by less than one further standard error.
         sampled: whether it is estimated from a part of the docs.
     """
-    return noted(estimate, CONTRADICTED if mark else "", MARGINAL if marginal else "", SAMPLED if sampled else "")
-
-
-def corrected(estimate: Estimate, marginal: bool, parts: str = "cells", sampled: bool = False) -> Estimate:
-    """Return the luck-corrected index with its words.
-
-    Args:
-        estimate: the luck-corrected index.
-        marginal: as in ``raw``.
-        parts: what it is of: ``cells``, ``segments`` or ``boxes``.
-        sampled: as in ``raw``.
-    """
     # only an interval wholly above 1 shows that cells mislead; a value above 1 may be noise
-    misleads = estimate.low is not None and estimate.low > 1
-    return noted(
-        estimate, f"{parts} mislead" if misleads else "", MARGINAL if marginal else "", SAMPLED if sampled else ""
-    )
+    misleads = bool(parts) and estimate.low is not None and estimate.low > 1
+    said = CONTRADICTED * bool(mark), f"{parts} mislead" * misleads, MARGINAL * bool(marginal), SAMPLED * sampled
+    return noted(estimate, *said)
 
 
 def headline(index: Estimate | None, adj: Estimate | None) -> Estimate | None:
@@ -103,7 +77,7 @@ def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
     Args:
         index: ``rci``, ``pcri``, ``trci``, or ``index`` where it can be any of these.
         key: the grid, or the set of boxes; None: not said.
-        corrected: whether it is the index that ``corrected`` returns.
+        corrected: whether it is the luck-corrected index.
 
     >>> name("rci", "relevant", corrected=False), name("trci", 4, corrected=True), name("index", corrected=True)
     ('RCI of relevant boxes', 'luck-corrected TRCI_4', 'luck-corrected index')

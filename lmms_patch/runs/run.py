@@ -20,15 +20,14 @@ import polars as pl
 
 from lmms_patch.ask.kinds import KINDS, Kind
 from lmms_patch.ask.references import digest
-from lmms_patch.ask.spec import Options
 from lmms_patch.errors import RecordError
-from lmms_patch.runs import catalogue, reading, samples
+from lmms_patch.runs import cache, catalogue, samples
 from lmms_patch.runs.details import About, Computed, Made, MagicNumbers, Of, TstDetails
 from lmms_patch.runs.measures import measures
 from lmms_patch.runs.numbers import Analysis, Grid
 from lmms_patch.stats.resample import Estimate
-from lmms_patch.text import html_table, unique
 from lmms_patch.text import line as one_line
+from lmms_patch.text import unique
 
 _VIEW_OPTIONS = ("images", "min_side", "min_cell")
 _NUMBER_OPTIONS = (
@@ -91,38 +90,6 @@ class Run:
     def identity(self) -> tuple[str, str, str]:
         """Checkpoint, adapter and arguments: two runs with the same three are runs of the same model."""
         return self.model, self.adapter, self.model_args
-
-    @property
-    def limit(self) -> float | None:
-        """The harness's ``--limit``: the most docs of a task, or a share of them; None where all were asked."""
-        return self.about.host.limit
-
-    @property
-    def offset(self) -> int:
-        """The harness's ``--offset``: how many docs at the beginning of a task were skipped."""
-        return self.about.host.offset
-
-    @property
-    def groups(self) -> Mapping[str, Sequence[str]]:
-        """The groups that were asked, with their members."""
-        return self.about.groups
-
-    def _repr_html_(self) -> str:
-        """Return a table of the run's tasks for a notebook: the score of each, its indices, and whether they may be read."""
-        lines = []
-        for result in self.results:
-            shown = {name: _shown(estimate) for name, estimate in result.measures.items()}
-            rows = catalogue.keyed(result.kind, result.grids).items()
-            indices = "; ".join(
-                f"{row.index(result.kind, key)} {shown[name]}"
-                for name, (row, key) in rows
-                if row.words and shown.get(name)
-            )
-            gate = reading.gate_word(result.analysis.gate if result.analysis else None) if result.kind.has_index else ""
-            lines.append([result.label, str(result.docs), result.metric, shown["score"], indices, gate])
-        return html_table(
-            ["task", "docs", "metric", "score", "index", "gate"], lines, f"{self.model or self.adapter}, {self.date}"
-        )
 
 
 @dataclass(frozen=True)
@@ -234,11 +201,6 @@ class Result:
         """Whether the primary metric is better when higher."""
         return self.better(self.metric)
 
-    @cached_property
-    def options(self) -> Options:
-        """The options of the task."""
-        return Options.of_file(self.described["options"], self.task)
-
     @property
     def made(self) -> Made:
         """By what versions the answers were made, and of which docs."""
@@ -262,8 +224,6 @@ class Result:
             return Computed()
         if self.given is not None:
             return self.given
-        from lmms_patch.runs import cache
-
         return cache.compute(self) if self.fresh else cache.computed(self)
 
     @property
@@ -305,11 +265,11 @@ class Result:
         (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
         """
         about, kind, asked, made, host = self.about, self.kind, self.described, self.made, self.about.host
-        options, magic = asked["options"], about.magic
-        statistics = {name: options.get(name) for name in _NUMBER_OPTIONS}
-        tst = {n: options.get(n) for n in _TST_OPTIONS} if kind.folds else None
-        drawn = ["seed"] if kind.name in ("shuffle", "tshuffle") else []
-        moved = {n: options.get(n) for n in (*_VIEW_OPTIONS, *drawn)}
+        magic, drawn = about.magic, ("seed",) * (kind.name in ("shuffle", "tshuffle"))
+        views, statistics, tst = (
+            {name: asked["options"].get(name) for name in names}
+            for names in ((*_VIEW_OPTIONS, *drawn), _NUMBER_OPTIONS, _TST_OPTIONS * bool(kind.folds))
+        )
         # the digest of docs of a MAGIC task covers the images
         images = "of the docs" if kind.name == "magic" else "" if kind.needs_image else "none shown"
         limit = "all" if host.limit is None else f"{host.limit:g}"
@@ -331,7 +291,7 @@ class Result:
             "system instruction": host.system_instruction,
             "generation": None if host.generation is None else digest(host.generation),
             "benchmark version": host.benchmark_version,
-            "views": digest([asked.get("pixels"), moved]),
+            "views": digest([asked.get("pixels"), views]),
             **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
             "statistics": digest([statistics, about.settings.level, tst]),
             "folds": asked.get("folds"),
@@ -341,13 +301,7 @@ class Result:
     @property
     def origin(self) -> str:
         """A digest of the table, unique to the result wherever its file lies."""
-        return digest(
-            [self.about.run, *self.run.identity, self.task, self.filter, self.path and samples.digest_of(self.path)]
-        )
-
-    def is_same(self, other: Result) -> bool:
-        """Return whether two results are the same: from the same file, or from a copy of the file."""
-        return self.origin == other.origin
+        return digest([self.task, self.filter, self.path and samples.digest_of(self.path)])
 
     # --- its docs ---------------------------------------------------------------------------------
 
@@ -373,7 +327,7 @@ class Result:
         return found if columns is None else found.select([*dict.fromkeys(columns)])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labelled:
     """A result and its names, for a page or table of several results.
 
@@ -387,11 +341,6 @@ class Labelled:
     result: Result
     model: str
     label: str
-
-
-def _shown(estimate: Estimate) -> str:
-    """Return a number with its interval and words; empty where undefined."""
-    return "" if estimate.value is None else reading.text(estimate, "{:.3f}".format)
 
 
 # --- where runs lie -------------------------------------------------------------------------------
@@ -408,7 +357,7 @@ def read(path: Path) -> Run:
     """
     path = Path(path)
     results = place_of(path) if samples.NAME in path.name else path
-    tables = [one for one in _tables(results.parent) if place_of(one) == results]
+    tables = [one for one in results.parent.glob(f"*{samples.NAME}*.parquet") if place_of(one) == results]
     if not tables:
         if not results.is_file():
             raise RecordError(f"{path}: no such run; give the folder that was --output_path of one")
@@ -419,10 +368,6 @@ def read(path: Path) -> Run:
     for result in run.results:
         _check_whole(result)
     return run
-
-
-def _tables(folder: Path) -> list[Path]:
-    return sorted(one for one in Path(folder).glob(f"*{samples.NAME}*.parquet") if samples.is_table(one))
 
 
 def place_of(table: Path) -> Path:
@@ -436,8 +381,7 @@ def places(folder: Path) -> list[Path]:
     Raises:
         RecordError: there is none.
     """
-    folders = {one.parent for one in Path(folder).rglob(f"*{samples.NAME}*.parquet")}
-    found = {place_of(one) for place in folders for one in _tables(place)}
+    found = {place_of(one) for one in Path(folder).rglob(f"*{samples.NAME}*.parquet")}
     if not found:
         told = "give the folder that was --output_path of a run"
         raise RecordError(f"{folder}: no samples tables (*{samples.NAME}*.parquet) here; {told}")

@@ -99,14 +99,6 @@ def about_of(path: Path) -> About:
     return _about(path, *_state(path))
 
 
-def is_table(path: Path) -> bool:
-    """Return whether a file is a samples table, or was one: what only stands for it, or is cut, counts too."""
-    try:
-        return KEY in (pq.read_metadata(mapped(path)).metadata or {})
-    except _FAULTS:
-        return True
-
-
 def mapped(path: Path) -> pa.MemoryMappedFile:
     """Open a file; pyarrow by itself takes no name that is no Unicode."""
     return pa.memory_map(os.fsencode(path))

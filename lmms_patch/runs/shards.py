@@ -12,7 +12,7 @@ from lmms_patch.ask.references import digest
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import samples
 from lmms_patch.runs.details import About, Of
-from lmms_patch.runs.run import Run, differences, place_of, read
+from lmms_patch.runs.run import Run, differences, read
 
 _OF_A_SHARD = ("docs", "number of docs", "prompts", "limit", "image sizes", "images")
 """In what the fingerprints of shards may differ."""
@@ -28,7 +28,7 @@ def join(runs: Sequence[Run], folder: Path) -> Run:
     Raises:
         RecordError: these are no shards of one run: other tasks, other settings, or a doc in two of them.
     """
-    ordered = sorted(runs, key=lambda run: run.offset)
+    ordered = sorted(runs, key=lambda run: run.about.host.offset)
     first = ordered[0]
     for run in ordered[1:]:
         if [one.label for one in run.results] != [one.label for one in first.results]:
@@ -39,15 +39,13 @@ def join(runs: Sequence[Run], folder: Path) -> Run:
             if told or models[0] != models[1]:
                 what = ", ".join(told) or "model"
                 raise RecordError(f"{run.path}: {ours.task} was asked otherwise than in {first.path} ({what})")
-    written = [
+    for of_task in zip(*(run.tables for run in ordered), strict=True):
         _join(of_task, folder / samples.path_of(first.path, of_task[0][0].task).name)
-        for of_task in zip(*(run.tables for run in ordered), strict=True)
-    ]
-    return read(place_of(written[0]))
+    return read(folder / first.path.name)
 
 
-def _join(shards: Sequence[tuple[About, Path | None]], path: Path) -> Path:
-    """Write the tables of a task's shards as a single table, and return its place."""
+def _join(shards: Sequence[tuple[About, Path | None]], path: Path) -> None:
+    """Write the tables of a task's shards as a single table."""
     abouts = [about for about, _ in shards]
     frame = pl.concat([samples.frame_of(table) for _, table in shards if table is not None], how="diagonal_relaxed")
     names = [name for name in ("filter", "doc_id", "view") if frame[name].count()]
@@ -75,4 +73,3 @@ def _join(shards: Sequence[tuple[About, Path | None]], path: Path) -> Path:
         run=digest([about.run for about in abouts]),
     )
     samples.write(path, frame, about)
-    return path

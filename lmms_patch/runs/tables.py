@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import polars as pl
@@ -108,7 +108,8 @@ class Table:
         self.wrong = WrongImages(self, Views(rows.filter(other), len(self), items and items.views))
         self.references = References(self.docs, self.metric, items and items.references)
         self.sampling = Sampling(self.docs, self.primary if of_other else "")
-        self._best: dict[Key, Chosen] = {}
+        # several numbers are made of each
+        self.best_seen = cache(self._best_seen)
 
     def _groups(self, docs: pl.DataFrame) -> Groups:
         return Groups(docs, self.cluster, self.whole, self.merged)
@@ -169,14 +170,9 @@ class Table:
         used = used_for(self.docs, key)
         return self._estimates(self.how_asked(key).cells, used).where(used)
 
-    def best_seen(self, key: Key) -> Chosen:
-        """Return the answer of each doc's best view among those asked (``best_places``).
-
-        Computed once: several numbers are made of it.
-        """
-        if key not in self._best:
-            self._best[key] = self.views.chosen(self.best_places(key))
-        return self._best[key]
+    def _best_seen(self, key: Key) -> Chosen:
+        """Return the answer of each doc's best view among those asked (``best_places``)."""
+        return self.views.chosen(self.best_places(key))
 
     def best_places(self, key: Key) -> Ints:
         """Return the place of each doc's best view of a set, by this metric's scores, else by the run's own choice.

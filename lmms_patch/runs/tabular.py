@@ -36,22 +36,14 @@ def rows_of(results: Iterable[Result]) -> pl.DataFrame:
 
 def _rows(result: Result) -> Iterable[dict[str, Any]]:
     """Yield the rows of a task, a row for each number."""
-    run, analysis = result.run, result.analysis
+    analysis, grids = result.analysis, catalogue.grids_of(result.kind, result.grids)
     of_task = {
-        "model": run.model,
-        "adapter": run.adapter,
-        "model_args": run.model_args,
-        "date": run.date,
-        "task": result.task,
-        "filter": result.filter,
-        "base": result.base,
+        **{name: getattr(result.run, name) for name in ("model", "adapter", "model_args", "date")},
+        **{name: getattr(result, name) for name in ("task", "filter", "base", "metric", "docs")},
         "kind": result.kind.name,
-        "metric": result.metric,
-        "docs": result.docs,
         "gate": analysis.gate.valid if analysis and result.kind.has_index else None,
-        "path": os.fsencode(run.path).decode("utf-8", "replace"),
+        "path": os.fsencode(result.run.path).decode("utf-8", "replace"),
     }
-    grids = catalogue.grids_of(result.kind, result.grids)
     for name, one in result.measures.items():
         yield {
             **of_task,

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
 
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import OptionError, RecordError
@@ -76,11 +75,6 @@ def read_as(value: Any, kind: type[T], where: str = "") -> T:
         return convert(value, kind)
     except (msgspec.ValidationError, RecursionError, UnicodeEncodeError):
         raise RecordError(fault(value, kind, where)) from None
-
-
-def known(value: T | UnsetType) -> T | None:
-    """Return a value of a file; None where the file lacks its key."""
-    return None if value is UNSET else value
 
 
 def schema_of(name: str, kind: Any) -> Mapping[str, Any]:

@@ -105,7 +105,7 @@ class Answers:
         return np.bincount(self.docs[of], minlength=self.count)
 
     def first(self, of: Bools | Ints) -> Ints:
-        """Return the place of each doc's first answer among some, marked or numbered in ascending order."""
+        """Return the place of each doc's first answer among some, marked or numbered with those of a doc together."""
         out = np.full(self.count, -1, np.intp)
         entries = np.flatnonzero(of) if of.dtype == bool else of
         entries = entries[np.flatnonzero(np.diff(self.docs[entries], prepend=-1))]
@@ -116,12 +116,8 @@ class Answers:
     def best(self, of: Bools, higher: bool = True) -> Ints:
         """Return the place of each doc's best scored answer among some; ties go to the first."""
         entries = np.flatnonzero(of & np.isfinite(self.scores))
-        if not len(entries):
-            return np.full(self.count, -1, np.intp)
         scores = self.scores[entries] if higher else -self.scores[entries]
-        begins = np.flatnonzero(np.diff(self.docs[entries], prepend=-1))
-        sizes = np.diff(begins, append=len(entries))
-        return self.first(entries[scores == np.repeat(np.maximum.reduceat(scores, begins), sizes)])
+        return self.first(entries[np.lexsort((-scores, self.docs[entries]))])
 
     def chosen(self, places: Ints) -> Chosen:
         """Return the answer of each doc at a place."""
@@ -230,6 +226,4 @@ def set_of(key: Key) -> pl.Expr:
 
 
 def _labels(flags: pl.Series) -> Ints | None:
-    if flags.null_count() == len(flags):
-        return None
-    return flags.cast(pl.Int8).fill_null(-1).to_numpy()
+    return None if flags.null_count() == len(flags) else flags.cast(pl.Int8).fill_null(-1).to_numpy()

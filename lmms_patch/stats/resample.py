@@ -48,6 +48,7 @@ class Estimate:
         level: the interval's nominal coverage, in 0..1.
         reason: why value or interval is None, or a warning that goes with it; empty otherwise.
         effective: effective number of clusters, which uneven sizes make smaller.
+        words: what tables show beside the number, such as ``contradicted``; files lack them.
     """
 
     value: Number | None
@@ -60,6 +61,7 @@ class Estimate:
     level: Level = LEVEL
     reason: str = ""
     effective: Annotated[float, Meta(ge=0, le=LARGEST)] | None = None
+    words: tuple[str, ...] = ()
 
     @classmethod
     def nothing(cls, docs: int, reason: str = "", level: float = LEVEL) -> Estimate:

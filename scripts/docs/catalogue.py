@@ -25,7 +25,7 @@ def numbers() -> Iterator[tuple[str, str]]:
     for number in catalogue.NUMBERS:
         of = [kind for kind in KINDS.values() if list(number.of(kind, Keys.asked(kind, kind.sizes[:1], (1,))))]
         names = [number.name.format(index=kind.prefix, kind=kind.name, key="" if kind.beside else "<n>") for kind in of]
-        sides = list(number.ends)
+        sides = ["low", "high"] * number.ends
         # only the ends of its interval have a name
         if not (number.columns or number.measured):
             names, sides = [f"{name}_{sides[0]}" for name in names], sides[1:]
@@ -38,9 +38,8 @@ def numbers() -> Iterator[tuple[str, str]]:
 def columns() -> Iterator[tuple[str, str, str]]:
     """Yield the rows of docs/tables.md."""
     yield "column", "type", "meaning"
-    for name, kind, unit, meaning in schema.COLUMNS:
-        said = re.sub(r"docs/(\w+\.md)", r"[\1](\1)", meaning)
-        yield f"`{name}`", typed(kind), f"{unit}: {said}" if unit else said
+    for name, kind, meaning in schema.COLUMNS:
+        yield f"`{name}`", typed(kind), re.sub(r"docs/(\w+\.md)", r"[\1](\1)", meaning)
     yield "`score.<metric>`", typed(schema.REAL), "by each other metric"
     yield "`doc.<name>`", "any", "short fields of the doc"
 

@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-import lmms_patch
 from lmms_patch.app import cli
 from lmms_patch.runs import samples
 from tests.making.runs import mc_run, write_run
@@ -39,23 +38,30 @@ def asked(seed, known):
 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
-    """Runs of two models with a table of ``lmms_patch.write_samples``, and nothing else: the scores of each."""
+    """Runs of two models with a table that polars wrote, and nothing else: the scores of each."""
     folder, scores = tmp_path_factory.mktemp("foreign"), {}
     for at, known in enumerate((0.9, 0.75)):
         right = scores[f"org/m{at}"] = asked(at, known)
-        cells = np.tile(np.arange(5), DOCS)
+        view, place = pl.col("view"), pl.Int16
         frame = pl.DataFrame(
             {
                 "doc_id": np.repeat(np.arange(DOCS), 5),
-                "kind": np.where(cells == 0, "full", "cell"),
-                "n": [None if cell == 0 else 2 for cell in cells],
-                "cell": [None if cell == 0 else cell for cell in cells],
+                "view": np.tile(np.arange(5, dtype=np.int32), DOCS),
+                "kind": ["full", *["cell"] * 4] * DOCS,
                 "score": right.ravel().astype(float),
                 "category": np.repeat(np.where(np.arange(DOCS) % 2, "odd", "even"), 5),
             }
         )
-        task = {"task": "toy_rci2", "base": "toy", "grids": [2], "settings": {"chance": 0.25, "scale": 1.0}}
-        lmms_patch.write_samples(frame, folder / f"m{at}", model=f"org/m{at}", **task)
+        cells = {"n": pl.lit(2, place), "cell": view.cast(place), "row": ((view - 1) // 2).cast(place)}
+        cells["col"] = ((view - 1) % 2).cast(place)
+        frame = frame.with_columns(pl.when(view > 0).then(value).alias(name) for name, value in cells.items())
+        wrapped = {"base": "toy", "kind": "rci", "grids": [2], "metric": "acc", "options": {"category": "category"}}
+        about = {"schema": 1, "task": "toy_rci2", "asked": wrapped, "metrics": {"acc": True}}
+        about |= {"native": {"none": {"form": "mean"}}, "settings": {"chance": 0.25, "scale": 1.0}}
+        about |= {"model": {"name": f"org/m{at}"}, "rows": len(frame), "docs": DOCS, "columns": frame.columns}
+        (folder / f"m{at}").mkdir()
+        path = folder / f"m{at}" / "2026_samples_toy_rci2.parquet"
+        frame.write_parquet(path, metadata={"lmms_patch": json.dumps(about)})
     return folder, scores
 
 

@@ -1,17 +1,15 @@
 """docs/tables.md: each block of Python is run, on tables whose answers are counted by hand with NumPy."""
 
-import json
 import re
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 import pytest
 
 import lmms_patch
-from lmms_patch.errors import OptionError
-from lmms_patch.runs import schema, tabular
+from lmms_patch.runs import tabular
 from lmms_patch.runs.details import About
+from lmms_patch.runs.run import read
 from tests.making.docs import frame_of
 from tests.making.runs import guesses_on_cells, suite, world_run
 from tests.places import ROOT
@@ -149,28 +147,6 @@ def test_columns_of_the_results():
 # --- other harnesses ------------------------------------------------------------------------------
 
 
-def written(folder):
-    """The only table below a folder: its frame and its footer."""
-    [path] = folder.rglob("*_samples_*.parquet")
-    return pl.read_parquet(path), json.loads(pq.read_metadata(path).metadata[b"lmms_patch"])
-
-
-def check(frame, about, right, **asked):
-    """Compare a written table with what was made."""
-    scores = frame.sort("doc_id", "view")["score"].to_numpy().reshape(right.shape)
-    assert (scores == right).all()
-    assert frame["view"].to_list() == list(range(10)) * 40
-    cells = frame.filter(kind="cell")
-    assert (cells["row"] * 3 + cells["col"] + 1 == cells["cell"]).all()
-    best = frame.filter("best").sort("doc_id")
-    assert best["cell"].to_list() == (1 + right[:, 1:].argmax(axis=1)).tolist()
-    assert set(frame.columns) <= set(schema.TYPES)
-    assert dict(frame.schema) == {name: schema.TYPES[name] for name in frame.columns}
-    assert {key: about["asked"][key] for key in asked} == asked
-    assert (about["schema"], about["rows"], about["docs"], about["columns"]) == (1, 400, 40, frame.columns)
-    assert about["metrics"] == {about["asked"]["metric"]: True}
-
-
 def test_results_of_vlmevalkit(tmp_path, monkeypatch):
     """Its table: a row a question with index, options, gold, category, prediction, and hit."""
     monkeypatch.chdir(tmp_path)
@@ -187,75 +163,13 @@ def test_results_of_vlmevalkit(tmp_path, monkeypatch):
         )
         table.write_csv(f"cell{view}.tsv" if view else "full.tsv", separator="\t")
     run('separator="\\t"', {})
-    frame, about = written(tmp_path)
-    check(frame, about, right, base="mmbench", kind="rci", grids=[3], metric="acc")
+    [result] = read(next(tmp_path.rglob("*_samples_*.parquet"))).results
+    frame = result.frame()
+    assert (frame["score"].to_numpy().reshape(40, 10) == right).all()
     assert (frame["names"].to_numpy().reshape(40, 10) == said + 1).all()
     first = frame.filter(view=0)
     assert first["options"].to_list() == [list(row) for row in zip(*texts.values(), strict=True)]
-    assert frame["options"].null_count() == 360
-    assert set(frame["choices"]) == {4}
-    assert set(frame["label"]) == {"mc4"}
     assert (first["gold_at"].to_numpy() == golds + 1).all()
-    assert about["asked"]["options"] == {"category": "category"}
-    assert (about["settings"]["chance"], about["settings"]["scale"]) == ("majority", 1)
-
-
-def test_results_of_lm_eval(tmp_path, monkeypatch):
-    """Its sample log: a line a doc with doc_id, doc, target, arguments, resps, filtered_resps, and a number a metric."""
-    monkeypatch.chdir(tmp_path)
-    golds, said, right = by_hand(np.random.default_rng(2), 10)
-    for view in range(10):
-        lines = [
-            {"doc_id": doc, "doc": {"question": "?", "image": f"page {doc // 2}"}, "target": LETTERS[golds[doc]]}
-            | {"arguments": {"gen_args_0": {"arg_0": "?"}}, "resps": [[LETTERS[said[doc, view]]]]}
-            | {"filtered_resps": [LETTERS[said[doc, view]]], "filter": "none", "exact_match": float(right[doc, view])}
-            for doc in np.random.default_rng(view).permutation(40).tolist()
-        ]
-        name = f"samples_cell{view}.jsonl" if view else "samples_full.jsonl"
-        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    run("read_ndjson", {})
-    frame, about = written(tmp_path)
-    check(frame, about, right, base="docvqa", kind="rci", grids=[3], metric="exact_match")
-    assert (frame["answer"].to_numpy().reshape(40, 10) == LETTERS[said]).all()
-    assert frame.filter(view=0)["cluster"].to_list() == [f"page {doc // 2}" for doc in range(40)]
-    assert set(frame["label"]) == {"open"}
-
-
-def test_the_footer_is_read_as_the_page_says(tmp_path, monkeypatch, samples):
-    monkeypatch.chdir(tmp_path)
-    lmms_patch.write_samples(samples[0], "out/m", task="gqa_rci3", base="gqa", model="m")
-    about = run("read_metadata", {})["about"]
-    part = PAGE.split("| key | what it holds |")[1].split("\n\n")[0]
-    keys = [re.findall(r"`([^`]+)`", line.split("|")[1]) for line in part.splitlines()[2:]]
-    assert {key for some in keys for key in some} <= about.keys()
-    read = pl.read_parquet(next((tmp_path / "out").rglob("*.parquet")))
-    assert read.equals(samples[0].select(read.columns))
-
-
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        ({"scoer": [1.0]}, r"no columns \['scoer'\]; allowed: those of docs/tables.md, score.<metric>, doc.<name>"),
-        ({"n": ["three"]}, "samples of x_rci3: conversion from `str` to `i16` failed"),
-    ],
-)
-def test_what_is_no_samples_table_is_one_line(tmp_path, columns, says):
-    frame = pl.DataFrame({"doc_id": [0], "kind": ["full"], "score": [1.0], **columns})
-    with pytest.raises(OptionError, match=says):
-        lmms_patch.write_samples(frame, tmp_path, task="x_rci3", base="x", model="m")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_lower_may_be_better_and_a_lost_view_leaves_no_best(tmp_path):
-    """Doc 0 is best on cell 2 (0.5 is less), doc 1 lost a view."""
-    score = [1.0, 0.9, 0.5, 0.7, 0.8, 1.0, 0.9, None, 0.7, 0.8]
-    kinds = ["full", *["cell"] * 4] * 2
-    cells, grid = [None, 1, 2, 3, 4] * 2, [None, 2, 2, 2, 2] * 2
-    docs = [doc for doc in (0, 1) for _ in range(5)]
-    frame = pl.DataFrame({"doc_id": docs, "kind": kinds, "n": grid, "cell": cells, "score": score})
-    frame = frame.with_columns(pl.lit("web").alias("doc.source"), pl.lit(2.0).alias("score.f1"))
-    lmms_patch.write_samples(frame, tmp_path, task="x_rci2", base="x", model="m", metric="cer", higher=False)
-    found, about = written(tmp_path)
-    assert found.filter("best").select("doc_id", "cell").rows() == [(0, 2)]
-    assert about["metrics"] == {"cer": False}
-    assert {"doc.source", "score.f1"} < set(found.columns)
+    assert result.measures["fip"].value == pytest.approx(right[:, 0].mean())
+    assert result.measures["mpp3"].value == pytest.approx(right[:, 1:].max(axis=1).mean())
+    assert result.measures["chance"].value == pytest.approx(np.bincount(golds).max() / 40)

@@ -33,11 +33,11 @@ def indexed(base, *grids, luck=True, gate=None, size=None, model="m", kind="rci"
         of, name = ends(*numbers), f"{kind}{n}"
         published = of if raw is None else ends(*raw)
         marginal = bool((gate or {}).get("marginal"))
-        measures[name] = reading.raw(published, mark, marginal, bool(asked))
+        measures[name] = reading.worded(published, mark=mark, marginal=marginal, sampled=bool(asked))
         measures[f"mpp{n}"] = ends(scores.get("mpp", 0.4))
         stored[n] = {"n": n, "mark": mark, "reason": of.reason}
         if luck:
-            measures[f"{name}_adj"] = reading.corrected(of, marginal, sampled=bool(asked))
+            measures[f"{name}_adj"] = reading.worded(of, parts="cells", marginal=marginal, sampled=bool(asked))
             stored[n]["adj"] = {"asked": wrong, "estimate": {"value": of.value, "low": of.low}}
     gate = {"valid": True, "fip": 0.8, "chance": 0.25, "looks": [SEEN], **(gate or {})}
     made = analysis({"grids": stored, "gate": gate, "asked": asked})

@@ -77,7 +77,7 @@ def part(fip, indices, index="rci", docs=120, chance=0.15, top=2):
         measures |= {
             f"mpp{n}": estimate(mpp, n=docs),
             f"{index}{n}": found,
-            f"{index}{n}_adj": reading.corrected(adj, None, False),
+            f"{index}{n}_adj": reading.worded(adj, parts="cells"),
             f"gap{n}": gap,
         }
         luck = {"fip0": 0.23, "mpp0": 0.25}

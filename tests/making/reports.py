@@ -161,11 +161,10 @@ def _situation(made, kind, indices):
             continue
         far = {3: 0.45, 5: 1.6}.get(kind, 0.12)
         adj = estimate(min(value + far, 1.3), 0.05, n=300)
-        measures[f"rci{n}"] = reading.raw(
-            measures[f"rci{n}"], "the other side of 0" if kind == 3 else "", kind == 1, kind == 6
-        )
+        how = {"marginal": kind == 1, "sampled": kind == 6}
+        measures[f"rci{n}"] = reading.worded(measures[f"rci{n}"], mark="the other side of 0" * (kind == 3), **how)
         if made.whole.grid(n).adj is not None:
-            measures[f"rci{n}_adj"] = reading.corrected(adj, kind == 1, sampled=kind == 6)
+            measures[f"rci{n}_adj"] = reading.worded(adj, parts="cells", **how)
     return made
 
 

@@ -113,7 +113,7 @@ def test_names():
 
 # --- means ---
 
-MISLEADS = reading.corrected(estimate(1.2, 1.05, 1.5), False)
+MISLEADS = reading.worded(estimate(1.2, 1.05, 1.5), parts="cells")
 
 
 def test_an_index_that_is_shown_as_1_counts_as_1_and_stays_as_unsure():

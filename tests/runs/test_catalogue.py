@@ -52,7 +52,7 @@ def test_every_number_of_a_run_has_a_row(results):
     seen = set()
     for result in results:
         kind, native = result.kind, result.about.metrics if result.kind.suffix else {}
-        rows = catalogue.named(kind, result.described["grids"])
+        rows = catalogue.keyed(kind, result.described["grids"])
         page = (ROOT / PAGES[kind.name]).read_text(encoding="utf-8") if kind.name in PAGES else ""
         for name in {*result.native.values, *result.measures}:
             seen.add(name)
@@ -81,7 +81,7 @@ def test_numbers_that_tables_show_are_named_in_their_order(results):
     """Those of the finest grid together, the score first."""
     result = next(one for one in results if one.kind.name == "rci" and len(one.described["grids"]) > 1)
     first, second = result.described["grids"][:2]
-    names = [name for name in result.measures if name in catalogue.named(result.kind, result.described["grids"])]
+    names = [name for name in result.measures if name in catalogue.keyed(result.kind, result.described["grids"])]
     expected = ["score", "fip", "chance", "ceiling"]
     expected += [
         f"{stem}{n}{end}"

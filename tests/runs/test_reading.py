@@ -21,19 +21,22 @@ def estimate(value, low=None, high=None):
 
 
 WORDED = [
-    (reading.corrected(estimate(0.866, 0.8, 0.9), False), "+0.866 [+0.800, +0.900]", ""),
-    (reading.corrected(estimate(0.866, 0.8, 0.9), True), "+0.866 [+0.800, +0.900], marginal", "marginal"),
-    (reading.corrected(estimate(1.11, 1.04, 1.2), False), "1.00, cells mislead", "cells mislead"),
-    (reading.corrected(estimate(1.11, 1.04, 1.2), False, "boxes"), "1.00, boxes mislead", "boxes mislead"),
-    (reading.corrected(estimate(1.11, 0.99, 1.2), False), "+1.110 [+0.990, +1.200]", ""),
-    (reading.corrected(estimate(1.11, 1.0, 1.2), False), "+1.110 [+1.000, +1.200]", ""),
+    (reading.worded(estimate(0.866, 0.8, 0.9), parts="cells"), "+0.866 [+0.800, +0.900]", ""),
     (
-        reading.raw(estimate(-0.085, -0.1, -0.07), "not luck-corrected -0.085, ...", False),
+        reading.worded(estimate(0.866, 0.8, 0.9), parts="cells", marginal=True),
+        "+0.866 [+0.800, +0.900], marginal",
+        "marginal",
+    ),
+    (reading.worded(estimate(1.11, 1.04, 1.2), parts="cells"), "1.00, cells mislead", "cells mislead"),
+    (reading.worded(estimate(1.11, 1.04, 1.2), parts="boxes"), "1.00, boxes mislead", "boxes mislead"),
+    (reading.worded(estimate(1.11, 0.99, 1.2), parts="cells"), "+1.110 [+0.990, +1.200]", ""),
+    (reading.worded(estimate(1.11, 1.0, 1.2), parts="cells"), "+1.110 [+1.000, +1.200]", ""),
+    (
+        reading.worded(estimate(-0.085, -0.1, -0.07), mark="not luck-corrected -0.085, ..."),
         "-0.085 [-0.100, -0.070], contradicted",
         "contradicted",
     ),
-    (reading.raw(estimate(-0.085, -0.1, -0.07), "", True), "-0.085 [-0.100, -0.070], marginal", "marginal"),
-    (reading.raw(estimate(-0.085, -0.1, -0.07), "", False), "-0.085 [-0.100, -0.070]", ""),
+    (reading.worded(estimate(-0.085, -0.1, -0.07)), "-0.085 [-0.100, -0.070]", ""),
 ]
 
 
@@ -74,7 +77,7 @@ def test_an_interval_above_1_says_why(low, high, said):
 
 def test_what_is_not_defined_has_no_words():
     nothing = dataclasses.replace(estimate(None), reason="near chance: ...")
-    assert reading.raw(nothing, "mark", True) == reading.corrected(nothing, None, True) == nothing
+    assert reading.worded(nothing, mark="mark", marginal=True) == nothing
 
 
 def test_words_are_not_written_into_files_of_numbers():

@@ -259,4 +259,10 @@ def test_a_copy_is_the_same_run_and_the_same_answers_at_another_time_are_not(tmp
         )
     )
     other = one(write(tmp_path / "e", plain, start_time=1.0, model_name="z"))
-    assert [first.is_same(two) for two in (first, copy, later, edited, other)] == [True, True, False, False, False]
+    assert [first.origin == two.origin for two in (first, copy, later, edited, other)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]

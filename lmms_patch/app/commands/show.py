@@ -40,10 +40,15 @@ class Run:
         return self.taken.path
 
     def _repr_html_(self) -> str:
-        """Return the findings and a table of the tasks as HTML, for a notebook."""
+        """Return the findings and the numbers as HTML, for a notebook."""
+        import polars as pl
+
+        from lmms_patch.runs.tabular import rows_of
         from lmms_patch.text import html_list
 
-        return html_list(one.text for one in self.findings) + self.taken.run._repr_html_()
+        numbers = rows_of(self.taken.run.results).select("task", "measure", "value", "low", "high", "note")
+        with pl.Config(tbl_rows=-1):
+            return html_list(one.text for one in self.findings) + numbers._repr_html_()
 
 
 @examples(

@@ -5,42 +5,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_patch.app.commands.common import IncludePath, Place, examples, looking, say
+from lmms_patch.app.commands.common import IncludePath, examples, looking, say
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import asked_per_doc, views_of
-from lmms_patch.errors import RecordError
 
 if TYPE_CHECKING:
     from lmms_patch.harness.names.catalog import Entry
-    from lmms_patch.runs.costs import Cost
 
-RUNS = Path("out")
-"""The folder of runs that times and tokens are taken from, where none is named and this one is there."""
 _VERDICTS = {"wraps": "wraps", "judge": "needs allow_judge", "data": "the data decides", "no": "does not wrap"}
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The names that can be wrapped, with their verdicts and costs.
+    """The names that can be wrapped, with their verdicts.
 
     Attributes:
         entries: the names that were asked for, each with its verdict.
         kind: the suffix that they are priced for, such as ``rci3``.
         asked: how often each doc is asked under it (once more per choice for log-likelihood tasks); None where its own
         boxes decide.
-        cost: what a finished run took, by which prices are told; None: there is none.
     """
 
     entries: list[Entry]
     kind: str
     asked: int | None
-    cost: Cost | None = None
 
 
 @examples(
@@ -54,8 +47,6 @@ class Catalogue:
     "lmms-patch tasks mosaic --as blind",
     "# a benchmark of videos, cut in time",
     "lmms-patch tasks videomme --as trci4",
-    "# how long that takes, by what a finished run took",
-    "lmms-patch tasks mosaic --run out/demo",
 )
 def tasks(
     pattern: Annotated[
@@ -74,14 +65,6 @@ def tasks(
         ),
     ] = None,
     include_path: IncludePath = None,
-    run: Annotated[
-        Place | None,
-        typer.Option(
-            "--run",
-            metavar="OUT",
-            help="A finished run, whose time and tokens are the price; the newest in out, if left out.",
-        ),
-    ] = None,
 ) -> Catalogue:
     """List what can be wrapped, what cannot and why, and what it costs."""
     from lmms_patch.harness import task_files
@@ -96,34 +79,12 @@ def tasks(
         kind = kind or "rci3"
         asked = asked_per_doc(catalog.spec_of_suffix(kind))
         entries = catalog.entries(manager, pattern, kind, watch)
-    return Catalogue(entries, kind, asked, _cost(run, {entry.name for entry in entries}))
+    return Catalogue(entries, kind, asked)
 
 
 def display(catalogue: Catalogue) -> None:
     """Print a line per name, and the counts."""
     say("\n".join(lines(catalogue)))
-
-
-def _cost(path: str | Path | None, names: set[str]) -> Cost | None:
-    """Return the time and tokens of the newest run that asked one of the given benchmarks, else of the newest run.
-
-    Args:
-        path: a run, or a folder of runs; None: ``RUNS``, whose faults are nobody's mistake.
-        names: benchmarks.
-    """
-    if path is None and not RUNS.exists():
-        return None
-    from lmms_patch.runs import costs
-    from lmms_patch.runs.run import newest_of
-
-    try:
-        taken = newest_of(Path(path or RUNS), lambda run: any(one.base in names for one in run.results))
-        return costs.cost(taken.run, names)
-    except RecordError:
-        # Nobody named a run: a fault in the default folder must not fail the listing.
-        if path is not None:
-            raise
-        return None
 
 
 def lines(catalogue: Catalogue) -> list[str]:
@@ -138,20 +99,16 @@ def lines(catalogue: Catalogue) -> list[str]:
         if e.expected is not None and catalogue.asked is not None:
             low, high = (calls + wrong * catalogue.asked for calls in e.expected)
             requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"
-        calls = _calls(e, catalogue.asked)
-        price = (
-            f", {_price(catalogue.cost, calls)}" if calls and catalogue.cost is not None and e.verdict != "no" else ""
-        )
-        cost = "" if e.docs is None else f", {e.docs:,} docs{requests}{price}"
+        docs = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
-        out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{cost}{': ' + e.reason if e.reason else ''}")
+        out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{docs}{': ' + e.reason if e.reason else ''}")
     out.append("")
     if unknown := [e.name for e in catalogue.entries if e.docs is None and e.verdict != "no"]:
         named = unknown[0] if len(unknown) == 1 else f"{len(unknown)} of these"
         out.append(
             f"No price for {named}: the data is not on this machine. A run with --limit 20 fetches it; then ask again."
         )
-    out += [*_in_time(catalogue), *(_measured(catalogue.cost) if any(e.docs for e in catalogue.entries) else [])]
+    out += _in_time(catalogue)
     spec = parse(f"x_{catalogue.kind}")
     if spec is not None and spec.options.quick:
         each = f"at most {catalogue.asked}x"
@@ -165,68 +122,6 @@ def lines(catalogue: Catalogue) -> list[str]:
     often = by_doc if catalogue.asked is None else f"{'at most ' * at_most}{catalogue.asked}x"
     asked = f"As {catalogue.kind}, each doc is asked {often} (times its choices, for multiple_choice)."
     return [*out, f"{tally(catalogue.entries)}. {asked}"]
-
-
-def _calls(e: Entry, asked: int | None) -> tuple[int, ...]:
-    """Return the number of calls for a name: a number, least and most of a quick run, or none where unknown."""
-    wrong = e.on_wrong_images or 0
-    if e.docs is None or asked is None:
-        return ()
-    return ((e.docs + wrong) * asked,) if e.expected is None else tuple(calls + wrong * asked for calls in e.expected)
-
-
-def _price(cost: Cost, calls: tuple[int, ...]) -> str:
-    """Say what some calls take, as those of a finished run did: time, and tokens."""
-    parts = [] if cost.seconds is None else [_from_to(_time(count * cost.seconds / cost.calls) for count in calls)]
-    tokens = [(each, word) for each, word in ((cost.input_tokens, "in"), (cost.output_tokens, "out")) if each]
-    parts += [f"{_from_to(_many(count * each) for count in calls)} tokens {word}" for each, word in tokens]
-    return "by that run " + ", ".join(parts) if parts else "nothing measured"
-
-
-def _from_to(ends: Iterable[str]) -> str:
-    """Return numbers joined by "to"; equal texts appear once."""
-    return " to ".join(dict.fromkeys(ends))
-
-
-def _time(seconds: float) -> str:
-    """Return a time with two digits in a fitting unit.
-
-    >>> _time(42.4), _time(150), _time(5400), _time(400_000)
-    ('42 s', '2.5 min', '90 min', '110 h')
-    """
-    value, unit = (
-        # from 99.5 on, two digits would read "100 s", or "100 min" (5,970 s are 99.5 min)
-        (seconds, "s") if seconds < 99.5 else (seconds / 60, "min") if seconds < 5970 else (seconds / 3600, "h")
-    )
-    # from 9.95 on the first two digits leave none behind the point
-    return f"{float(f'{value:.2g}'):,.{0 if value >= 9.95 else 1}f} {unit}"
-
-
-def _many(count: float) -> str:
-    """Return a count to two digits: 25,000."""
-    return f"{float(f'{count:.2g}'):,.0f}"
-
-
-def _measured(cost: Cost | None) -> list[str]:
-    """Say from which run prices are, and what they contain."""
-    if cost is None:
-        return []
-    few = ", ".join(cost.tasks[:3]) + (f" and {len(cost.tasks) - 3} more" if len(cost.tasks) > 3 else "")
-    took = (
-        f" in {_time(cost.seconds)}, loading included"
-        if cost.seconds is not None
-        else f"; no time is taken from it: {cost.why}"
-    )
-    unsaid = " and ".join(word for each, word in ((cost.input_tokens, "in"), (cost.output_tokens, "out")) if not each)
-    tokens = (
-        f"Tokens are those of {few}{f'; it counted none {unsaid}' if unsaid else ''}."
-        if unsaid != "in and out"
-        else "It counted no tokens."
-    )
-    return [
-        f"That run: {cost.path} ({cost.model}), {cost.calls:,} calls{took}.",
-        f"{tokens} The same machine and settings are taken for granted.",
-    ]
 
 
 def _in_time(catalogue: Catalogue) -> list[str]:

@@ -87,16 +87,7 @@ def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")
         signed=options.signed,
         gold=golds[0],
         read=golds[1],
-        asking=asking_in_words(options),
     )
-
-
-def asking_in_words(options: Options) -> str:
-    """Say when a run was told to stop asking; "" where everything is asked."""
-    if not options.quick:
-        return "of each doc, until a cell of each grid earns full marks" if options.exit else ""
-    most = "" if options.budget is None else f", at most {options.budget} calls"
-    return f"until the 95 % interval of the index of the {options.target} is ± {options.precision:g} or less{most}"
 
 
 def details(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import UNSET
-
 from lmms_patch.errors import RecordError
 from lmms_patch.present import sheets, text_only
 from lmms_patch.present.sheets import Cell, Cells, Column, Heads, number
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.run import Result
-from lmms_patch.runs.typed import known
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.text import clean, line
 
@@ -57,7 +54,7 @@ def _told(result: Result) -> TstDetails:
         RecordError: it lacks what the tables need.
     """
     found = result.tst
-    missing = _NEEDED if found is None else [name for name in _NEEDED if getattr(found, name) is UNSET]
+    missing = _NEEDED if found is None else [name for name in _NEEDED if getattr(found, name) is None]
     if found is None or missing:
         raise RecordError(
             f"{result.task}: its table's footer says no {missing[0]!r} of the cross-validation; another program wrote it"
@@ -77,8 +74,8 @@ def _row(result: Result) -> Cells:
         head.accuracy,
         None if together is None else number(together.accuracy.value),
         result.metric,
-        known(found.diagnostic),
-        f"{known(found.folds)} {_FOLDS[found.headline]}",
+        found.diagnostic,
+        f"{found.folds} {_FOLDS[found.headline]}",
         head.sd,
         None if head.p is None else f"{head.p:.4f}",
         None if random is None else number(random.accuracy.value),
@@ -114,7 +111,7 @@ def importances(result: Result, most: int = 12) -> str:
     Empty for a diagnostic without features.
     """
     kinds: dict[str, list[Cells]] = {}
-    for row in known(_told(result).importance) or ():
+    for row in _told(result).importance or ():
         kinds.setdefault(row.kind, []).append([row.kind, row.feature, number(row.gain), row.permutation])
     heads: Heads = [
         f"{result.task}, features of",
@@ -127,7 +124,7 @@ def importances(result: Result, most: int = 12) -> str:
 
 def causes(result: Result, most: int = 15) -> str:
     """Return what the most exploitable questions ask about, and at the end what the least do (TsT paper, Table 10)."""
-    found = known(_told(result).causes) or ()
+    found = _told(result).causes or ()
     heads: Heads = [
         f"{result.task}: words",
         "category",

@@ -54,7 +54,6 @@ def test_every_number_is_the_derived_one(runs, script, variant):
         wanted = None if value is None else pytest.approx(value, abs=1e-12)
         assert (one.value, columns[name]) == (wanted, wanted)
         assert one.reason if value is None else one.low <= value <= one.high
-        assert (columns.get(f"{name}_low"), columns.get(f"{name}_high")) == (one.low, one.high), "of the results file"
 
 
 @pytest.mark.parametrize("script", RUN)

@@ -48,7 +48,7 @@ def test_real_numbers_arrive_unchanged(tmp_path):
     (group,) = json.loads((tmp_path / "board" / "board.json").read_text())["groups"]
     (row,) = group["table"]["rows"]
     assert row["index"]["value"] == values["rci2,none"]
-    assert row["index"]["low"] == values["rci2_low,none"]
+    assert row["index"]["low"] == result.measures["rci2"].low
     assert row["fip"]["value"] == values["acc,none"]
     assert row["mpp"]["value"] == pytest.approx(values["acc_mpp2,none"])
     assert row["adj"]["value"] == values["rci2_adj,none"]
