@@ -44,7 +44,7 @@ def tst(
     model_args: Annotated[
         str,
         typer.Option(
-            "--model-args", metavar="K=V,...", help="Arguments of the diagnostic, such as model=forest,embeddings=PATH."
+            "--model-args", metavar="K=V,...", help="Arguments of the diagnostic, such as model=forest,trees=300."
         ),
     ] = "",
     check: Annotated[

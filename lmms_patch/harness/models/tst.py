@@ -6,7 +6,6 @@ whole task at its first request, and answers each doc by the model that was not 
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,8 +111,7 @@ class TstRf(_TextOnlyModel):
 
     Model arguments: ``model`` (boosting, forest or linear), ``trees``, ``depth``, ``groupings`` (all, or headline for
     the one number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that
-    nothing leaks), ``shuffles`` (cross-validations on shuffled golds, where categories are many), ``embeddings`` (a
-    text-embedding model that is read beside the words: a folder or a hub id).
+    nothing leaks), ``shuffles`` (cross-validations on shuffled golds, where categories are many).
     """
 
     def __init__(
@@ -125,14 +123,12 @@ class TstRf(_TextOnlyModel):
         workers: int | None = None,
         check: bool = False,
         shuffles: int = SHUFFLES,
-        embeddings: str | None = None,
         **other: Any,
     ) -> None:
-        from lmms_patch.harness.models.embeddings import Embedder
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
-        allowed = ("check", "depth", "embeddings", "groupings", "model", "shuffles", "trees", "workers")
+        allowed = ("check", "depth", "groupings", "model", "shuffles", "trees", "workers")
         try:
             if odd := sorted(set(other) - _FROM_HOST):
                 raise OptionError(f"{odd[0]!r} is not known; allowed: {', '.join(allowed)}")
@@ -142,16 +138,13 @@ class TstRf(_TextOnlyModel):
                 # ``type``, since ``isinstance`` takes True for a whole number
                 if value is not None and (type(value) is not int or value < least):
                     raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")
-            embedder = None if embeddings is None else Embedder(embeddings)
-            diagnostic = RfDiagnostic(dataclasses.replace(settings, embed=embedder))
+            diagnostic = RfDiagnostic(settings)
         except OptionError as error:
             refuse(OptionError(f"--model_args of tst_rf: {error}"))
         except PatchError as error:
             refuse(error)
         self._workers = workers or os.cpu_count() or 1
         described: dict[str, Any] = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        if embedder is not None:
-            described["embeddings"] = embedder.described
         super().__init__(diagnostic, described, groupings == "all", bool(check), shuffles)
 
     def _runner(self, name: str) -> Runner:

@@ -46,18 +46,13 @@ def test_mixed_runs_are_refused_whatever_the_order(tmp_path):
         (
             TstRf,
             {"tree": 3},
-            "'tree' is not known; allowed: check, depth, embeddings, groupings, model, shuffles, trees, workers",
+            "'tree' is not known; allowed: check, depth, groupings, model, shuffles, trees, workers",
         ),
         (TstRf, {"model": "bad"}, "model 'bad' is not known; allowed: boosting, forest"),
         (TstRf, {"groupings": "bad"}, "groupings='bad' is not possible; allowed: all, headline"),
         (TstRf, {"trees": 0}, "trees must be a whole number of at least 1, not 0"),
         (TstRf, {"trees": "many"}, "trees must be a whole number of at least 1, not 'many'"),
         (TstRf, {"workers": "many"}, "workers"),
-        (
-            TstRf,
-            {"embeddings": "/no/such/folder"},
-            "embeddings=/no/such/folder: there is no such folder; give the folder of a text-embedding model",
-        ),
         (
             TstLora,
             {"epoch": 3, "cache": "none"},
