@@ -75,8 +75,12 @@ What the host gives beyond these is handed on to the function that we replaced (
 CALLED: dict[str, dict[str, tuple[str, ...]]] = {
     "lmms_eval.utils": {"create_iterator": ("raw_iterator", "rank", "world_size", "limit", "offset")},
     "lmms_eval.api.metrics": {"stderr_for_metric": ("metric", "bootstrap_iters")},
+    # without the fingerprint, a run with changed options of a task inside a group gets old answers
+    "lmms_eval.caching.response_cache": {
+        "compute_cache_key": ("request_type", "task_name", "doc_id", "gen_kwargs", "idx", "task_fingerprint")
+    },
 }
-"""The functions of the host that we call by position, likewise."""
+"""The functions of the host that we call by position or rely on, likewise."""
 
 HOMES = {
     "TaskManager": "lmms_eval.tasks",
@@ -88,9 +92,6 @@ HOMES = {
     **{module: module for module in ("lmms_eval.evaluator", *CALLED)},
 }
 """The module of each owner in ``PATCHED`` and ``CALLED``."""
-
-IN_CACHE_KEYS = "task_fingerprint"
-"""The parameter of the host's ``compute_cache_key`` without which a run with changed options of a task inside a group gets old answers."""
 
 READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
 """The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""

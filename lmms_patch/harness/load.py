@@ -41,9 +41,7 @@ def text_only(
     # do not download videos: nothing is shown
     manager._lmms_patch_text_only = True
     configs.check(manager, spec)
-    with named(manager, base):
-        loaded = manager.load_task_or_group([base])
-    task = WrappedTask(loaded[base], spec)
+    task = WrappedTask(manager.load_task_or_group([base])[base], spec)
     found = task.session.text_only
     assert found is not None
     found.check()

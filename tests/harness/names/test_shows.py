@@ -70,7 +70,7 @@ def test_videos_are_left_out_only_where_nothing_is_shown(monkeypatch, kind):
 
     Every other kind needs them all.
     """
-    for name in ("keep_no_failures", "ask_in_portions", "write_files"):
+    for name in ("patch_runs",):
         monkeypatch.setattr(plugin, name, lambda: None)
     monkeypatch.setattr(configs, "check", lambda *_: None)
     monkeypatch.setattr(configs, "without_videos", lambda *_: {"dataset_kwargs": {}})
