@@ -74,20 +74,6 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
             raise
         given = config.get("dataset_path") or (configs.read(manager, name).get("dataset_path") if row else None)
         dataset = f"its dataset {given}" if given else "its data"
-        cause = error.last_attempt.exception() if isinstance(error, RetryError) else error
         raise CannotWrapError(
-            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; {_what_to_do(name, cause)}"
+            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; type 'lmms-eval --tasks {name} ...' to see where"
         ) from None
-
-
-def _what_to_do(name: str, cause: BaseException | None) -> str:
-    """Say what the user can do about an unloadable dataset."""
-    # by name, since the packages of these errors need not be imported
-    kinds = " ".join(kind.__name__ for kind in type(cause).__mro__)
-    if any(word in kinds for word in ("Connect", "Timeout", "Offline")):
-        return "unset HF_HUB_OFFLINE where it is set, or set HF_HOME to a cache that has it"
-    if "Token" in kinds or "Gated" in kinds:
-        return "type: hf auth login"
-    if isinstance(cause, OSError):
-        return "see that it is there, and that you may read it"
-    return f"type 'lmms-eval --tasks {name} ...' to see where"

@@ -208,10 +208,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
-    native = original(manager, asked)
-    for line in lookup.hidden_by_ours(manager, [*native, *(spec.base for spec in specs)]):
-        log().warning(line)
-    return sorted({*native, *(spec.name for spec in specs)})
+    return sorted({*original(manager, asked), *(spec.name for spec in specs)})
 
 
 def _load(
