@@ -12,7 +12,7 @@ import yaml
 
 from lmms_patch.app.commands import show
 from lmms_patch.app.commands.common import IncludePath, Place, Wide, examples, watching
-from lmms_patch.ask.spec import Options, parse
+from lmms_patch.ask.spec import MAX_FOLDS, MIN_FOLDS, Options
 from lmms_patch.errors import OptionError, require
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ def tst(
     require("tst" if diagnostic == "rf" else "lora")
     if check and diagnostic != "rf":
         raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
-    # refuses a number of folds that is not possible
-    parse(name := f"{task}_tst{folds}")
+    if not MIN_FOLDS <= folds <= MAX_FOLDS:
+        raise OptionError(f"--folds must be {MIN_FOLDS} to {MAX_FOLDS}, not {folds}")
+    name = f"{task}_tst{folds}"
     given = {} if grouping is None else {"grouping": grouping}
     Options.from_mapping(given, "lmms-patch tst")
     before = set(_results(output := Path(output)))
