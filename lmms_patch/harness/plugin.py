@@ -504,25 +504,6 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
     results.update(dataclasses.asdict(tracker.general_config_tracker), date=date)
     path = folder / f"{date.replace(':', '-')}_results.json"
     written.save(write, results, path)
-    # the host pushes its own file alone
-    if tracker.api and tracker.push_results_to_hub:
-        _push_beside(tracker, path)
-
-
-def _push_beside(tracker: Any, path: Path) -> None:
-    """Push the tables of a run to the Hub repository of its results file (``--hf_hub_log_args push_results_to_hub=True``)."""
-    for table in path.parent.glob(f"{path.name.removesuffix('_results.json')}_*.parquet"):
-        try:
-            tracker.api.upload_file(
-                repo_id=tracker.results_repo if tracker.public_repo else tracker.results_repo_private,
-                path_or_fileobj=str(table),
-                path_in_repo=os.path.join(tracker.general_config_tracker.model_name, table.name),
-                repo_type="dataset",
-                commit_message=f"Adding aggregated results for {tracker.general_config_tracker.model_name}",
-            )
-        except Exception as error:
-            # the host too goes on where a push fails
-            log().warning(f"{table.name} is not pushed to the Hub: {type(error).__name__}: {error}")
 
 
 def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:
