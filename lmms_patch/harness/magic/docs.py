@@ -32,7 +32,7 @@ _EMBEDDED = str(folder("tasks") / "magic" / MOSAIC)
 DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
 """Which boxes a variant draws (``which`` of ``items.shown``)."""
 
-_TEXTS = ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest", "data")
+_TEXTS = ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest")
 _FEATURES = {
     **dict.fromkeys(_TEXTS, datasets.Value("string")),
     "image": datasets.Image(),
@@ -41,7 +41,7 @@ _FEATURES = {
     "drawn": datasets.Sequence(datasets.Value("int32")),
     **dict.fromkeys(("first", "last"), datasets.Value("int32")),
     "row": datasets.Value("int64"),
-    **dict.fromkeys(("labels", "prefix", "corrections"), datasets.Sequence(datasets.Value("string"))),
+    **dict.fromkeys(("prefix", "corrections"), datasets.Sequence(datasets.Value("string"))),
 }
 
 
@@ -59,9 +59,9 @@ def settings() -> MagicSettings:
 def docs(variant: str, data: str = "") -> datasets.Dataset:
     """Return the docs of a variant, one for each item; for ``selfheal`` one for each tested wrong run.
 
-    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and
-    ``data`` as given. ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes
-    of the item in their seeded order; ``drawn`` holds the number under which each box is drawn, 0 where it is not
+    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest.
+    ``boxes`` (half-open, in pixels of the upright image) and ``relevant`` hold all boxes of the item in their seeded
+    order; ``drawn`` holds the number under which each box is drawn, 0 where it is not
     drawn. ``selfheal`` also has first, last, prefix, and ``corrections``: those of its wrong steps that were written.
     Texts name boxes by the numbers drawn.
 
@@ -76,14 +76,14 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
         # read now, so that a mistake in them is told before a model is asked
         examples(variant)
         dataset, seed = source(data)[0], settings().seed
-        rows = [{**row, "data": data} for item in dataset.items for row in _rows(dataset, item, variant, seed)]
+        rows = [row for item in dataset.items for row in _rows(dataset, item, variant, seed)]
         if not rows:
             raise OptionError(
                 f"{dataset.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last "
                 f"two ('lmms-patch magic check' counts the wrong runs)"
             )
-        rows = [{**row, "row": place} for place, row in enumerate(rows)]
-        return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
+        numbered = [{**row, "row": place} for place, row in enumerate(rows)]
+        return datasets.Dataset.from_list(numbered, features=datasets.Features(_FEATURES))
     except PatchError as error:
         # after an ordinary exception the host would load five times more
         raise Refusal(error) from None
@@ -131,7 +131,6 @@ def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[di
         "variant": variant,
         "boxes": [[box.left, box.top, box.right, box.bottom] for box in boxes],
         "relevant": [box.relevant for box in boxes],
-        "labels": [box.label for box in boxes],
         "drawn": [drawn.numbers.get(place + 1, 0) for place in every.places],
         "first": None,
         "last": None,
