@@ -9,12 +9,10 @@ from typing import Any
 
 from tenacity import RetryError
 
-from lmms_patch.ask.kinds import TST
-from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch import Wrap
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.names import catalog, configs, lookup
+from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.wrap.calls import one_line
-from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.wrap.text_only import TextOnly
 
 
@@ -34,16 +32,11 @@ def text_only(
     """
     manager = catalog.task_manager(include_path)
     manager.model_name = configs.TEXT_ONLY_MODELS[0]
-    spec = WrapSpec(base, TST, options=Options.from_mapping(options, base), folds=folds)
-    lookup.require_base(manager, spec)
-    if manager.task_index[base]["type"] not in ("task", "python_task"):
+    if manager.task_index.get(base, {}).get("type") in ("group", "tag"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
-    # do not download videos: nothing is shown
-    manager._lmms_patch_text_only = True
-    configs.check(manager, spec)
-    task = WrappedTask(manager.load_task_or_group([base])[base], spec)
-    found = task.session.text_only
-    assert found is not None
+    name = f"{base}_tst{folds}"
+    asked = {"task": name, "class": Wrap, "base": base, "kind": "tst", "folds": folds, **options}
+    found: TextOnly = manager.load_task_or_group([asked])[name].session.text_only
     found.check()
     return found
 
