@@ -1,7 +1,7 @@
 """How fast the Test-set Stress-Test and the pruning are, how much memory they take, and what they find on real benchmarks.
 
     python benchmarks/tst.py [--only speed prune memory table rivals shuffles stops blind claims meaningless open]
-    [--names vsi_bench pope_coco ...] python benchmarks/tst.py --only embeddings --embeddings PATH [--names ...]
+    [--names vsi_bench pope_coco ...]
 
 Needs the folder ``shared/data`` beside the project (all but ``memory``, ``stops`` and ``blind``).
 
@@ -12,8 +12,7 @@ core, and processor seconds with and without the linear model beside the trees. 
 the default settings, 30 % of VSI-Bench. **memory**: one process cross-validates 100,000 made-up items of 4 options,
 another 100,000 numbers; the peak of each. **table**, **shuffles**: the numbers of docs/tst.md. **rivals**: plain
 pipelines on the same folds, with the paired difference; a rival that is more than one SE better is a miss.
-**embeddings**: what a text-embedding model adds, paired by doc, with the standard error of the difference; sources are
-resampled whole. **stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or
+**stops**: pruning of 1,500 questions, 300 of which hold a word that gives the answer away (10, 30 or
 75 such words, so 30, 10 or 4 questions a word): planted docs found and innocent ones lost under the stop of earlier,
 the stop of now, and of who knows the planted docs. **blind**: ``prune --blind`` on planted answers of five made-up
 models to 1,000 questions of four options, 200 of which are known: two models guess, the others know 90, 60 and 40 % of
@@ -561,24 +560,6 @@ def _difference(items: Sequence[Item], ours: Any, theirs: Any) -> tuple[float, f
     return float(np.nanmean(ours - theirs)), float(np.sqrt(((sums - sums.mean()) ** 2).sum()) / len(items))
 
 
-def embeddings(sets: Sets, path: str) -> list[str]:
-    """TsT accuracy with and without a text-embedding model, of the ensemble and of the linear model alone."""
-    from lmms_patch.harness.models.embeddings import Embedder
-
-    embed = Embedder(path)
-    print(embed.described)
-    for name, items in sets.items():
-        for grouped in (source_of(items), grouping(items, "text")):
-            for model in ("boosting", "linear"):
-                plain, found = (
-                    cross_validation(items, ModelSettings(model, embed=given), grouped) for given in (None, embed)
-                )
-                more, error = _difference(items, found.scores.mean(axis=0), plain.scores.mean(axis=0))
-                told = f"{100 * plain.accuracy:.1f}, with embeddings {100 * found.accuracy:.1f} ({100 * more:+.1f}, SE {100 * error:.1f})"
-                print(f"{name}, {grouped.name}, {model}: {told}", flush=True)
-    return []
-
-
 # --- what is claimed ----------------------------------------------------------------------------------
 
 
@@ -753,14 +734,12 @@ PARTS = {
     "blind": blind,
     "claims": claims,
 }
-"""Parts that need no more than names; ``embeddings`` needs a path too."""
 
 
 def main() -> int:
     """Run the parts; 1 where a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=[*PARTS, "embeddings"], default=["speed", "prune", "memory"])
-    parser.add_argument("--embeddings", metavar="PATH", help="A text-embedding model, for --only embeddings.")
+    parser.add_argument("--only", nargs="+", choices=[*PARTS], default=["speed", "prune", "memory"])
     parser.add_argument("--names", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--docs", type=int, help="only the first so many of each benchmark")
     args = parse(
@@ -769,9 +748,7 @@ def main() -> int:
         names=["vsi_bench"],
         docs=40,
     )
-    if "embeddings" in args.only and not args.embeddings:
-        parser.error("--only embeddings needs --embeddings PATH")
-    parts = {**PARTS, "embeddings": partial(embeddings, path=args.embeddings)}
+    parts = dict(PARTS)
     if args.tiny:
         parts |= {
             "speed": partial(speed, settings=ModelSettings(trees=5)),

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import parse
 from lmms_patch.ask.views import View
-from lmms_patch.harness.video import cache, clip, reading, writing
+from lmms_patch.harness.video import cache, clip, reading
 
 FPS, WIDTH, HEIGHT = 25, 320, 240
 DISTINCT = 20
@@ -81,7 +81,7 @@ def views(path: Path, doc: int, store: cache.Cache) -> int:
     """Bytes of the five views of a clip; each is written."""
     full = reading.read(path)
     for view in VIEWS:
-        store.path_of(doc, view, lambda view=view: writing.encode(clip.shown(full, view)))
+        store.path_of(doc, view, lambda view=view: clip.encode(clip.shown(full, view)))
     used = store.used
     store.drop(doc)
     return used
@@ -92,7 +92,7 @@ def check(path: Path, store: cache.Cache) -> None:
     full = reading.read(path)
     parts = []
     for view in VIEWS:
-        written = store.path_of("check", view, lambda view=view: writing.encode(clip.shown(full, view)))
+        written = store.path_of("check", view, lambda view=view: clip.encode(clip.shown(full, view)))
         parts.append(reading.read(written, clip.Sampling(None)).frames)
     assert np.array_equal(parts[0], full.frames), "the full clip changed"
     assert np.array_equal(np.concatenate(parts[1:]), full.frames), "the segments changed"

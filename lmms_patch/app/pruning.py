@@ -35,6 +35,7 @@ from lmms_patch.tst.selection import PruneSettings, Selector
 from lmms_patch.tst.shuffle import shuffle_golds
 
 if TYPE_CHECKING:
+    from lmms_patch.harness.tst.pruned_task import PrunedTask
     from lmms_patch.harness.wrap.text_only import TextOnly
     from lmms_patch.tst.rewards import Rewards
     from lmms_patch.tst.trees import ModelSettings
@@ -176,18 +177,19 @@ def run(arguments: Arguments, tell: Tell) -> Pruning:
     settings, out = _settings(arguments), arguments.folder
     if arguments.push is not None:
         hub.check(arguments.push)
-    pruned_task.check(arguments.task, out / "task", include_path=arguments.include_path)
     task = text_only(
         arguments.task, folds=arguments.folds, include_path=arguments.include_path, grouping=arguments.grouping
     )
     key = arguments.key or task.spec.options.key
     items = task.keyed_items(key)
-    # The task file is tried out before hours of work: it must find the docs by their ids.
-    pruned_task.try_out(arguments.task, [item.key for item in items], arguments.include_path, key)
+    # Checked before hours of work: the task file must find the docs by their ids.
+    written = pruned_task.prepare(
+        arguments.task, out / "task", arguments.include_path, key, [item.key for item in items]
+    )
     if arguments.blind:
         found, told = blind.pruned(arguments, items, _check_golds, tell)
         described = _described(arguments, settings, "none") | {"by": "blind"}
-        return _written(Pruning(arguments, items, found, None, out, told), described, key, tell)
+        return _written(Pruning(arguments, items, found, None, out, told), described, written, tell)
     _check_budget(items, settings, arguments.folds)
     given = None if arguments.scores_of is None else given_scores(arguments, items, tell)
     about, selects, judges = arguments.about, settings_of(arguments.model), settings_of(arguments.judge_model)
@@ -214,12 +216,11 @@ def run(arguments: Arguments, tell: Tell) -> Pruning:
     if len(found.removed):
         judged = _judge(arguments, work, task, settings, found, given, tell)
     described = _described(arguments, settings, task.headline.name)
-    return _written(Pruning(arguments, items, found, judged, out), described, key, tell)
+    return _written(Pruning(arguments, items, found, judged, out), described, written, tell)
 
 
-def _written(done: Pruning, described: dict[str, Any], key: str | None, tell: Tell) -> Pruning:
+def _written(done: Pruning, described: dict[str, Any], task: PrunedTask, tell: Tell) -> Pruning:
     """Write a pruning into its folder, hand the result on, and send the folder where asked."""
-    from lmms_patch.harness.tst import pruned_task
     from lmms_patch.present.card import card
 
     asked, items, out = done.arguments, done.items, done.folder
@@ -232,7 +233,7 @@ def _written(done: Pruning, described: dict[str, Any], key: str | None, tell: Te
         described,
         {name: to_builtins(part) for name, part in parts.items() if part is not None},
     )
-    pruned_task.write(asked.task, [items[int(i)].key for i in done.found.kept], out / "task", asked.include_path, key)
+    task.write([items[int(i)].key for i in done.found.kept])
     about = card(asked.task, described, done.found.stopped, done.categories, done.judged, done.blind)
     files.write(out / "README.md", about)
     # Told before sending, which may fail: the pruning itself is done and written.

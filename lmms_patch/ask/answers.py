@@ -11,15 +11,17 @@ import numbers
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 FORMATS = ("mc", "yesno", "number", "open", "caption")
 """The answer formats; ``mc`` is multiple choice."""
 
+_FROM_A = "".join(map(chr, range(ord("A"), ord("A") + 200)))
+"""The letters of options; of a doc with more than 26 the characters behind Z."""
 _LETTER = re.compile(r"^(\W*)([A-Z])(\W*)$")
 _MARK = re.compile(r"(?:(?<=^)|(?<=[\s,;]))\(?([A-Z])(?:\)|[.:])(?=\s|$)\s*")
-_BINARY = ({"yes", "no"}, {"true", "false"})
+_BINARY = (("yes", "no"), ("true", "false"))
 _YES_OR_NO = re.compile(r"\byes\b\W{0,3}(?:or\W{0,3})?\bno\b|\bno\b\W{0,3}(?:or\W{0,3})?\byes\b", re.IGNORECASE)
 
 
@@ -59,7 +61,7 @@ class Answer:
     format: str
     golds: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    texts: tuple[str, ...] = field(default=())
+    texts: tuple[str, ...] = ()
 
     @property
     def gold(self) -> str | None:
@@ -97,30 +99,29 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
         declared: the profile's format. It wins over the recognised format, and a doc's own over both; the options are
         still the recognised ones.
     """
-    golds = _in_words(
-        docs, [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs], declared
-    )
+    golds = [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs]
+    golds = _in_words(docs, golds, declared)
     letters = _letters_of_task(golds)
-    out = []
-    for doc, own in zip(docs, golds, strict=True):
-        answer = _recognise(doc, own, letters)
-        wanted = doc.format or declared
-        if wanted is not None and answer.format != wanted:
-            answer = _as_declared(wanted, own, answer)
-        out.append(answer)
-    return out
+    return [_recognise(doc, own, letters, doc.format or declared) for doc, own in zip(docs, golds, strict=True)]
 
 
-def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
+def _recognise(doc: Asked, golds: tuple[str, ...], letters: str, declared: str | None) -> Answer:
+    found = _by_rules(doc, golds, letters)
+    if declared in (None, found.format):
+        return found
+    options = ("Yes", "No") if declared == "yesno" else found.options if declared == "mc" else ()
+    return Answer(declared, golds, options, found.texts)
+
+
+def _by_rules(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
     gold = golds[0] if golds else ""
     if doc.by_index:
-        return Answer("mc", golds, tuple(str(i) for i in range(len(doc.choices))), doc.choices)
-    binary = _binary(gold)
-    if binary:
+        return Answer("mc", golds, tuple(map(str, range(len(doc.choices)))), doc.choices)
+    if binary := _binary(gold):
         return Answer("yesno", golds, binary)
     spelled = _LETTER.match(gold)
     texts = doc.choices or options_in(doc.prompt)
-    letters_of_doc = doc.letters or "".join(chr(ord("A") + i) for i in range(len(texts)))
+    letters_of_doc = doc.letters or _FROM_A[: len(texts)]
     if spelled and spelled[2] in letters_of_doc:
         return Answer("mc", golds, _spelled(spelled, letters_of_doc), without_letters(texts))
     if len(texts) > 1 and gold in texts:
@@ -134,11 +135,6 @@ def _recognise(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
     return Answer("open", golds)
 
 
-def _as_declared(declared: str, golds: tuple[str, ...], recognised: Answer) -> Answer:
-    options = ("Yes", "No") if declared == "yesno" else recognised.options if declared == "mc" else ()
-    return Answer(declared, golds, options, recognised.texts)
-
-
 def _golds(doc: Asked) -> tuple[str, ...]:
     target = doc.target
     if is_missing(target):
@@ -146,11 +142,9 @@ def _golds(doc: Asked) -> tuple[str, ...]:
     if doc.by_index:
         place = _index(target, doc.choices)
         return () if place is None else (str(place),)
-    if isinstance(target, (list, tuple)):
-        counts = Counter(str(t).strip() for t in target if not is_missing(t) and str(t).strip())
-        return tuple(text for text, _ in counts.most_common())
-    text = str(target).strip()
-    return (text,) if text else ()
+    given = target if isinstance(target, (list, tuple)) else [target]
+    counts = Counter(text for one in given if not is_missing(one) and (text := str(one).strip()))
+    return tuple(text for text, _ in counts.most_common())
 
 
 def _in_words(docs: Sequence[Asked], golds: list[tuple[str, ...]], declared: str | None) -> list[tuple[str, ...]]:
@@ -186,7 +180,7 @@ def _by_letter(doc: Asked, golds: tuple[str, ...]) -> tuple[str, ...]:
     if gold not in texts and _LETTER.match(gold):
         return golds
     place = _index(doc.target if isinstance(doc.target, int) else gold, texts)
-    return golds if place is None else (chr(ord("A") + place),)
+    return golds if place is None else (_FROM_A[place],)
 
 
 def is_missing(value: Any) -> bool:
@@ -214,8 +208,7 @@ def _letters_of_task(golds: Sequence[tuple[str, ...]]) -> str:
     if len(given) < 2 or len(given) < 0.9 * len(golds) or len(set(given)) < 2:
         return ""
     # letters beyond J, such as T and F for true and false, are no letters of options
-    last = max(given)
-    return "".join(chr(c) for c in range(ord("A"), ord(last) + 1)) if last <= "J" else ""
+    return _FROM_A[: _FROM_A.index(max(given)) + 1] if max(given) <= "J" else ""
 
 
 def _spelled(gold: re.Match[str], letters: str) -> tuple[str, ...]:
@@ -225,15 +218,11 @@ def _spelled(gold: re.Match[str], letters: str) -> tuple[str, ...]:
 
 def _binary(gold: str) -> tuple[str, ...]:
     """Return both answers of a yes/no (true/false) question, spelled as the gold is; empty for a gold of another kind."""
-    word = gold.strip().rstrip(".").lower()
-    pair = next((pair for pair in _BINARY if word in pair), None)
-    if pair is None:
-        return ()
-    other = next(iter(pair - {word}))
     shape = gold.strip().rstrip(".")
-    style = str.upper if shape.isupper() else str.capitalize if shape[0].isupper() else str.lower
     end = gold.strip()[len(shape) :]
-    return tuple(style(w) + end for w in (("yes", "no") if "yes" in pair else ("true", "false"))) if other else ()
+    pair = next((pair for pair in _BINARY if shape.lower() in pair), ())
+    style = str.upper if shape.isupper() else str.capitalize if shape[:1].isupper() else str.lower
+    return tuple(style(word) + end for word in pair)
 
 
 def as_number(text: str) -> float | None:
@@ -391,12 +380,8 @@ def without_letters(texts: tuple[str, ...]) -> tuple[str, ...]:
     ('A. a cat', 'a dog')
     """
     marks = [_MARK.match(text) for text in texts]
-    lettered = all(mark is not None and mark[1] == chr(ord("A") + i) for i, mark in enumerate(marks))
-    return (
-        tuple(text[mark.end() :].strip() for text, mark in zip(texts, marks, strict=True) if mark)
-        if lettered
-        else texts
-    )
+    bodies = [text[mark.end() :].strip() for text, mark in zip(texts, marks, strict=True) if mark]
+    return tuple(bodies) if "".join(mark[1] for mark in marks if mark) == _FROM_A[: len(texts)] else texts
 
 
 def without_options(question: str) -> str:
@@ -418,12 +403,11 @@ def without_listed(text: str) -> str:
     run = _listed(text)
     if len(run) < 2:
         return text
-    out, at = [], 0
+    out, at = "", 0
     for mark, after in zip(run, [*(mark.start() for mark in run[1:]), len(text)], strict=True):
-        line_end = text.find("\n", mark.end(), after)
-        out.append(text[at : mark.start()])
-        at = after if line_end < 0 else line_end
-    return "".join([*out, text[at:]])
+        out += text[at : mark.start()]
+        at = end if (end := text.find("\n", mark.end(), after)) >= 0 else after
+    return out + text[at:]
 
 
 def _listed(prompt: str) -> list[re.Match[str]]:
@@ -432,22 +416,9 @@ def _listed(prompt: str) -> list[re.Match[str]]:
     Marks at the beginning of a line are preferred.
     """
     marks = list(_MARK.finditer(prompt))
-    run = _longest_run(
-        [mark for mark, last in zip(marks, [None, *marks], strict=False) if _begins_line(prompt, mark, last)]
-    )
+    starts = {blanks.end() for blanks in re.finditer(r"^[^\S\n]*", prompt, re.MULTILINE)}
+    run = _longest_run([mark for mark in marks if mark.start() in starts])
     return run if len(run) > 1 else _longest_run(marks)
-
-
-def _begins_line(prompt: str, mark: re.Match[str], last: re.Match[str] | None) -> bool:
-    """Return whether a mark is the first on its line.
-
-    Args:
-        prompt: the prompt.
-        mark: the mark.
-        last: the mark before it: the search starts there, so that no text is searched twice.
-    """
-    start = prompt.rfind("\n", 0 if last is None else last.start(), mark.start()) + 1
-    return (start > 0 or last is None) and not prompt[start : mark.start()].strip()
 
 
 def _longest_run(marks: Sequence[re.Match[str]]) -> list[re.Match[str]]:

@@ -59,28 +59,20 @@ def read(row: Mapping[str, Any], boxes: str = "boxes", relevant: str = "relevant
     'a box without area: box 1 is [9, 0, 9, 5]'
     """
     try:
-        entries = _entries(within(row, boxes), boxes)
-        parallel = within(row, relevant)
-        flags = _flags(
-            entries, [True] * len(entries) if parallel is None and relevant == ALL else parallel, boxes, relevant
-        )
+        entries = _entries(_plain(within(row, boxes)), boxes)
+        marks = within(row, relevant)
+        if marks is None and relevant == ALL:
+            marks = [True] * len(entries)
+        flags = _flags(entries, _plain(marks), boxes, relevant) if entries else []
         corners = [_corners(entry, place, form) for place, entry in enumerate(entries, 1)]
-        if (
-            corners
-            # with whole numbers alone it may be the single pixel [0, 0, 1, 1]
-            and all(abs(x) <= 1 for one in corners for x in one)
-            and any(x != int(x) for one in corners for x in one)
-        ):
+        numbers = [x for one in corners for x in one]
+        # with whole numbers alone it may be the single pixel [0, 0, 1, 1]
+        if all(abs(x) <= 1 for x in numbers) and any(x != int(x) for x in numbers):
             raise _BoxError("boxes that are not in pixels: all numbers lie between 0 and 1")
-        areas = [_area(one, place) for place, one in enumerate(corners, 1)]
+        places = enumerate(zip(corners, flags, strict=True), 1)
+        return DocBoxes(tuple(Region(number=i, area=_area(one, i), relevant=flag) for i, (one, flag) in places))
     except _BoxError as fault:
         return DocBoxes((), str(fault))
-    return DocBoxes(
-        tuple(
-            Region(number=i, area=area, relevant=flag)
-            for i, (area, flag) in enumerate(zip(areas, flags, strict=True), 1)
-        )
-    )
 
 
 def misfit(boxes: Sequence[Region], size: Size, min_side: int = 1) -> str:
@@ -155,72 +147,51 @@ def _within(x: int, spans: Sequence[tuple[int, int]]) -> bool:
     return any(left <= x < right for left, right in spans)
 
 
-def _entries(value: Any, name: str) -> list[Any]:
-    """Return an entry for each box, from a list, a mapping of lists or JSON text."""
+def _plain(value: Any) -> Any:
+    """Return a field of a doc with JSON text parsed, and an array as a list."""
     if isinstance(value, str):
         try:
-            value = files.parse_json(value) if value.strip() else []
+            return files.parse_json(value) if value.strip() else []
         except ValueError:
-            raise _BoxError(f"boxes that cannot be read: field {name!r} holds a text that is not JSON") from None
+            return value
+    # rows of a Parquet file may have arrays in place of lists
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _entries(value: Any, name: str) -> list[Any]:
+    """Return an entry for each box, from a list, a mapping of lists, or the four numbers of a single box."""
+    fault = f"boxes that cannot be read: field {name!r}"
     if value is None:
         return []
     # datasets gives a list of structs as a mapping of columns
     if isinstance(value, Mapping):
-        columns = {key: _listed(column) for key, column in value.items()}
-        lengths = {len(column) for column in columns.values() if column is not None}
-        if len(lengths) != 1 or None in columns.values():
+        columns = list(map(_plain, value.values()))
+        if not all(isinstance(column, (list, tuple)) for column in columns) or len(set(map(len, columns))) != 1:
+            raise _BoxError(f"{fault} is a mapping, but not of lists that are equally long")
+        return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+    if not isinstance(value, (list, tuple)):
+        raise _BoxError(f"{fault} holds a {type(value).__name__}, not a list of boxes")
+    return [value] if len(value) == 4 and all(map(_is_number, value)) else list(value)
+
+
+def _flags(entries: Sequence[Any], marks: Any, boxes: str, relevant: str) -> list[bool]:
+    """Return whether each box is relevant: as the box itself says, else as the field beside the boxes does."""
+    own = all(isinstance(entry, Mapping) and entry.keys() & {"relevant", "adversarial"} for entry in entries)
+    turned = [own and "relevant" not in entry for entry in entries]
+    if own:
+        marks = [entry["adversarial" if turn else "relevant"] for entry, turn in zip(entries, turned, strict=True)]
+    if not isinstance(marks, (list, tuple)):
+        told = f"neither the boxes nor a list in field {relevant!r} say so"
+        mend = "name the field with the option 'relevant', or set relevant: all"
+        raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; {mend}")
+    if len(marks) != len(entries):
+        raise _BoxError(f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(marks)} in {relevant!r}")
+    for place, mark in enumerate(marks, 1):
+        if not isinstance(mark, (bool, int, float, str)) or mark not in _FLAGS:
             raise _BoxError(
-                f"boxes that cannot be read: field {name!r} is a mapping, but not of lists that are equally long"
+                f"a box that is neither relevant nor not: box {place} is marked {mark!r}; allowed: true, false"
             )
-        return [{key: (column or [])[i] for key, column in columns.items()} for i in range(lengths.pop())]
-    listed = _listed(value)
-    if listed is None:
-        raise _BoxError(
-            f"boxes that cannot be read: field {name!r} holds a {type(value).__name__}, not a list of boxes"
-        )
-    # four numbers are one box, not four
-    return [listed] if len(listed) == 4 and all(_is_number(one) for one in listed) else listed
-
-
-def _listed(value: Any) -> list[Any] | None:
-    """Return a list, tuple or array as a list; None for anything else."""
-    # rows of a Parquet file may have arrays in place of lists
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return list(value) if isinstance(value, (list, tuple)) else None
-
-
-def _flags(entries: Sequence[Any], parallel: Any, boxes: str, relevant: str) -> list[bool]:
-    """Return whether each box is relevant: as the box itself says, else as the parallel field says."""
-    if not entries:
-        return []
-    if all(isinstance(entry, Mapping) and ("relevant" in entry or "adversarial" in entry) for entry in entries):
-        said = [entry["relevant"] if "relevant" in entry else _not(entry["adversarial"]) for entry in entries]
-    else:
-        if isinstance(parallel, str):
-            try:
-                parallel = files.parse_json(parallel)
-            except ValueError:
-                parallel = None
-        listed = _listed(parallel)
-        if listed is None:
-            told = f"neither the boxes nor a list in field {relevant!r} say so"
-            mend = "name the field with the option 'relevant', or set relevant: all"
-            raise _BoxError(f"boxes of which it is not known whether they are relevant: {told}; {mend}")
-        if len(listed) != len(entries):
-            raise _BoxError(
-                f"lists that are not equally long: {len(entries)} in {boxes!r}, {len(listed)} in {relevant!r}"
-            )
-        said = listed
-    for place, one in enumerate(said, 1):
-        if not isinstance(one, (bool, int, float, str)) or one not in _FLAGS:
-            raise _BoxError(
-                f"a box that is neither relevant nor not: box {place} is marked {one!r}; allowed: true, false"
-            )
-    return [_FLAGS[one] for one in said]
-
-
-def _not(flag: Any) -> Any:
-    return not _FLAGS[flag] if isinstance(flag, (bool, int, float, str)) and flag in _FLAGS else flag
+    return [_FLAGS[mark] != turn for mark, turn in zip(marks, turned, strict=True)]
 
 
 def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, float]:
@@ -228,15 +199,13 @@ def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, fl
     numbers: Any = entry
     if isinstance(entry, Mapping):
         numbers = next((entry[key] for key in ("box", "bbox") if entry.get(key) is not None), None)
-        keys = next(
-            (keys for keys in _NUMBERS if numbers is None and all(entry.get(key) is not None for key in keys)), None
-        )
-        if keys is not None:
+        keys = next((keys for keys in _NUMBERS if all(entry.get(key) is not None for key in keys)), None)
+        if numbers is None and keys is not None:
             numbers, form = [entry[key] for key in keys], "ltrb" if keys[0] == "left" else "ltwh"
-    listed = _listed(numbers)
-    if listed is None or len(listed) != 4 or not all(_is_number(x) for x in listed):
-        raise _BoxError(f"a box that is not four numbers: box {place} is {_short(entry)}")
-    left, top, right, bottom = (float(x) for x in listed)
+    numbers = _plain(numbers)
+    if not isinstance(numbers, (list, tuple)) or len(numbers) != 4 or not all(map(_is_number, numbers)):
+        raise _BoxError(f"a box that is not four numbers: box {place} is {entry!r:.80}")
+    left, top, right, bottom = map(float, numbers)
     return (left, top, left + right, top + bottom) if form == "ltwh" else (left, top, right, bottom)
 
 
@@ -246,24 +215,16 @@ def _area(corners: tuple[float, float, float, float], place: int) -> Box:
     Coordinates within ``_NOISE`` of a whole pixel count as that pixel: scaled boxes are inexact by about that much.
     """
     left, top, right, bottom = corners
+    told = f"box {place} is {[int(x) if x == int(x) else round(x, 3) for x in corners]}"
     if right - left <= _NOISE or bottom - top <= _NOISE:
-        raise _BoxError(f"a box without area: box {place} is {_said(corners)}")
+        raise _BoxError(f"a box without area: {told}")
     if left < -_NOISE or top < -_NOISE:
-        raise _BoxError(f"a box that leaves the image: box {place} is {_said(corners)}")
+        raise _BoxError(f"a box that leaves the image: {told}")
     return math.floor(left + _NOISE), math.floor(top + _NOISE), math.ceil(right - _NOISE), math.ceil(bottom - _NOISE)
-
-
-def _said(corners: Sequence[float]) -> list[float | int]:
-    return [int(x) if x == int(x) else round(x, 3) for x in corners]
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def within(row: Mapping[str, Any], name: str) -> Any:

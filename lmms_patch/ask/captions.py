@@ -6,11 +6,11 @@ Vedantam, Zitnick and Parikh, CIDEr: Consensus-based Image Description Evaluatio
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 # as CIDEr-D is defined: scores of other values would not compare with published ones
 MAX_N = 4
@@ -19,29 +19,7 @@ SCALE = 10.0
 
 NGram = tuple[str, ...]
 
-_DROPPED = {
-    "''",
-    "'",
-    "``",
-    "`",
-    ".",
-    "?",
-    "!",
-    ",",
-    ":",
-    "-",
-    "--",
-    "...",
-    ";",
-    '"',
-    "‘",
-    "’",
-    "“",
-    "”",
-    "–",
-    "—",
-    "…",
-}
+_DROPPED = frozenset("'`.?!,:-;\"‘’“”–—…")
 _BRACKETS = {"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"}
 _TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|\d+(?:[.,:/]\d+)+|\w+(?:[-'’/]\w+)*|\S")
 _CLITIC = re.compile(r"^(.+?)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
@@ -69,19 +47,8 @@ _KEPT = 50_000
 """How many captions keep their vector in memory: the same references are needed again and again."""
 
 
-@dataclass(frozen=True)
-class _Vector:
-    """The tf-idf weights of a caption.
-
-    Attributes:
-        weights: for each n, the weight of every n-gram in it.
-        norms: for each n, the length of that vector.
-        bigrams: number of bigrams; the length penalty compares it.
-    """
-
-    weights: tuple[dict[NGram, float], ...]
-    norms: tuple[float, ...]
-    bigrams: int
+Vector = tuple[list[dict[NGram, float]], list[float], int]
+"""The tf-idf weights of a caption: for each n the weight of every n-gram in it, for each n the length of that vector, and the number of bigrams."""
 
 
 class CiderD:
@@ -113,14 +80,12 @@ class CiderD:
         """
         if not references:
             raise ValueError("CIDEr-D needs the references of at least one image; got none")
-        self.images = len(references)
-        self._vectors: dict[str, _Vector] = {}
-        counts: Counter[NGram] = Counter()
-        for captions in references:
-            counts.update({ngram for caption in captions for ngram in _ngrams(caption)})
-        top = math.log(self.images)
-        self._unseen = top
-        self._idf = {ngram: top - math.log(count) for ngram, count in counts.items()}
+        counts = Counter(
+            ngram for captions in references for ngram in {one for caption in captions for one in _ngrams(caption)}
+        )
+        self._unseen = math.log(len(references))
+        self._idf = {ngram: self._unseen - math.log(count) for ngram, count in counts.items()}
+        self._vector = functools.lru_cache(_KEPT)(self._weigh)
 
     def score(self, caption: str, references: Sequence[str]) -> float:
         """Return CIDEr-D of a caption.
@@ -141,21 +106,14 @@ class CiderD:
         total = sum(_similarity(candidate, self._vector(reference)) for reference in references)
         return SCALE * total / (MAX_N * len(references))
 
-    def _vector(self, caption: str) -> _Vector:
-        if caption not in self._vectors:
-            if len(self._vectors) >= _KEPT:
-                self._vectors.clear()
-            self._vectors[caption] = self._weigh(caption)
-        return self._vectors[caption]
-
-    def _weigh(self, caption: str) -> _Vector:
-        weights: tuple[dict[NGram, float], ...] = tuple({} for _ in range(MAX_N))
-        bigrams = 0
-        for ngram, count in _ngrams(caption).items():
-            weights[len(ngram) - 1][ngram] = count * self._idf.get(ngram, self._unseen)
-            bigrams += count if len(ngram) == 2 else 0
-        norms = tuple(math.sqrt(sum(weight * weight for weight in of_n.values())) for of_n in weights)
-        return _Vector(weights, norms, bigrams)
+    def _weigh(self, caption: str) -> Vector:
+        counts = _ngrams(caption)
+        weights = [
+            {ngram: count * self._idf.get(ngram, self._unseen) for ngram, count in counts.items() if len(ngram) == n}
+            for n in range(1, MAX_N + 1)
+        ]
+        norms = [math.sqrt(sum(weight * weight for weight in of_n.values())) for of_n in weights]
+        return weights, norms, max(0, len(caption.split()) - 1)
 
 
 def _ngrams(caption: str) -> Counter[NGram]:
@@ -164,16 +122,13 @@ def _ngrams(caption: str) -> Counter[NGram]:
     return Counter(tuple(words[i : i + n]) for n in range(1, MAX_N + 1) for i in range(len(words) - n + 1))
 
 
-def _similarity(candidate: _Vector, reference: _Vector) -> float:
+def _similarity(candidate: Vector, reference: Vector) -> float:
     """Return the sum over n of the clipped cosines, times the length penalty."""
     total = 0.0
-    for mine, theirs, norm, other in zip(
-        candidate.weights, reference.weights, candidate.norms, reference.norms, strict=True
-    ):
+    for mine, theirs, norm, other in zip(candidate[0], reference[0], candidate[1], reference[1], strict=True):
         # a caption of few words has no n-grams of four, and one of common words alone has no weights
         if norm and other:
-            total += sum(
-                min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs
-            ) / (norm * other)
-    apart = candidate.bigrams - reference.bigrams
+            shared = sum(min(weight, theirs[one]) * theirs[one] for one, weight in mine.items() if one in theirs)
+            total += shared / (norm * other)
+    apart = candidate[2] - reference[2]
     return total * math.exp(-apart * apart / (2 * SIGMA * SIGMA))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -49,8 +50,6 @@ class Plan:
     Attributes:
         answers: how each doc is to be answered.
         strata: the name of each doc's stratum.
-        merged_docs: number of docs in kinds that were too small for a stratum of their own.
-        merged: number of such kinds.
         baselines: for each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
         alike: for each doc without options, docs that are asked alike, under whose golds its answers may be scored.
         digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two
@@ -60,8 +59,6 @@ class Plan:
 
     answers: dict[int, Answer]
     strata: dict[int, str]
-    merged_docs: int
-    merged: int
     baselines: dict[int, dict[str, list[str]]]
     alike: dict[int, list[int]]
     digests: dict[str, str] = field(default_factory=dict)
@@ -70,9 +67,7 @@ class Plan:
 
 def questions(prompts: Sequence[str], fields: Sequence[Any]) -> list[str]:
     """Return the question of each doc: the text of its field ``question`` where there is one, else the prompt without the common beginning."""
-    # what the first and the last prompt by the alphabet begin with, all prompts between them begin with
-    first, last = (min(prompts), max(prompts)) if len(prompts) > 1 else ("", "")
-    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    shared = len(os.path.commonprefix(prompts)) if len(prompts) > 1 else 0  # noqa: RUF071 - characters are meant
     return [
         field if isinstance(field, str) and field else prompt[shared:]
         for prompt, field in zip(prompts, fields, strict=True)
@@ -111,8 +106,6 @@ def plan(
             doc_id: " | ".join(str(part) for part in label)
             for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)
         },
-        strata_of_docs.merged_docs,
-        strata_of_docs.merged,
         dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
         {ids[i]: [ids[d] for d in row if d >= 0] for i, row in zip(exchanged, others_alike, strict=True)},
         {
@@ -208,17 +201,15 @@ def _baselines(answers: Sequence[Answer], strata_of_docs: Strata, others: dict[i
 
 def _constants(answers: Sequence[Answer]) -> dict[str, list[str]]:
     """Return the constant answers to try, by format: all options that recur, or the most frequent golds where any text may be given."""
-    golds: dict[str, Counter[str]] = defaultdict(Counter)
-    options: dict[str, Counter[str]] = defaultdict(Counter)
-    for answer in answers:
-        golds[answer.format].update(answer.golds[:1])
-        options[answer.format].update(answer.options if len(answer.options) <= 26 else ())
-    recurring = {name: [o for o, count in counts.items() if count >= 2] for name, counts in options.items()}
-    few = {name: often if 0 < len(often) <= 26 else [] for name, often in recurring.items()}
-    return {
-        name: few.get(name) or [gold for gold, _ in golds[name].most_common(CONSTANTS)]
-        for name in {a.format for a in answers}
-    }
+    out = {}
+    for name in {answer.format for answer in answers}:
+        own = [answer for answer in answers if answer.format == name]
+        offered = Counter(option for answer in own if len(answer.options) <= 26 for option in answer.options)
+        recurring = [option for option, count in offered.items() if count >= 2]
+        golds = Counter(gold for answer in own for gold in answer.golds[:1])
+        frequent = [gold for gold, _ in golds.most_common(CONSTANTS)]
+        out[name] = recurring if 0 < len(recurring) <= 26 else frequent
+    return out
 
 
 def _majority_of_others(golds: Counter[str], own: str | None) -> str | None:

@@ -6,10 +6,9 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from lmms_patch.ask.kinds import KINDS, Key, Kind
 from lmms_patch.errors import OptionError, UnknownNameError, must, read_as
@@ -40,10 +39,8 @@ Fields = Annotated[_Text | Annotated[list[_Text], Field(min_length=1)], must("th
 Form = Literal["mean", "percent", "sum", "f1", "precision", "recall", "mme", "macro"]
 """The names of ``stats.forms.FORMS``, which takes NumPy to import."""
 Count = Annotated[int, Field(ge=0, le=LARGEST), must("a whole number of at least 0")]
-_Number = Annotated[int | float, Field(ge=-LARGEST, le=LARGEST), WithJsonSchema({"type": "number"})]
-Above0 = Annotated[
-    _Number, Field(gt=0), must("a number above 0"), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})
-]
+_Number = Annotated[int | float, Field(ge=-LARGEST, le=LARGEST)]
+Above0 = Annotated[_Number, Field(gt=0), must("a number above 0")]
 _FORM_OF_EACH = f"a form for each metric ({', '.join(get_args(Form))}), such as {{acc: mean}}"
 
 
@@ -62,9 +59,8 @@ def _no_category_twice(merged: dict[str, list[str | int]]) -> dict[str, list[str
 class Options(BaseModel):
     """What a task file, a base task's inline profile or a profile may set. Every default serves."""
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = (*UNWRITTEN, *DESCRIBING)
     # strict, or pydantic would take the text "no" and the number 0 for false
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     metric: Name | None = None
     """The primary metric, which the index is built on. Default: the only one, else the one over all docs."""
@@ -219,11 +215,6 @@ class Options(BaseModel):
         )
         return read_as(cls, known, where)
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """Return the names that a file may set."""
-        return list(cls.model_fields)
-
     @property
     def given(self) -> frozenset[str]:
         """The options that were written down, also where they equal the default."""
@@ -243,21 +234,20 @@ class Options(BaseModel):
         """Return the declared form of a metric's aggregation; None where none is declared."""
         return self.aggregation.get(metric) if self.aggregation else None
 
-    def described(self) -> dict[str, Any]:
-        """Return all options, in plain JSON types."""
-        return self.model_dump()
 
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of the options."""
-        return cls.model_json_schema(schema_generator=_Untitled)
+class _File(Options):
+    """A task file: what to wrap, and the options."""
+
+    base: Annotated[Name, must("the task to wrap, such as 'base: gqa'")]
+    kind: str = "rci"
 
 
-class _Untitled(GenerateJsonSchema):
-    """Makes JSON schemas without titles, which would repeat the names of the options."""
+class _OfGrids(_File):
+    grids: Annotated[int | list[int] | None, must("whole numbers, such as 'grids: [3]'")] = None
 
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
+
+class _OfFolds(_File):
+    folds: Annotated[int | None, must("a whole number, such as 'folds: 5'")] = None
 
 
 @dataclass(frozen=True)
@@ -339,47 +329,42 @@ class WrapSpec:
     def described(self) -> dict[str, Any]:
         """Return the spec in plain JSON types, with everything that changes a view."""
         folds = {"folds": self.folds} if self.folds else {}
-        options = self.options.described()
+        options = self.options.model_dump()
         for name in () if self.kind.captions else DESCRIBING:
             del options[name]
         return {"base": self.base, "kind": self.kind.name, "grids": list(self.grids), **folds, "options": options}
 
 
-def check_grids(row: Kind, grids: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Return ``grids`` if they fit ``kind``, its defaults if there are none.
+def _made(base: str, kind: Kind, numbers: tuple[int, ...], options: Options, name: str, where: str) -> WrapSpec:
+    """Return a spec, its numbers checked; without numbers those of its kind.
 
     Raises:
-        UnknownNameError: too few, too many, or out of ``Kind.sizes``; says what to type.
+        UnknownNameError: too few numbers, too many, or out of bounds; says what to type.
+        OptionError: ``exit`` or ``quick`` is set for a kind without an index over cells.
     """
-    kind, (least, most) = row.name, row.sizes
-    if row.turns and grids:
-        told = f"takes no {row.words.number}; type '..._{kind}', or to ask cells again too, '..._rci{max(grids[0], least)}_{STEADY}'"
-        raise UnknownNameError(f"{name}: '{kind}' asks the full image alone, so it {told}")
-    if row.grid == "none" and grids:
-        raise UnknownNameError(f"{name}: '{kind}' takes no {row.words.number}; type '..._{kind}'")
-    if row.grid == "required" and not grids:
-        raise UnknownNameError(
-            f"{name}: '{kind}' needs a {row.words.number} {least} to {most}; type '..._{kind}{row.example}'"
+    told, word = kind.name, "number of folds" if kind.folds else kind.words.number
+    least, most = (MIN_FOLDS, MAX_FOLDS) if kind.folds else kind.sizes
+    ways = ", ".join(one.name for one in KINDS.values() if one.may_leave_out)
+    why = "needs the answers to all windows" if kind.shifted else "has no cells to leave out"
+    for way in (QUICK, "exit"):
+        if getattr(options, way) and not kind.may_leave_out:
+            raise OptionError(f"{where}: '{told}' {why}, so it cannot be asked with '{way}'; allowed: {ways}")
+    fault = ""
+    if kind.turns and numbers:
+        fault = (
+            f"'{told}' asks the full image alone, so it takes no {word}; type '..._{told}', or to ask cells again too, "
         )
-    for n in grids:
-        if not least <= n <= most:
-            raise UnknownNameError(
-                f"{name}: {row.words.number} {n} is not possible; allowed: {least} to {most}; type '..._{kind}{row.example}'"
-            )
-    return tuple(sorted(set(grids))) or row.default_grids
-
-
-def check_folds(kind: Kind, numbers: tuple[int, ...], name: str) -> int:
-    """Return the number of folds.
-
-    Raises:
-        UnknownNameError: several, or out of 2..50; says what to type.
-    """
-    if len(numbers) > 1 or any(not MIN_FOLDS <= k <= MAX_FOLDS for k in numbers):
-        raise UnknownNameError(
-            f"{name}: {numbers[0]} folds are not possible; allowed: {MIN_FOLDS} to {MAX_FOLDS}; type '..._{kind.name}5'"
-        )
-    return numbers[0] if numbers else kind.default_grids[0]
+        fault += f"'..._rci{max(numbers[0], least)}_{STEADY}'"
+    elif kind.grid == "none" and numbers:
+        fault = f"'{told}' takes no {word}; type '..._{told}'"
+    elif kind.grid == "required" and not numbers:
+        fault = f"'{told}' needs a {word} {least} to {most}; type '..._{told}{kind.example}'"
+    elif odd := [n for n in numbers if not least <= n <= most]:
+        fault = f"{word} {odd[0]} is not possible; allowed: {least} to {most}; type '..._{told}{kind.example}'"
+    if fault:
+        raise UnknownNameError(f"{where}: {fault}")
+    numbers = tuple(sorted(set(numbers))) or kind.default_grids
+    return WrapSpec(base, kind, () if kind.folds else numbers, options, name, numbers[0] if kind.folds else 0)
 
 
 def parse(name: str) -> WrapSpec | None:
@@ -402,33 +387,12 @@ def parse(name: str) -> WrapSpec | None:
     match = _SUFFIX.match(name)
     if match is None:
         return None
-    digits = match["n"]
-    row = KINDS[match["kind"]]
+    kind, digits = KINDS[match["kind"]], match["n"]
     if len(digits) > 1 and digits.startswith("0"):
-        least, most = (MIN_FOLDS, MAX_FOLDS) if row.folds else row.sizes
-        raise UnknownNameError(f"{name}: write the number without leading zeros, {least} to {most}")
-    grids = (int(digits),) if digits else ()
-    if row.folds and not match["way"]:
-        return WrapSpec(match["base"], row, name=name, folds=check_folds(row, grids, name))
+        raise UnknownNameError(f"{name}: write the number without leading zeros")
     ways = {QUICK: Options(quick=True), STEADY: Options(steady="all")}
     options = ways.get(match["way"] or "", Options())
-    check_exit(row, options, name)
-    return WrapSpec(match["base"], row, check_grids(row, grids, name), options, name=name)
-
-
-def check_exit(kind: Kind, options: Options, name: str) -> None:
-    """Check that a kind can be asked in part.
-
-    Raises:
-        OptionError: ``exit`` or ``quick`` is set for a kind without an index over cells.
-    """
-    ways = [one.name for one in KINDS.values() if one.may_leave_out]
-    why = "needs the answers to all windows" if kind.shifted else "has no cells to leave out"
-    for way in (QUICK, "exit", STEADY):
-        if getattr(options, way) is True and not kind.may_leave_out:
-            raise OptionError(
-                f"{name}: '{kind.name}' {why}, so it cannot be asked with '{way}'; allowed: {', '.join(ways)}"
-            )
+    return _made(match["base"], kind, (int(digits),) if digits else (), options, name, name)
 
 
 def from_file(config: Mapping[str, Any]) -> WrapSpec:
@@ -441,32 +405,12 @@ def from_file(config: Mapping[str, Any]) -> WrapSpec:
     Raises:
         OptionError, UnknownNameError: a key that is missing, unknown, or out of range.
     """
-    config = {k: v for k, v in config.items() if k != "class"}
-    name = config.pop("task", None)
-    where = f"task file {name!r}"
-    base, asked = config.pop("base", None), config.pop("kind", "rci")
-    if not isinstance(base, str) or not base:
-        raise OptionError(f"{where}: 'base' is missing; add the task to wrap, such as 'base: gqa'")
+    where, asked = f"task file {config.get('task')!r}", config.get("kind", "rci")
     if not isinstance(asked, str) or asked not in SUFFIXES:
         raise OptionError(f"{where}: kind {asked!r} is not known; allowed: {', '.join(SUFFIXES)}")
-    kind = KINDS[asked]
-    if kind.folds:
-        folds = config.pop("folds", kind.default_grids[0])
-        # to Python, ``folds: true`` is the whole number 1
-        if not isinstance(folds, int) or isinstance(folds, bool):
-            raise OptionError(f"{where}: folds must be a whole number, such as 'folds: 5', not {folds!r}")
-        return WrapSpec(
-            base,
-            kind,
-            (),
-            Options.from_mapping(config, where),
-            name=str(name),
-            folds=check_folds(kind, (folds,), where),
-        )
-    grids = config.pop("grids", ())
-    grids = tuple(grids or ()) if isinstance(grids, (list, tuple)) or grids is None else (grids,)
-    if not all(isinstance(n, int) and not isinstance(n, bool) for n in grids):
-        raise OptionError(f"{where}: grids must be whole numbers, such as 'grids: [3]', not {list(grids)!r}")
-    options = Options.from_mapping(config, where)
-    check_exit(kind, options, where)
-    return WrapSpec(base, kind, check_grids(kind, grids, where), options, name=str(name))
+    kind, given = KINDS[asked], {key: value for key, value in config.items() if key not in ("class", "task")}
+    file = read_as(_OfFolds if kind.folds else _OfGrids, given, where)
+    options = Options(**{name: getattr(file, name) for name in file.given & Options.model_fields.keys()})
+    numbers = getattr(file, "folds" if kind.folds else "grids")
+    several = numbers if isinstance(numbers, list) else [] if numbers is None else [numbers]
+    return _made(file.base, kind, tuple(several), options, str(config.get("task")), where)

@@ -26,57 +26,41 @@ OUTPUT_ONLY = "bypass"
 OLDEST, TOO_NEW = (0, 7, 3), (0, 8)
 """We know lmms-eval from ``OLDEST`` on, before ``TOO_NEW``; the tests run with ``OLDEST``. Another version is used with a warning."""
 
-_EVALUATE = (
-    *(
-        "lm",
-        "task_dict",
-        "limit",
-        "offset",
-        "cache_requests",
-        "rewrite_requests_cache",
-        "bootstrap_iters",
-        "write_out",
-        "log_samples",
-    ),
-    *(
-        "system_instruction",
-        "apply_chat_template",
-        "fewshot_as_multiturn",
-        "verbosity",
-        "distributed_executor_backend",
-        "eval_server_launcher",
-    ),
-    *("cli_args", "response_cache"),
-)
-
-PATCHED: dict[str, dict[str, tuple[str, ...]]] = {
+PATCHED = {
     "TaskManager": {
-        "match_tasks": ("self", "task_list"),
-        "_load_individual_task_or_group": ("self", "name_or_config", "task_type", "parent_name", "update_config"),
-        "initialize_tasks": ("self", "include_path", "include_defaults"),
+        "match_tasks": "self task_list",
+        "_load_individual_task_or_group": "self name_or_config task_type parent_name update_config",
+        "initialize_tasks": "self include_path include_defaults",
     },
     "ResponseCache": {
-        "_lookup": ("self", "cache_key"),
-        "_store": ("self", "cache_key", "request_type", "task_name", "doc_id", "idx", "gen_kwargs", "response"),
-        "merge_shards": ("shard_paths", "output_path"),
+        "_lookup": "self cache_key",
+        "_store": "self cache_key request_type task_name doc_id idx gen_kwargs response",
+        "merge_shards": "shard_paths output_path",
     },
-    "EvaluationTracker": {
-        "save_results_aggregated": ("self", "results", "samples", "datetime_str"),
+    "EvaluationTracker": {"save_results_aggregated": "self results samples datetime_str"},
+    "WandbLogger": {"post_init": "self results"},
+    "SwanLabLogger": {"post_init": "self results"},
+    "ChatMessages": {"encode_image": "self image cache image_format quality"},
+    "lmms_eval.evaluator": {
+        "unwrap_generation_output": "output",
+        "evaluate": "lm task_dict limit offset cache_requests rewrite_requests_cache bootstrap_iters write_out log_samples "
+        "system_instruction apply_chat_template fewshot_as_multiturn verbosity distributed_executor_backend "
+        "eval_server_launcher cli_args response_cache",
     },
-    "WandbLogger": {"post_init": ("self", "results")},
-    "SwanLabLogger": {"post_init": ("self", "results")},
-    "ChatMessages": {"encode_image": ("self", "image", "cache", "image_format", "quality")},
-    "lmms_eval.evaluator": {"unwrap_generation_output": ("output",), "evaluate": _EVALUATE},
 }
 """The functions of the host that we replace, by class or module, with the parameters that they must begin with.
 
 What the host gives beyond these is handed on to the function that we replaced (``plugin._patch``).
 """
-CALLED: dict[str, dict[str, tuple[str, ...]]] = {
-    "lmms_eval.utils": {"create_iterator": ("raw_iterator", "rank", "world_size", "limit", "offset")},
-    "lmms_eval.api.metrics": {"stderr_for_metric": ("metric", "bootstrap_iters")},
+CALLED = {
+    "lmms_eval.utils": {"create_iterator": "raw_iterator rank world_size limit offset"},
+    "lmms_eval.api.metrics": {"stderr_for_metric": "metric bootstrap_iters"},
+    # without the fingerprint, a run with changed options of a task inside a group gets old answers
+    "lmms_eval.caching.response_cache": {
+        "compute_cache_key": "request_type task_name doc_id gen_kwargs idx task_fingerprint"
+    },
 }
-"""The functions of the host that we call by position, likewise."""
+"""The functions of the host that we call by position or rely on, likewise."""
 
 HOMES = {
     "TaskManager": "lmms_eval.tasks",
@@ -88,9 +72,6 @@ HOMES = {
     **{module: module for module in ("lmms_eval.evaluator", *CALLED)},
 }
 """The module of each owner in ``PATCHED`` and ``CALLED``."""
-
-IN_CACHE_KEYS = "task_fingerprint"
-"""The parameter of the host's ``compute_cache_key`` without which a run with changed options of a task inside a group gets old answers."""
 
 READS_TASK_FILES = ("yaml_path", "yaml_config", "yaml_dir", "mode")
 """The parameters of ``lmms_eval.utils.load_yaml_config``, which we replace by a faster one (``task_files``). One with others is left as it is."""
@@ -181,7 +162,8 @@ def owner_of(name: str) -> Any:
 
 def wanted_of(owner: str) -> dict[str, tuple[str, ...]]:
     """Return the functions wanted of a class or module of the host, with their first parameters."""
-    return PATCHED.get(owner, {}) | CALLED.get(owner, {})
+    wanted = {**PATCHED, **CALLED}.get(owner, {})
+    return {name: tuple(parameters.split()) for name, parameters in wanted.items()}
 
 
 def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:

@@ -9,12 +9,10 @@ from typing import Any
 
 from tenacity import RetryError
 
-from lmms_patch.ask.kinds import TST
-from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch import Wrap
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.names import catalog, configs, lookup
+from lmms_patch.harness.names import catalog, configs
 from lmms_patch.harness.wrap.calls import one_line
-from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.wrap.text_only import TextOnly
 
 
@@ -34,18 +32,11 @@ def text_only(
     """
     manager = catalog.task_manager(include_path)
     manager.model_name = configs.TEXT_ONLY_MODELS[0]
-    spec = WrapSpec(base, TST, options=Options.from_mapping(options, base), folds=folds)
-    lookup.require_base(manager, spec)
-    if manager.task_index[base]["type"] not in ("task", "python_task"):
+    if manager.task_index.get(base, {}).get("type") in ("group", "tag"):
         raise CannotWrapError(f"{base} is a group of tasks; name one of its members")
-    # do not download videos: nothing is shown
-    manager._lmms_patch_text_only = True
-    configs.check(manager, spec)
-    with named(manager, base):
-        loaded = manager.load_task_or_group([base])
-    task = WrappedTask(loaded[base], spec)
-    found = task.session.text_only
-    assert found is not None
+    name = f"{base}_tst{folds}"
+    asked = {"task": name, "class": Wrap, "base": base, "kind": "tst", "folds": folds, **options}
+    found: TextOnly = manager.load_task_or_group([asked])[name].session.text_only
     found.check()
     return found
 
@@ -76,20 +67,6 @@ def named(manager: Any, name_or_config: Any) -> Iterator[None]:
             raise
         given = config.get("dataset_path") or (configs.read(manager, name).get("dataset_path") if row else None)
         dataset = f"its dataset {given}" if given else "its data"
-        cause = error.last_attempt.exception() if isinstance(error, RetryError) else error
         raise CannotWrapError(
-            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; {_what_to_do(name, cause)}"
+            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; type 'lmms-eval --tasks {name} ...' to see where"
         ) from None
-
-
-def _what_to_do(name: str, cause: BaseException | None) -> str:
-    """Say what the user can do about an unloadable dataset."""
-    # by name, since the packages of these errors need not be imported
-    kinds = " ".join(kind.__name__ for kind in type(cause).__mro__)
-    if any(word in kinds for word in ("Connect", "Timeout", "Offline")):
-        return "unset HF_HUB_OFFLINE where it is set, or set HF_HOME to a cache that has it"
-    if "Token" in kinds or "Gated" in kinds:
-        return "type: hf auth login"
-    if isinstance(cause, OSError):
-        return "see that it is there, and that you may read it"
-    return f"type 'lmms-eval --tasks {name} ...' to see where"

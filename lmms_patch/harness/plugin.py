@@ -119,8 +119,7 @@ def install() -> None:
     if getattr(getattr(TaskManager, "match_tasks", None), _MARK, False):
         return
     try:
-        compat.check_host("TaskManager", "ResponseCache")
-        _check_cache()
+        compat.check_host("TaskManager", "ResponseCache", "lmms_eval.caching.response_cache")
     except HostError as error:
         # nothing else is replaced, so that a run without wrapped names goes on
         _patch(TaskManager, "match_tasks", functools.partial(_refusing_match, error))
@@ -130,18 +129,6 @@ def install() -> None:
     _patch(TaskManager, "initialize_tasks", _initialize_tasks)
     _patch(TaskManager, "match_tasks", _match_tasks)
     _patch(TaskManager, "_load_individual_task_or_group", _load)
-
-
-def _check_cache() -> None:
-    """Refuse a host whose response cache leaves the options of tasks out of its keys.
-
-    Raises:
-        HostError: the host is too old.
-    """
-    from lmms_eval.caching.response_cache import compute_cache_key
-
-    if compat.IN_CACHE_KEYS not in inspect.signature(compute_cache_key).parameters:
-        raise compat.at_odds(["its response cache (--use_cache) ignores changed options of tasks inside groups"])
 
 
 def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
@@ -221,10 +208,7 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
             configs.check_model(spec, getattr(manager, "model_name", None))
     except PatchError as error:
         refuse(error)
-    native = original(manager, asked)
-    for line in lookup.hidden_by_ours(manager, [*native, *(spec.base for spec in specs)]):
-        log().warning(line)
-    return sorted({*native, *(spec.name for spec in specs)})
+    return sorted({*original(manager, asked), *(spec.name for spec in specs)})
 
 
 def _load(
@@ -240,14 +224,19 @@ def _load(
     Why this method: names, groups, tags, inline members and task files all pass through it, and it knows whether the
     model is simple or chat.
     """
+    from lmms_patch.harness.names import configs
+
     native = functools.partial(
         _load_native, manager, functools.partial(original, manager, task_type=task_type, parent_name=parent_name)
     )
     try:
         spec, overrides = _spec_of(manager, name_or_config)
-        if spec is None:
-            return _load_unwrapped(manager, native, name_or_config, update_config)
-        return _load_wrapped(manager, native, spec, {**overrides, **(update_config or {})})
+        changes = {**overrides, **(update_config or {})}
+        if spec is not None:
+            return _load_wrapped(manager, native, spec, changes)
+        if getattr(manager, "_lmms_patch_text_only", None) and isinstance(name_or_config, str):
+            changes = {**configs.without_videos(manager, name_or_config), **changes}
+        return _mend_groups(native(name_or_config, update_config=changes or None))
     except PatchError as error:
         refuse(error)
     except Refusal as refusal:
@@ -263,7 +252,7 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
     from lmms_patch.harness.names import effects
 
     # a native task of the run fails as it always did
-    asked_by_us = getattr(manager, "_lmms_patch_depth", 0) and _is_leaf(manager, name_or_config)
+    asked_by_us = getattr(manager, "_lmms_patch_text_only", None) is not None and _is_leaf(manager, name_or_config)
     with load.named(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
         loaded = dict(loader(name_or_config, **kwargs))
     for task in filter(effects.is_magic, _tasks_in(loaded)):
@@ -271,21 +260,8 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
         from lmms_patch.harness.magic import tasks
 
         tasks.bind(task)
+        patch_runs()
     return loaded
-
-
-def _load_unwrapped(
-    manager: Any, native: Callable[..., Any], name_or_config: Any, changes: Mapping[str, Any] | None
-) -> dict[Any, Any]:
-    """Load a name without wrapping: a native task, a group with wrapped members, or a member of a base."""
-    from lmms_patch.harness.names import configs, effects
-
-    if getattr(manager, "_lmms_patch_text_only", False) and isinstance(name_or_config, str):
-        changes = {**configs.without_videos(manager, name_or_config), **(changes or {})} or None
-    loaded = native(name_or_config, update_config=changes)
-    if any(map(effects.is_magic, _tasks_in(loaded))):
-        _patch_runs()
-    return _mend_groups(loaded)
 
 
 def _load_wrapped(
@@ -294,15 +270,19 @@ def _load_wrapped(
     """Load the base of a spec, and wrap its tasks."""
     from lmms_patch.harness.names import configs
 
-    _patch_runs()
+    patch_runs()
     configs.check(manager, spec)
     text_only = not spec.kind.needs_image
     # the videos of a benchmark can be hundreds of gigabytes, and a view without any image needs only the rows
     if text_only:
         changes = {**configs.without_videos(manager, spec.base), **changes}
-    with _nested(manager, text_only):
+    # while a base is loaded, this says whether its members go without their videos
+    before, manager._lmms_patch_text_only = getattr(manager, "_lmms_patch_text_only", None), text_only
+    try:
         # no parent's name: with one, the host would rename a base that is wrapped twice
         loaded = native(spec.base, update_config=changes or None, parent_name=None)
+    finally:
+        manager._lmms_patch_text_only = before
     return _mend_groups(_wrap_all(loaded, spec))
 
 
@@ -380,7 +360,7 @@ def _mend_groups(loaded: Mapping[Any, Any]) -> dict[Any, Any]:
                     entry,
                     metric=f"{entry.metric.partition(',')[0]},{name}",
                     filter_list=[name],
-                    aggregation=_surviving(entry.aggregation),
+                    aggregation=functools.partial(_pool, entry.aggregation),
                 )
                 for entry in {e.metric.partition(",")[0]: e for e in group._config.aggregate_metric_list}.values()
                 for name in sorted(filters)
@@ -397,15 +377,11 @@ def _tasks_in(members: Mapping[Any, Any]) -> Iterator[Any]:
             yield member
 
 
-def _surviving(aggregation: Any) -> Callable[..., Any]:
-    """Return a group's aggregation that gives None, not an error, where a member has no number or pooling fails."""
-    # a nested group passes here once for each group around it; wrap its aggregation only once
-    already = isinstance(aggregation, functools.partial) and aggregation.func is _pool
-    return aggregation if already else functools.partial(_pool, aggregation)
-
-
 def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size: bool) -> Any:
-    """Pool the members' numbers as the host does; return None where a number is missing or pooling fails."""
+    """Pool the members' numbers as the host does; return None where a number is missing or pooling fails.
+
+    Around the aggregation of a nested group it stands once for each group around that, which does no harm.
+    """
     from lmms_eval.api.metrics import aggregate_subtask_metrics
 
     from lmms_patch.runs.scoring import scalar
@@ -421,24 +397,6 @@ def _pool(aggregation: Any, metrics: list[Any], sizes: list[int], weight_by_size
         return None
 
 
-@contextlib.contextmanager
-def _nested(manager: Any, text_only: bool) -> Iterator[None]:
-    """Mark the manager as loading a base: tasks loaded meanwhile are not native tasks of the run.
-
-    Args:
-        manager: the host's task manager.
-        text_only: whether no view shows anything; members of a group are then loaded without their videos.
-    """
-    before = getattr(manager, "_lmms_patch_text_only", False)
-    manager._lmms_patch_depth = getattr(manager, "_lmms_patch_depth", 0) + 1
-    manager._lmms_patch_text_only = text_only
-    try:
-        yield
-    finally:
-        manager._lmms_patch_depth -= 1
-        manager._lmms_patch_text_only = before
-
-
 def _is_leaf(manager: Any, name_or_config: Any) -> bool:
     """Return whether this is a task, and not a group or tag of tasks."""
     if isinstance(name_or_config, str):
@@ -449,67 +407,43 @@ def _is_leaf(manager: Any, name_or_config: Any) -> bool:
 # --- what is replaced in a run with a task of ours ------------------------------------------------
 
 
-def _patch_runs() -> None:
+def patch_runs() -> None:
     """Replace what a run with a task of ours needs replaced.
 
-    A run without one is left as it is, and a second call changes nothing.
+    A run without one is left as it is, and a second call changes nothing. In a run with ours, native tasks too ask failed
+    calls again. They lose nothing: what the cache held for them was not an answer.
 
     Raises:
-        HostError: the installed host lacks a function that we replace.
+        HostError: the installed host lacks a function that we replace or call.
     """
-    keep_no_failures()
-    ask_in_portions()
-    send_each_frame()
-    write_files()
+    from lmms_eval import utils
 
-
-def keep_no_failures() -> None:
-    """Keep failed calls out of the host's response cache, and tell a model's None from the answer "None".
-
-    Called when a task of ours is loaded, so a run without one is left as it is; a second call changes nothing. In a run
-    with ours, native tasks too ask failed calls again. They lose nothing: what the cache held for them was not an
-    answer.
-
-    Raises:
-        HostError: the installed evaluator lacks a function that we replace.
-    """
-    evaluator, cache = compat.check_host("lmms_eval.evaluator", "ResponseCache")
-    _patch(cache, "_lookup", _lookup)
-    _patch(cache, "_store", _store)
-    _patch(cache, "merge_shards", _merge_shards)
-    _patch(evaluator, "unwrap_generation_output", _unwrap)
-
-
-def ask_in_portions() -> None:
-    """Let wrapped tasks be asked in portions, with each answer kept as soon as given (``asking.seam``).
-
-    Why ``evaluate``: the command line, Python and the job server all call it, when the model is loaded and all tasks
-    are known. Called when a wrapped task is loaded, so a run without one is left as it is.
-
-    Raises:
-        HostError: the installed evaluator has another ``evaluate``.
-    """
     from lmms_patch.harness.asking import seam
 
-    (evaluator, *_) = compat.check_host("lmms_eval.evaluator", *compat.CALLED)
-    _patch(evaluator, "evaluate", seam.evaluate)
+    replaced: dict[str, dict[str, Callable[..., Any]]] = {
+        "ResponseCache": {"_lookup": _lookup, "_store": _store, "merge_shards": _merge_shards},
+        # the command line, Python and the job server all call ``evaluate``, when the model is loaded and all tasks are known
+        "lmms_eval.evaluator": {"unwrap_generation_output": _unwrap, "evaluate": seam.evaluate},
+        "ChatMessages": {"encode_image": _encode},
+        "EvaluationTracker": {"save_results_aggregated": _save_results},
+        "WandbLogger": {"post_init": _to_tracker},
+        "SwanLabLogger": {"post_init": _to_tracker},
+    }
+    for owner, functions in zip(compat.check_host(*replaced, *compat.CALLED), replaced.values(), strict=False):
+        for name, function in functions.items():
+            _patch(owner, name, function)
+    # of the command line: neither is there, or has the function, in a run from Python
+    for name in ("__main__", "lmms_eval.__main__"):
+        if getattr(module := sys.modules.get(name), "make_table", None) is utils.make_table:
+            _patch(module, "make_table", _last_screen)
 
 
-def send_each_frame() -> None:
-    """Mend the encoding of frames for servers: send each frame of a video as itself.
-
-    Why: lmms-eval 0.7.3 keeps encoded images by their address in memory (``ChatMessages.encode_image``). The frames of
-    a video are freed one by one, so a later frame lies at the address of an earlier one, and the earlier one is sent
-    again in its place.
-
-    Raises:
-        HostError: the installed host has another ``encode_image``.
-    """
-    (messages,) = compat.check_host("ChatMessages")
-    _patch(messages, "encode_image", _encode)
-
-
-_mended: set[str] = set()
+@functools.cache
+def _tell_of_frames() -> None:
+    log().warning(
+        "lmms-eval sends some frames of a video in place of others where it asks a server; in this run each frame is sent as itself, "
+        "so the full clip may score otherwise than in a run of the base task alone (docs/footguns.md)"
+    )
 
 
 def _encode(
@@ -517,42 +451,17 @@ def _encode(
 ) -> str:
     """Encode an image anew, and warn once where the host would have sent an earlier image instead.
 
-    A path is encoded as the host does.
+    Why: lmms-eval 0.7.3 keeps encoded images by their address in memory. The frames of a video are freed one by one, so
+    a later frame lies at the address of an earlier one, and the earlier one is sent again in its place. A path is encoded
+    as the host does.
     """
     if cache is None or isinstance(image, str):
         return original(messages, image, cache, *args, **kwargs)
-    # without the host's cache, which knows an image by its address
     encoded = original(messages, image, None, *args, **kwargs)
     # the host's key for this image: where it holds another picture, the host would have sent that picture
-    address = ("obj", id(image))
-    if cache.setdefault(address, encoded) != encoded and not _mended:
-        _mended.add("frames")
-        log().warning(
-            "lmms-eval sends some frames of a video in place of others where it asks a server; in this run each frame is sent as itself, "
-            "so the full clip may score otherwise than in a run of the base task alone (docs/footguns.md)"
-        )
+    if cache.setdefault(("obj", id(image)), encoded) != encoded:
+        _tell_of_frames()
     return encoded
-
-
-def write_files() -> None:
-    """Write the samples tables of our tasks beside the results file (``written``).
-
-    Experiment trackers, and the table that a run ends with, get the numbers of our tasks that matter most. Called when
-    a task of ours is loaded, so a run without one is left as it is.
-
-    Raises:
-        HostError: the installed evaluator lacks a function that we replace.
-    """
-    from lmms_eval import utils
-
-    tracker, *loggers = compat.check_host("EvaluationTracker", "WandbLogger", "SwanLabLogger")
-    _patch(tracker, "save_results_aggregated", _save_results)
-    for logger in loggers:
-        _patch(logger, "post_init", _to_tracker)
-    # of the command line: neither is there, or has the function, in a run from Python
-    for name in ("__main__", "lmms_eval.__main__"):
-        if getattr(module := sys.modules.get(name), "make_table", None) is utils.make_table:
-            _patch(module, "make_table", _last_screen)
 
 
 def _own_date(folder: Path, date: str) -> str:
@@ -595,25 +504,6 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
     results.update(dataclasses.asdict(tracker.general_config_tracker), date=date)
     path = folder / f"{date.replace(':', '-')}_results.json"
     written.save(write, results, path)
-    # the host pushes its own file alone
-    if tracker.api and tracker.push_results_to_hub:
-        _push_beside(tracker, path)
-
-
-def _push_beside(tracker: Any, path: Path) -> None:
-    """Push the tables of a run to the Hub repository of its results file (``--hf_hub_log_args push_results_to_hub=True``)."""
-    for table in path.parent.glob(f"{path.name.removesuffix('_results.json')}_*.parquet"):
-        try:
-            tracker.api.upload_file(
-                repo_id=tracker.results_repo if tracker.public_repo else tracker.results_repo_private,
-                path_or_fileobj=str(table),
-                path_in_repo=os.path.join(tracker.general_config_tracker.model_name, table.name),
-                repo_type="dataset",
-                commit_message=f"Adding aggregated results for {tracker.general_config_tracker.model_name}",
-            )
-        except Exception as error:
-            # the host too goes on where a push fails
-            log().warning(f"{table.name} is not pushed to the Hub: {type(error).__name__}: {error}")
 
 
 def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:

@@ -23,7 +23,7 @@ from lmms_patch.ask.references import digest
 from lmms_patch.errors import message
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.statistics import Details
-from lmms_patch.runs import cache, reading, samples
+from lmms_patch.runs import cache, samples
 from lmms_patch.runs.columns import by_filter, last, with_errors
 from lmms_patch.runs.details import About, Host, Model, Probe
 from lmms_patch.runs.run import Result, Run, dataset_of, name_of
@@ -34,8 +34,8 @@ TOOK = "lmms_patch_seconds"
 """The key by which the seconds that the model took stand in the results in memory (``asking.seam``); no file has it."""
 PROBE = "lmms_patch_probe"
 """Likewise of what was found out about batches; it goes into the footers of the tables."""
-FEW, NEAR = 100, 0.05
-"""Below how many docs a run is a trial, and how near an index is to be known."""
+FEW = 100
+"""Below how many docs a run is a trial."""
 
 
 def add_errors(results: dict[str, Any]) -> None:
@@ -48,11 +48,7 @@ def add_errors(results: dict[str, Any]) -> None:
         results["results"][task] = with_errors(results["results"][task], found)
 
 
-def save(
-    original: Callable[..., Any],
-    results: dict[str, Any],
-    path: Path,
-) -> None:
+def save(original: Callable[..., Any], results: dict[str, Any], path: Path) -> None:
     """Write the tables of our tasks and their numbers, and then the results file as the host does.
 
     The tables come first: no results file lacks its record, wherever a run is killed.
@@ -62,17 +58,12 @@ def save(
         results: all that the host has of the run; gets the keys that the host adds.
         path: of the results file.
     """
-    filed = {key: value for key, value in results.items() if key not in (TOOK, PROBE)}
-    found = _by_task(results)
-    kept: list[Result] = []
-    ours = [
-        task for task, values in results["results"].items() if any(isinstance(one, Details) for one in values.values())
-    ]
-    if lost := [task for task in ours if task not in found]:
+    found, kept = _by_task(results), list[Result]()
+    if lost := [task for task in _details(results) if task not in found]:
         fail_at_exit(f"no table is written of {', '.join(lost)}, so nothing can be said of these tasks")
     for task, of_task in found.items():
         try:
-            kept += write(of_task, {one.filter: results["results"][task][_column(one)] for one in of_task}, path)
+            kept += write(of_task, _details(results)[task], path)
         except Exception as error:
             fail_at_exit(
                 f"{samples.path_of(path, task)} is not written, so nothing can be said of {task}: {message(error)}"
@@ -80,10 +71,11 @@ def save(
     if kept:
         cache.keep(kept)
     # the objects are for this process alone
-    filed["results"] = {
+    columns = {
         task: {key: value for key, value in values.items() if not isinstance(value, Details)}
         for task, values in results["results"].items()
     }
+    filed = {key: value for key, value in results.items() if key not in (TOOK, PROBE)} | {"results": columns}
     original(filed)
     # the host keeps the keys that it has added to its results
     results.update({key: value for key, value in filed.items() if key != "results"})
@@ -121,13 +113,16 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
     asked = config.get("lmms_patch") or config["metadata"]["magic"]
     first = next(iter(details.values()))
     counts = results.get("n-samples", {}).get(task) or {}
-    limit = given.get("limit")
+    limit, model_args = given.get("limit"), given.get("model_args")
     adapter = str(given.get("model") or results.get("model_source") or "")
+    if isinstance(model_args, dict):
+        model_args = ",".join(f"{key}={value}" for key, value in model_args.items())
     values = by_filter(results["results"][task])
     native = {
         name: structs.replace(one.of, values=_numbers(values.get(name, {}), first)) for name, one in details.items()
     }
     version = (results.get("versions") or {}).get(task)
+    instructions = [results[key] for key in ("system_instruction_sha", "system_instruction") if key in results]
     return About(
         schema=1,
         task=task,
@@ -137,7 +132,7 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
             # without secrets, which arguments of a model may hold
             name_of(masked(str(results.get("model_name") or adapter))),
             adapter,
-            arguments(_arguments(given.get("model_args"))),
+            arguments(str(model_args or "")),
             str(results.get("date") or ""),
         ),
         host=Host(
@@ -149,7 +144,8 @@ def about_of(results: Mapping[str, Any], task: str, details: Mapping[str, Detail
             few_shot=(results.get("n-shot") or {}).get(task),
             benchmark_version=None if version is None else str(version),
             generation=json.dumps([config.get("generation_kwargs"), given.get("gen_kwargs") or None], default=str),
-            system_instruction=_system_instruction(results),
+            # a digest; "none" where none was given, None where the host does not say
+            system_instruction=next((digest([one]) for one in instructions if one), "none") if instructions else None,
             gen_kwargs=str(given["gen_kwargs"]) if given.get("gen_kwargs") else None,
             **dataset_of(config),
         ),
@@ -172,20 +168,6 @@ def _numbers(values: Mapping[str, Any], details: Details) -> dict[str, float | N
     return {name: float(values[name]) if is_number(values[name]) else None for name in ours}
 
 
-def _arguments(given: Any) -> str:
-    return ",".join(f"{key}={value}" for key, value in given.items()) if isinstance(given, dict) else str(given or "")
-
-
-def _system_instruction(results: Mapping[str, Any]) -> str | None:
-    """Return a digest of the system instruction.
-
-    ``none`` where none was given (the harness writes null), None where the host does not say.
-    """
-    known = [results[key] for key in ("system_instruction_sha", "system_instruction") if key in results]
-    given = next((one for one in known if one), None)
-    return (digest([given]) if given else "none") if known else None
-
-
 def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> dict[str, Any]:
     """Return results with the numbers of ``for_screen`` for each of our tasks, and what they say as its ``findings``.
 
@@ -193,16 +175,16 @@ def for_tracker(results: dict[str, Any], say: Callable[[list[Result]], list[str]
         results: all that the host has of the run; stays as it is.
         say: gives the sentences to know first of a task's results.
     """
-    for_each = {task: " ".join(say(found)) for task, found in _by_task(results).items()}
-    few = for_screen(results)
-    told = {task: {**few["results"][task], "findings": findings} for task, findings in for_each.items()}
-    return {**few, "results": {**few["results"], **told}} if told else results
+    columns = dict(results["results"])
+    for task, found in _by_task(results).items():
+        columns[task] = {**last(columns[task], found), "findings": " ".join(say(found))}
+    return {**results, "results": columns}
 
 
 def for_screen(results: dict[str, Any]) -> dict[str, Any]:
     """Return results with at most six numbers for each of our tasks: what lmms-eval prints when a run ends."""
     columns = {task: last(results["results"][task], found) for task, found in _by_task(results).items()}
-    return {**results, "results": {**results["results"], **columns}} if columns else results
+    return {**results, "results": {**results["results"], **columns}}
 
 
 def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) -> str:
@@ -218,7 +200,7 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
     if not found:
         return ""
     given = results.get("config", {}).get("resolved_cli_args") or {}
-    lines = [*([_small(found, results.get(TOOK))] if given.get("limit") else []), *say(found)]
+    lines = [*([_trial(found, results.get(TOOK))] if given.get("limit") else []), *say(found)]
     out = given.get("output_path")
     following = "\n      ".join(
         f"lmms-patch {command} {shlex.quote(str(out))}" for command in ("show", "report", "explore")
@@ -234,47 +216,30 @@ def ending(results: dict[str, Any], say: Callable[[list[Result]], list[str]]) ->
     return "\n".join(["", *folded, f"next: {following}", ""])
 
 
-def _small(results: Sequence[Result], took: float | None) -> str:
-    """Say of a small run what its numbers are worth: the pipeline works, and how many docs make the index known within 0.05.
-
-    Empty for a run of 100 docs or more.
-
-    The index is 1 − MPP / FIP: of so few docs the width of a luck-corrected index says little.
+def _trial(results: Sequence[Result], took: float | None) -> str:
+    """Say of a run of few docs that the pipeline works, and how long all docs would take; empty for a run of 100 docs or more.
 
     Args:
         results: those of the run.
         took: how many seconds the model took for the whole run; None where earlier answers were used.
     """
     docs = max(one.docs for one in results)
-    if not docs or docs >= FEW:
+    if not 0 < docs < FEW:
         return ""
-    known = [
-        (one.kind.index, one.measures.get(f"{one.kind.index}{max(one.grids, default='')}"))
-        for one in results
-        if one.kind.index
-    ]
-    halves = [
-        (index.high - index.low) / 2
-        for _, index in known
-        if index is not None and index.low is not None and index.high is not None
-    ]
-    # a width falls with the root of the number of docs; without an index take a score of 0.5, which is widest
-    wanted = max((docs * (half / NEAR) ** 2 for half in halves), default=0.25 * (1.96 / NEAR) ** 2)
-    wanted = max(FEW, round(wanted, 2 - len(str(int(wanted)))))
-    what = reading.name(known[0][0], corrected=False) if halves else "a score"
-    there = max((one.about.host.original or 0 for one in results), default=0)
-    ask, more = f"for {what} ± {NEAR} ask about {wanted:,.0f} docs of each task", ""
-    if 0 < there < wanted:
-        ask, more = f"ask all {there:,} docs of each task", f" ({what} ± {NEAR} would take about {wanted:,.0f})"
-        wanted = there
-    if took is not None:
-        minutes = took * wanted * len(results) / sum(one.docs for one in results) / 60
-        ask += f", about {max(1, minutes):,.0f} minute{'s' * (minutes >= 1.5)} at this speed"
-    return f"a trial of {docs} doc{'s' * (docs > 1)}: the pipeline works, and most numbers will change; {ask}{more}"
+    every = max((one.about.host.original or 0 for one in results), default=0)
+    minutes = max(1, (took or 0) * every * len(results) / sum(one.docs for one in results) / 60)
+    rest = f"; all {every:,} docs of each task, about {minutes:,.0f} minute{'s' * (minutes >= 1.5)} at this speed"
+    told = f"a trial of {docs} doc{'s' * (docs > 1)}: the pipeline works, and most numbers will change"
+    return told + rest * bool(took and every)
 
 
-def _column(result: Result) -> str:
-    return f"{'patch' if result.kind.suffix else 'magic'},{result.filter}"
+def _details(results: Mapping[str, Any]) -> dict[str, dict[str, Details]]:
+    """Return the objects of our tasks by the name of the task, one for each filter pipeline."""
+    found = {
+        task: {key.partition(",")[2]: one for key, one in values.items() if isinstance(one, Details)}
+        for task, values in results["results"].items()
+    }
+    return {task: details for task, details in found.items() if details}
 
 
 def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
@@ -282,16 +247,10 @@ def _by_task(results: Mapping[str, Any]) -> dict[str, list[Result]]:
 
     Empty where a result is not as we make results.
     """
-    ours: dict[str, dict[str, Details]] = {}
-    for task, values in results["results"].items():
-        for key, one in values.items():
-            if isinstance(one, Details):
-                ours.setdefault(task, {})[key.partition(",")[2]] = one
-    out: dict[str, list[Result]] = {}
+    ours, out = _details(results), dict[str, list[Result]]()
     try:
-        abouts = {task: about_of(results, task, details) for task, details in ours.items()}
-        run = Run(Path(f"{results.get('date') or ''}_results.json"), tuple((about, None) for about in abouts.values()))
-        for result in run.results:
+        abouts = [(about_of(results, task, details), None) for task, details in ours.items()]
+        for result in Run(Path(f"{results.get('date') or ''}_results.json"), tuple(abouts)).results:
             one = dataclasses.replace(result, given=ours[result.task][result.filter].computed)
             one.measures  # noqa: B018 - read for its check: it raises here rather than while a file is written
             out.setdefault(result.task, []).append(one)

@@ -7,7 +7,6 @@ A stratum must not be too wide: then the luck-corrected index reads +0.07 where 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -26,14 +25,10 @@ class Strata:
     Attributes:
         labels: for each doc, the finest kind that has enough docs.
         members: for each label, the places of *all* docs of that kind, including docs with a finer label.
-        merged_docs: number of docs whose finest kind has too few docs.
-        merged: number of kinds that were too small.
     """
 
     labels: list[tuple[Hashable, ...]]
     members: dict[tuple[Hashable, ...], list[int]]
-    merged_docs: int
-    merged: int
 
 
 def strata(kinds: Sequence[Sequence[Hashable]], least: int = LEAST_DOCS) -> Strata:
@@ -56,8 +51,7 @@ def strata(kinds: Sequence[Sequence[Hashable]], least: int = LEAST_DOCS) -> Stra
     for kind in kinds:
         depth = next((d for d in range(len(kind), 1, -1) if len(members[tuple(kind[:d])]) >= least), 1)
         labels.append(tuple(kind[:depth]))
-    small = Counter(tuple(kind) for kind, label in zip(kinds, labels, strict=True) if len(label) < len(kind))
-    return Strata(labels, {label: members[label] for label in set(labels)}, sum(small.values()), len(small))
+    return Strata(labels, {label: members[label] for label in set(labels)})
 
 
 def draw(
@@ -135,7 +129,7 @@ def draw_clusters(
     by_kind = strata(kinds)
     firsts = None if sources is None else [sources[members[name][0]] for name in names]
     exact = {k: [p for p in v if kinds[p][0] == k[0]] for k, v in by_kind.members.items()}
-    chosen = draw(Strata(by_kind.labels, exact, 0, 0), names, firsts, donors=donors, seed=stream)
+    chosen = draw(Strata(by_kind.labels, exact), names, firsts, donors=donors, seed=stream)
     out = np.full((len(units), donors), -1, np.intp)
     for row, name in enumerate(names):
         for p, donor in enumerate(chosen[row]):

@@ -26,12 +26,9 @@ from lmms_patch.tst.options import MOST_RIVALS, OptionKeys, OptionRows, extras, 
 from lmms_patch.tst.target_encoding import Array, Family, agreement, inner_folds, moments, rates
 from lmms_patch.tst.templates import Slots, Texts, find_slots, mix, words
 from lmms_patch.tst.tfidf import TextSpace
-from lmms_patch.tst.vectors import Embed, VectorSpace
 
 MOST_CLOSED, CLOSED_SHARE = 6, 0.05
 """The linear model reads the questions apart for each option that at least this share of the training items offers; the most such options."""
-NEAR_WEIGHT, COMPONENT_WEIGHT = 10.0, 2.0
-"""How much the linear model hears of embeddings, beside n-grams of length 1: of the cosine of option and question, and of components."""
 LINEAR, SHARE = "linear model: score", "linear model: share"
 """The features that hold its scores, and the probabilities of the options of an item by them."""
 
@@ -65,7 +62,7 @@ class Features:
 
 
 def asked_of(item: Item) -> str:
-    """Return the text of an item for embedding: the context beside the question, then the question."""
+    """Return what an item asks: the context beside the question, then the question."""
     return f"{item.context}\n{item.question}" if item.context else item.question
 
 
@@ -86,11 +83,10 @@ class OptionTable:
 
     Args:
         rows: which option of which item each row is.
-        embed: a text-embedding model; None: no embeddings.
     """
 
-    def __init__(self, rows: OptionRows, embed: Embed | None = None) -> None:
-        self.rows, self._embed = rows, embed
+    def __init__(self, rows: OptionRows) -> None:
+        self.rows = rows
         self._keys = OptionKeys(rows)
 
     @cached_property
@@ -104,33 +100,6 @@ class OptionTable:
     @cached_property
     def _option_space(self) -> TextSpace:
         return TextSpace(self.rows.names)
-
-    @cached_property
-    def _vectors(self) -> tuple[VectorSpace, VectorSpace] | None:
-        """The embeddings of the items' questions, and of the distinct options."""
-        return (
-            None
-            if self._embed is None
-            else (_question_vectors(self._embed, self.rows.items), VectorSpace(self._embed, self.rows.names))
-        )
-
-    @cached_property
-    def _near(self) -> Array | None:
-        """The cosine of each option with the question, shape (rows,); None without embeddings."""
-        if self._vectors is None:
-            return None
-        questions, options = self._vectors
-        return options.cosines(self.rows.text, questions, self.rows.owner).astype(float)
-
-    def _components(self, train: Places, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the principal components of the embeddings.
-
-        Those of the questions have shape (items, components), those of the distinct option texts (option texts,
-        components).
-        """
-        questions, options = self._vectors or (None, None)
-        of_options = _components(options, len(self.rows.names), self._shown(train), seed)
-        return _components(questions, len(self.rows.items), train, seed), of_options
 
     def _shown(self, train: Places) -> Places:
         """Return the distinct options of the training items, in order of first appearance."""
@@ -151,8 +120,6 @@ class OptionTable:
         out = {name: np.array(values, float)[rows.text] for name, values in of_text.items()}
         if any(rows.contexts):
             out["option.in context"] = rows.shares_in(rows.contexts)
-        if self._near is not None:
-            out["option.near question"] = self._near
         # Nobody wrote candidates to go together.
         likeness, same = np.zeros((2, rows.count)) if rows.are_candidates else _likeness(rows)
         out |= {
@@ -163,17 +130,11 @@ class OptionTable:
         }
         return out, _item_features(rows.items, rows.questions)
 
-    def _terms(self, train: Places, questions: NDArray[np.float32], options: NDArray[np.float32]) -> linear.Terms:
+    def _terms(self, train: Places) -> linear.Terms:
         """Return what the linear model reads of each row.
 
         It is the option's text; the question, for each option apart that many training items offer (as yes and no); the
-        option and its place by category. With embeddings also the components of both, and how near the option is to the
-        question.
-
-        Args:
-            train: places of the training items.
-            questions: their components, shape (items, count).
-            options: their components, shape (options, count).
+        option and its place by category.
         """
         rows, every = self.rows, np.arange(self.rows.count)
         shown = rows.of(train)
@@ -183,10 +144,7 @@ class OptionTable:
         spaces = [self._space, self._context_space] if any(rows.contexts) else [self._space]
         blocks = [
             _block(self._option_space.weighted(rows.text[shown]), rows.text),
-            _block(COMPONENT_WEIGHT * options.astype(float), rows.text),
-            *([] if self._near is None else [_block(NEAR_WEIGHT * self._near[:, None], every)]),
             *(_block(space.weighted(train), space.place[rows.owner], rows.hashes, closed) for space in spaces),
-            _block(COMPONENT_WEIGHT * questions.astype(float), rows.owner, rows.hashes, closed),
         ]
         for salt, own in ((31, rows.hashes), (32, rows.place)):
             kind = mix(salt, rows.category[rows.owner], own)
@@ -207,14 +165,10 @@ class OptionTable:
         """
         rows = self.rows
         inner = inner_folds(train, groups, len(rows.items), seed)[rows.owner]
-        questions, options = self._components(train, seed)
         columns = self._for_trees(train, inner, seed) if trees else {}
-        if trees:
-            columns |= _by_number("question text (embedding)", questions[rows.owner])
-            columns |= _by_number("option text (embedding)", options[rows.text])
         if linear_model and 0 < rows.count <= linear.MOST_ROWS:
             scores = (
-                linear.option_scores(self._terms(train, questions, options), rows.owner, rows.target, inner)
+                linear.option_scores(self._terms(train), rows.owner, rows.target, inner)
                 if len(train)
                 else np.zeros(rows.count)
             )
@@ -258,15 +212,6 @@ def _likeness(rows: OptionRows) -> Array:
             alike[texts] = np.array(found).reshape(-1, 2).T
         out[:, own] = alike[texts]
     return out
-
-
-def _question_vectors(embed: Embed, items: Sequence[Item]) -> VectorSpace:
-    return VectorSpace(embed, [asked_of(item) for item in items])
-
-
-def _components(space: VectorSpace | None, texts: int, train: Places, seed: int) -> NDArray[np.float32]:
-    """Return the principal components of the embeddings of some texts, shape (texts, components); none without embeddings."""
-    return np.empty((texts, 0), np.float32) if space is None else space.components(train, seed)
 
 
 def _by_number(name: str, columns: NDArray[np.float32]) -> dict[str, Array]:
@@ -346,11 +291,10 @@ class NumberTable:
 
     Args:
         items: n items.
-        embed: a text-embedding model; None: no embeddings.
     """
 
-    def __init__(self, items: Sequence[Item], embed: Embed | None = None) -> None:
-        self.items, self._embed = items, embed
+    def __init__(self, items: Sequence[Item]) -> None:
+        self.items = items
         self.category = numbered(item.category for item in items)
         # None becomes nan.
         self.golds = np.array([as_number(item.golds[0]) if item.golds else None for item in items], float)
@@ -359,10 +303,6 @@ class NumberTable:
     @cached_property
     def _space(self) -> TextSpace:
         return TextSpace([f"{item.question}\n{item.context}" for item in self.items])
-
-    @cached_property
-    def _vectors(self) -> VectorSpace | None:
-        return None if self._embed is None else _question_vectors(self._embed, self.items)
 
     @cached_property
     def _static(self) -> dict[str, Array]:
@@ -419,23 +359,10 @@ class NumberTable:
         # Without a gold there is nothing to learn from, so such items are in no inner fold.
         inner[~np.isfinite(self.golds)] = -1
         target, _ = self.standardised(train)
-        components = _components(self._vectors, len(self.items), train, seed)
-        columns = (
-            self._for_trees(train, target, inner, seed) | _by_number("question text (embedding)", components)
-            if trees
-            else {}
-        )
+        columns = self._for_trees(train, target, inner, seed) if trees else {}
         if linear_model and len(train) and len(self.items) <= linear.MOST_ROWS:
-            columns[LINEAR] = linear.number_scores(self._terms(train, components), target, inner)
+            columns[LINEAR] = linear.number_scores(self._space.weighted(train)[self._space.place], target, inner)
         return Features.of(columns, inner)
-
-    def _terms(self, train: Places, components: NDArray[np.float32]) -> Any:
-        """Return what the linear model reads of each item, sparse, shape (n, terms): its text, and the components of its embedding."""
-        from scipy.sparse import csr_matrix, hstack
-
-        return hstack(
-            [self._space.weighted(train)[self._space.place], csr_matrix(COMPONENT_WEIGHT * components.astype(float))]
-        ).tocsr()
 
     def _for_trees(self, train: Places, target: Array, inner: Places, seed: int) -> dict[str, Array]:
         """Return the features for trees by name; ``target``, ``inner`` as in ``target_encoding.moments``."""

@@ -1,4 +1,4 @@
-"""A pretrained model as a user names it, a folder or a hub id, and what can go wrong with it, said in one line.
+"""The language model that a user names, a folder or a hub id, and what can go wrong with it, said in one line.
 
 Without torch.
 """
@@ -16,18 +16,14 @@ from lmms_patch.errors import OptionError
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A model for transformers to load.
+    """A causal language model for transformers to load.
 
     Attributes:
         name: what the user gave.
-        option: the option that names it.
-        kind: the kind of model that is wanted.
         example: a model of this kind.
     """
 
     name: str
-    option: str
-    kind: str
     example: str
 
     @property
@@ -47,7 +43,7 @@ class Pretrained:
         # a hub id has at most one slash
         if self.name.startswith((".", "/", "~")) or self.name.count("/") > 1 or "\\" in self.name:
             raise OptionError(
-                f"{self.option}={self.name}: there is no such folder; give the folder of {self.kind}, or a hub id"
+                f"model={self.name}: there is no such folder; give the folder of a causal language model, or a hub id"
             )
         return self.name
 
@@ -62,19 +58,19 @@ class Pretrained:
             # The loaders raise anything, and pass on errors of files and networks.
             if _is_memory(error):
                 raise
-            raise OptionError(f"{self.option}={self.name}: {self._said(error)}") from error
+            raise OptionError(f"model={self.name}: {self._said(error)}") from error
 
     def _said(self, error: Exception) -> str:
         """Return what a failed loading means, and what to do."""
         why = f"{type(error).__name__}: {(str(error).strip() or '-').splitlines()[0].rstrip('.')}"
         if isinstance(error, ValueError) and "Unrecognized configuration class" in str(error):
-            return f"not {self.kind}; give another, such as {self.example}"
+            return f"not a causal language model; give another, such as {self.example}"
         if self.is_folder:
             return f"the folder holds no model that can be loaded ({why}); give one with config, weights and tokenizer"
         # read as huggingface_hub reads it
         offline = os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE")
         remedy = "HF_HUB_OFFLINE is set: unset it, or " if offline else ""
-        return f"cannot be had from the hub ({why}); {remedy}give a local folder: {self.option}=/path/to/model"
+        return f"cannot be had from the hub ({why}); {remedy}give a local folder: model=/path/to/model"
 
 
 @contextmanager

@@ -25,10 +25,10 @@ from lmms_patch.ask.answers import as_number
 from lmms_patch.errors import OptionError, require
 from lmms_patch.stats.resample import generator
 from lmms_patch.tst.candidates import CANDIDATES, Candidates
-from lmms_patch.tst.features import Features, NumberTable, OptionTable, asked_of
+from lmms_patch.tst.features import Features, NumberTable, OptionTable
 from lmms_patch.tst.items import AnswerScores, Item, Places, Prediction
 from lmms_patch.tst.linear import MOST_ROWS as MOST_LINEAR
-from lmms_patch.tst.options import OptionRows, option_name
+from lmms_patch.tst.options import OptionRows
 from lmms_patch.tst.rewards import Values, rewards_nearness, values_of
 from lmms_patch.tst.target_encoding import inner_folds
 from lmms_patch.tst.trees import ModelSettings, fit_number, fit_right
@@ -124,19 +124,16 @@ class PreparedRf:
             raise OptionError(
                 f"model=linear reads at most {MOST_LINEAR:,} docs times options, this task has {rows:,}; type model=boosting"
             )
-        # All texts are embedded now, while all cores are free: later each fold has a single core.
-        if settings.embed is not None:
-            settings.embed([text for item in items for text in (asked_of(item), *map(option_name, item.options))])
         # Each fold holds a table of all rows, so large tasks run fewer folds at a time.
         self._room = threading.Semaphore(max(1, ROWS_AT_ONCE // max(1, rows)))
 
     @cached_property
     def _options(self) -> OptionTable:
-        return OptionTable(OptionRows([self.items[i] for i in self._choice]), self._settings.embed)
+        return OptionTable(OptionRows([self.items[i] for i in self._choice]))
 
     @cached_property
     def _numbers(self) -> NumberTable:
-        return NumberTable([self.items[i] for i in self._number], self._settings.embed)
+        return NumberTable([self.items[i] for i in self._number])
 
     @cached_property
     def _candidates(self) -> Candidates:
@@ -177,7 +174,7 @@ class PreparedRf:
         candidates, right = self._candidates.of(train, inner_folds(train, groups, len(items), seed))
         if not len(train) or not any(candidates):
             return None
-        table = OptionTable(OptionRows(items, candidates, right), self._settings.embed)
+        table = OptionTable(OptionRows(items, candidates, right))
         features = table.features(train, groups, seed, **settings.parts)
         return _ready("open answers", table.rows, features, settings, seed, self._open, candidates)
 
@@ -285,9 +282,8 @@ class PreparedRf:
 
 def group_of(feature: str) -> str:
     """Return the group of a feature: its name without the statistic."""
-    for kind in ("TF-IDF", "embedding"):
-        if f"({kind})" in feature:
-            return f"{kind} of the texts"
+    if "(TF-IDF)" in feature:
+        return "TF-IDF of the texts"
     return feature.removesuffix(", relative").partition(":")[0]
 
 

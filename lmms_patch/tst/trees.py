@@ -22,7 +22,6 @@ from lmms_patch.errors import OptionError
 from lmms_patch.tst.features import Features
 from lmms_patch.tst.items import Places
 from lmms_patch.tst.linear import items_of, shares
-from lmms_patch.tst.vectors import Embed
 
 Array = NDArray[np.float64]
 
@@ -54,7 +53,6 @@ class ModelSettings:
         threads: number of threads of one fit.
         beside: whether the linear model stands beside the trees: its scores are a feature, and it is a member of the
         ensemble.
-        embed: a text-embedding model, whose vectors all model classes then read too; None: words alone.
     """
 
     model: str = "boosting"
@@ -62,7 +60,6 @@ class ModelSettings:
     depth: int = 20
     threads: int = 1
     beside: bool = True
-    embed: Embed | None = None
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:

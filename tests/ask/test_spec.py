@@ -1,6 +1,5 @@
 import dataclasses
 
-import jsonschema
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -60,7 +59,7 @@ def test_impossible_grids_are_one_clear_line(name):
     message = str(caught.value)
     assert name in message
     assert "\n" not in message
-    assert any(word in message for word in ("2 to 9", "takes no grid"))
+    assert any(word in message for word in ("2 to 9", "takes no grid", "leading zeros"))
 
 
 def test_a_task_in_time_can_be_asked_quickly():
@@ -187,24 +186,10 @@ def test_a_spec_wins_over_an_inline_profile_only_where_it_says_something():
 def test_every_option_is_described():
     spec = WrapSpec("gqa", KINDS["rci"], (3,), Options(min_cell=28, seed=7, images="first"))
     described = spec.described()
-    assert {*described["options"], *DESCRIBING} == set(Options.names())
+    assert {*described["options"], *DESCRIBING} == set(Options.model_fields)
     assert described["options"]["min_cell"] == 28
     of_captions = WrapSpec("gqa", KINDS["caption"]).described()["options"]
-    assert set(of_captions) == set(Options.names())
-
-
-def test_the_json_schema_is_that_of_the_options():
-    schema = Options.json_schema()
-    assert list(schema["properties"]) == Options.names()
-    assert all("description" in option for option in schema["properties"].values())
-    jsonschema.validate(
-        WrapSpec(
-            "gqa", KINDS["rci"], (3,), Options(cluster=["a"], chance=0.25, aggregation={"acc": "mean"})
-        ).described()["options"],
-        schema,
-    )
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"min_side": 0}, schema)
+    assert set(of_captions) == set(Options.model_fields)
 
 
 def test_unknown_option_names_the_allowed_ones():

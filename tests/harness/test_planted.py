@@ -205,11 +205,8 @@ def test_the_last_screen_says_what_was_found_and_what_to_type(live):
     assert set(rows) == {f"- mosaic_{family}_{kind}" for family in FAMILIES for kind in ("rci", "blind")}
     assert max(map(rows.count, rows)) <= 6
     found = " ".join(screen.split())
-    assert (
-        f"a trial of {DOCS} docs: the pipeline works, and most numbers will change; ask all 120 docs of each task, about "
-        in found
-    )
-    assert re.search(r"at this speed \((RCI|a score) ± 0.05 would take about [\d,]+\)", found)
+    told = rf"a trial of {DOCS} docs: the pipeline works, and most numbers will change; all 120 docs of each task, about \d+ minutes? at this speed"
+    assert re.search(told, found)
     assert f"next: lmms-patch show {live} lmms-patch report {live} lmms-patch explore {live}" in found
 
 

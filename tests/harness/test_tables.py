@@ -8,7 +8,6 @@ import math
 import re
 from argparse import Namespace
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -264,27 +263,6 @@ def test_a_run_that_is_killed_while_the_harness_writes_has_its_tables(finished, 
     assert {task: result.measures for task, result in by_task(tmp_path).items()} == {
         task: result.measures for task, result in finished[1].items()
     }
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_the_tables_are_pushed_where_the_results_are(finished, tmp_path, told, fails):
-    pushed = []
-
-    def upload_file(path_or_fileobj, path_in_repo, repo_id, **more):
-        pushed.append((path_in_repo.removeprefix(f"a/m/{DATE}_"), repo_id))
-        if fails:
-            raise OSError("no network")
-
-    tracker = EvaluationTracker(output_path=str(tmp_path), hub_results_org="org")
-    tracker.api = SimpleNamespace(create_repo=lambda **more: None, upload_file=upload_file)
-    tracker.push_results_to_hub = True
-    tracker.general_config_tracker.model_name, tracker.general_config_tracker.model_name_sanitized = "a/m", "a__m"
-    tracker.save_results_aggregated(results={**finished[3]}, samples=None, datetime_str=DATE)
-    tables = [f"samples_{task}.parquet" for task in ("toy_blank", "toy_rci", "two_rci")]
-    assert [name for name, _ in pushed[:1]] == ["results.json"]
-    assert sorted(name for name, _ in pushed[1:]) == ["numbers.parquet", *tables]
-    assert {repo for _, repo in pushed} == {"org/lmms-eval-results-private"}
-    assert sum("is not pushed to the Hub: OSError: no network" in line for line in told) == 4 * fails
 
 
 # --- the harness's results file, and its last screen ----------------------------------------------

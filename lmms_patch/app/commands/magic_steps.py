@@ -154,20 +154,16 @@ def _judged(
     chains: Sequence[Chain], model: str, tell: Callable[[int, int], None] | None
 ) -> dict[str, Sequence[JudgeVerdict]]:
     """Return the judge's verdict on each step, by item; verdicts in the cache are not asked again."""
-    import itertools
     import os
 
-    from lmms_patch.harness.magic.judge import judge_from
+    from lmms_patch.harness.magic.judge import Judge
     from lmms_patch.magic.score.judge_settings import JudgeSettings
     from lmms_patch.magic.score.verdicts import steps_inquiry
 
     if missing := [chain.item for chain in chains if not chain.question]:
         raise RecordError(f"the log has no question of item {missing[0]}; a judge needs it")
     asked = [steps_inquiry(chain.question, chain.gold, chain.steps) for chain in chains]
-    judge = judge_from(JudgeSettings.from_env({**os.environ, "MAGIC_JUDGE": model}))
-    assert judge is not None
-    done = itertools.count(1)
-    said = judge.many(asked, progress=None if tell is None else lambda: tell(next(done), len(set(asked))))
+    said = Judge(JudgeSettings.from_env({**os.environ, "MAGIC_JUDGE": model})).many(asked, tell)
     return {chain.item: verdicts for chain, verdicts in zip(chains, said, strict=True)}
 
 

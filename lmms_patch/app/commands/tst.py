@@ -12,8 +12,7 @@ import yaml
 
 from lmms_patch.app.commands import show
 from lmms_patch.app.commands.common import IncludePath, Place, Wide, examples, watching
-from lmms_patch.ask.kinds import TST
-from lmms_patch.ask.spec import Options, check_folds
+from lmms_patch.ask.spec import MAX_FOLDS, MIN_FOLDS, Options
 from lmms_patch.errors import OptionError, require
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def tst(
     model_args: Annotated[
         str,
         typer.Option(
-            "--model-args", metavar="K=V,...", help="Arguments of the diagnostic, such as model=forest,embeddings=PATH."
+            "--model-args", metavar="K=V,...", help="Arguments of the diagnostic, such as model=forest,trees=300."
         ),
     ] = "",
     check: Annotated[
@@ -63,7 +62,9 @@ def tst(
     require("tst" if diagnostic == "rf" else "lora")
     if check and diagnostic != "rf":
         raise OptionError("--check: a language model has no features to check; it is for --diagnostic rf")
-    name = f"{task}_tst{check_folds(TST, (folds,), '--folds')}"
+    if not MIN_FOLDS <= folds <= MAX_FOLDS:
+        raise OptionError(f"--folds must be {MIN_FOLDS} to {MAX_FOLDS}, not {folds}")
+    name = f"{task}_tst{folds}"
     given = {} if grouping is None else {"grouping": grouping}
     Options.from_mapping(given, "lmms-patch tst")
     before = set(_results(output := Path(output)))

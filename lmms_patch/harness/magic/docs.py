@@ -32,7 +32,7 @@ _EMBEDDED = str(folder("tasks") / "magic" / MOSAIC)
 DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
 """Which boxes a variant draws (``which`` of ``items.shown``)."""
 
-_TEXTS = ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest", "data")
+_TEXTS = ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest")
 _FEATURES = {
     **dict.fromkeys(_TEXTS, datasets.Value("string")),
     "image": datasets.Image(),
@@ -41,25 +41,8 @@ _FEATURES = {
     "drawn": datasets.Sequence(datasets.Value("int32")),
     **dict.fromkeys(("first", "last"), datasets.Value("int32")),
     "row": datasets.Value("int64"),
-    **dict.fromkeys(("labels", "prefix", "corrections"), datasets.Sequence(datasets.Value("string"))),
+    **dict.fromkeys(("prefix", "corrections"), datasets.Sequence(datasets.Value("string"))),
 }
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """What of a dataset a variant does not ask.
-
-    Attributes:
-        name: the name of the dataset.
-        items: the number of lines that cannot be used (``lmms-patch magic check`` says why). at_start, near_end,
-        uncorrected: wrong runs that Self-Heal leaves out (``selfheal.WrongRuns``); 0 for other variants.
-    """
-
-    name: str
-    items: int
-    at_start: int = 0
-    near_end: int = 0
-    uncorrected: int = 0
 
 
 def settings() -> MagicSettings:
@@ -76,9 +59,9 @@ def settings() -> MagicSettings:
 def docs(variant: str, data: str = "") -> datasets.Dataset:
     """Return the docs of a variant, one for each item; for ``selfheal`` one for each tested wrong run.
 
-    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest, and
-    ``data`` as given. ``boxes`` (half-open, in pixels of the upright image), ``relevant`` and ``labels`` hold all boxes
-    of the item in their seeded order; ``drawn`` holds the number under which each box is drawn, 0 where it is not
+    Columns: id, item (the item's id), image, question, type, answer, full_answer, group, variant, image_digest.
+    ``boxes`` (half-open, in pixels of the upright image) and ``relevant`` hold all boxes of the item in their seeded
+    order; ``drawn`` holds the number under which each box is drawn, 0 where it is not
     drawn. ``selfheal`` also has first, last, prefix, and ``corrections``: those of its wrong steps that were written.
     Texts name boxes by the numbers drawn.
 
@@ -90,76 +73,64 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
         Refusal: the data or a setting cannot be used.
     """
     try:
-        told = settings()
         # read now, so that a mistake in them is told before a model is asked
-        _examples_of(told, DRAWN[variant])
-        dataset, left_out = _load(told, data)
-        rows = [{**row, "data": data} for item in dataset.items for row in _rows(dataset, item, variant, told.seed)]
+        examples(variant)
+        dataset, seed = source(data)[0], settings().seed
+        rows = [row for item in dataset.items for row in _rows(dataset, item, variant, seed)]
         if not rows:
             raise OptionError(
                 f"{dataset.name}: Self-Heal has nothing to inject: no item has a wrong step with a correction after the first and before the last "
-                f"two (wrong runs at the start {left_out.at_start}, near the end {left_out.near_end}, without correction {left_out.uncorrected})"
+                f"two ('lmms-patch magic check' counts the wrong runs)"
             )
-        rows = [{**row, "row": place} for place, row in enumerate(rows)]
-        return datasets.Dataset.from_list(rows, features=datasets.Features(_FEATURES))
+        numbered = [{**row, "row": place} for place, row in enumerate(rows)]
+        return datasets.Dataset.from_list(numbered, features=datasets.Features(_FEATURES))
     except PatchError as error:
         # after an ordinary exception the host would load five times more
         raise Refusal(error) from None
 
 
-def left_out(variant: str, data: str = "") -> LeftOut:
-    """Return what of the dataset the variant does not ask."""
-    _, of_selfheal = _load(settings(), data)
-    return of_selfheal if variant == "selfheal" else LeftOut(of_selfheal.name, of_selfheal.items)
-
-
-def _load(told: MagicSettings, data: str) -> tuple[Dataset, LeftOut]:
-    """Read the dataset named by the task or the environment, and what of the dataset Self-Heal leaves out."""
+def source(data: str = "") -> tuple[Dataset, str]:
+    """Return the dataset that a task or the environment names, and what it is called in results."""
+    told = settings()
     if not data and not told.data:
         raise OptionError(
             "the magic tasks need data: set MAGIC_DATA to a folder, a .jsonl or .parquet file, or a dataset of the hub (owner/name) in the form of "
             "docs/magic.md; without data of your own, try --tasks magic_mosaic"
         )
-    path = _EMBEDDED if data == MOSAIC else os.path.expanduser(data or told.data)
-    return _read(path, told.split, _stamp(path))
+    place = Path(_EMBEDDED if data == MOSAIC else os.path.expanduser(data or told.data))
+    name = place.stem if place.is_file() else place.name if place.is_dir() else str(place)
+    return _read(str(place), told.split, _stamp(place)), "magic_mosaic" if data == MOSAIC else name
 
 
-def _stamp(path: str) -> tuple[Any, ...]:
+def _stamp(path: Path) -> tuple[Any, ...]:
     """Return name, time of writing and size of a local dataset's files, which tell a running process of new files."""
-    files = [file for file in (Path(path), *Path(path).glob("*")) if file.is_file()]
+    files = [file for file in (path, *path.glob("*")) if file.is_file()]
     return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
 
 @functools.lru_cache(maxsize=8)
-def _read(path: str, split: str, stamp: tuple[Any, ...]) -> tuple[Dataset, LeftOut]:
+def _read(path: str, split: str, stamp: tuple[Any, ...]) -> Dataset:
     """Read a dataset, once for all variants of a run. ``stamp`` makes a changed dataset be read again."""
-    dataset, place = read(path, split=split), Path(path)
+    dataset = read(path, split=split)
     if dataset.note:
         log().warning(dataset.note)
-    runs = [wrong_runs(item.steps) for item in dataset.items]
-    name = place.stem if place.is_file() else place.name if place.is_dir() else path
-    sums = [sum(getattr(run, what) for run in runs) for what in ("at_start", "near_end", "uncorrected")]
-    return dataset, LeftOut("magic_mosaic" if path == _EMBEDDED else name, dataset.left_out, *sums)
+    return dataset
 
 
 def _rows(dataset: Dataset, item: MagicItem, variant: str, seed: int) -> list[dict[str, Any]]:
     """Return the docs of an item."""
-    every = shown(item.boxes, item.id, "all", seed)
-    drawn = shown(item.boxes, item.id, DRAWN[variant], seed)
-    boxes = [item.boxes[place] for place in every.places]
-    picture = dataset.picture(item)
+    every, drawn = (shown(item.boxes, item.id, which, seed) for which in ("all", DRAWN[variant]))
+    boxes, picture = [item.boxes[place] for place in every.places], dataset.picture(item)
+    stored = isinstance(picture, bytes)
     row = {
         **{name: getattr(item, name) for name in ("id", "question", "type", "answer", "full_answer")},
         "item": item.id,
-        "image": {"bytes": picture, "path": None}
-        if isinstance(picture, bytes)
-        else {"bytes": None, "path": str(picture)},
+        "image": {"bytes": picture if stored else None, "path": None if stored else str(picture)},
         "image_digest": _digest_of(picture),
         "group": item.group or "",
         "variant": variant,
         "boxes": [[box.left, box.top, box.right, box.bottom] for box in boxes],
         "relevant": [box.relevant for box in boxes],
-        "labels": [box.label for box in boxes],
         "drawn": [drawn.numbers.get(place + 1, 0) for place in every.places],
         "first": None,
         "last": None,
@@ -210,12 +181,11 @@ class Shot:
 
 def examples(variant: str) -> tuple[Shot, ...]:
     """Return the in-context examples of a variant: the first usable items of MAGIC_EXAMPLES, at most MAGIC_SHOTS."""
-    return _examples_of(settings(), DRAWN[variant])
-
-
-def _examples_of(told: MagicSettings, which: str) -> tuple[Shot, ...]:
-    path = os.path.expanduser(told.examples)
-    return _shots(path, told.split, told.seed, told.shots, which, _stamp(path)) if told.examples else ()
+    told = settings()
+    place = Path(told.examples).expanduser()
+    if not told.examples:
+        return ()
+    return _shots(str(place), told.split, told.seed, told.shots, DRAWN[variant], _stamp(place))
 
 
 @functools.lru_cache(maxsize=8)
@@ -243,23 +213,17 @@ def _shot(dataset: Dataset, item: MagicItem, which: str, seed: int) -> Shot | No
     """Return an item as an example; None where the item cannot be an example."""
     texts = [step.text if step.correct else step.correction for step in item.steps]
     drawn = shown(item.boxes, item.id, which, seed)
-    if (
-        not texts
-        or not all(text.strip() for text in texts)
-        or regions_of_steps(texts, len(item.boxes)).used - set(drawn.numbers)
-    ):
-        # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
+    # no chain, an uncorrected wrong step, or a chain that names boxes which are not drawn
+    named = regions_of_steps(texts, len(item.boxes)).used
+    if not texts or not all(text.strip() for text in texts) or named - set(drawn.numbers):
         return None
-    chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
     boxes = [item.boxes[place] for place in drawn.places]
-    image = draw(
-        dataset.image(item),
-        [(box.left, box.top, box.right, box.bottom) for box in boxes],
-        list(range(1, len(boxes) + 1)),
-    )
-    text = prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer)
+    rects = [(box.left, box.top, box.right, box.bottom) for box in boxes]
+    chain = tuple(renumber(text, drawn.numbers, len(item.boxes)) for text in texts)
     return Shot(
-        text, image, digest([item.id, *texts, _digest_of(dataset.picture(item)), [repr(box) for box in item.boxes]])
+        prompts.Example(item.question, len(boxes), chain, item.full_answer or item.answer),
+        draw(dataset.image(item), rects, list(range(1, len(boxes) + 1))),
+        digest([item.id, *texts, _digest_of(dataset.picture(item)), [repr(box) for box in item.boxes]]),
     )
 
 

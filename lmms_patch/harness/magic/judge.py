@@ -1,4 +1,4 @@
-"""A judge model, asked through the openai client, with a cache; the client has time-outs, retries and back-off.
+"""A judge model, asked through the openai client, with a cache; the client has time-outs, retries, back-off and messages.
 
 No failure ends a run. The verdict is then None, with the reason.
 """
@@ -23,23 +23,20 @@ ASKS = 3
 """How often a question is asked, at most, until a reply can be read."""
 GIVE_UP = 5
 """After so many failed questions in a row no more are asked."""
+AT_ONCE = 8
+"""How many requests are under way at once."""
 _OF_QUESTION = {400, 413, 422}
 """Statuses that refuse the question: too long, not allowed, not understood. Another question may well be answered."""
-_HINTS = {401: "OPENAI_API_KEY", 403: "OPENAI_API_KEY", 404: "MAGIC_JUDGE and OPENAI_API_URL"}
 _LONG = 240
-_NO_KEY = "no key for the judge; type: export OPENAI_API_KEY=... (any word for a server that asks for none)"
-
-
-def judge_from(settings: JudgeSettings) -> Judge | None:
-    """Return the judge of these settings; None where they name no model."""
-    return Judge(settings) if settings.model else None
 
 
 class NoReplyError(Exception):
     """No reply came; ``counted`` is the word for that in ``Judge.counts``."""
 
-    def __init__(self, why: str, counted: str) -> None:
-        super().__init__(why)
+    def __init__(self, why: Any, counted: str) -> None:
+        # a server may repeat the key
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        super().__init__(line(str(why).replace(key, "***") if key else why)[:_LONG])
         self.counted = counted
 
 
@@ -51,9 +48,9 @@ class Judge:
 
     Attributes:
         settings: as given.
-        counts: how many ``requests`` were sent, and how many replies were ``malformed``; of the questions, how many
-            were ``asked`` and judged, ``cached``, ``known`` without asking, ``unread`` (no reply could be read),
-            ``refused`` (this one question), ``failed`` (no reply came) and ``skipped`` (no longer asked).
+        counts: how many ``requests`` were sent; of the questions, how many were ``asked`` and judged, ``cached``,
+            ``unread`` (no reply could be read), ``refused`` (this one question), ``failed`` (no reply came) and
+            ``skipped`` (no longer asked).
         stopped: why nothing is sent any more; "" while questions are sent.
     """
 
@@ -66,35 +63,26 @@ class Judge:
         self._lock = threading.Lock()
 
     def many(
-        self, inquiries: Sequence[Inquiry], concurrency: int = 8, progress: Callable[[], object] | None = None
+        self, inquiries: Sequence[Inquiry], tell: Callable[[int, int], object] | None = None
     ) -> list[tuple[JudgeVerdict, ...]]:
-        """Ask several questions at once. Equal questions are asked once.
+        """Ask several questions at once, equal ones once.
 
         Args:
             inquiries: made by the functions of ``magic.score.verdicts``.
-            concurrency: the number of requests under way at once, at least 1.
-            progress: called by the threads after each different question.
+            tell: called after each different question with the number of those done, and of all.
 
         Returns:
             The verdicts of each question, in order.
         """
-
-        def one(inquiry: Inquiry) -> tuple[JudgeVerdict, ...]:
-            verdicts = self.ask(inquiry)
-            if progress is not None:
-                progress()
-            return verdicts
-
-        different = list(dict.fromkeys(inquiries))
-        pool = ThreadPoolExecutor(max(1, concurrency), thread_name_prefix="magic-judge")
+        verdicts: dict[Inquiry, tuple[JudgeVerdict, ...]] = dict.fromkeys(inquiries, ())
+        pool = ThreadPoolExecutor(AT_ONCE)
         try:
-            verdicts = dict(zip(different, pool.map(one, different), strict=True))
-        except BaseException:
-            # questions under way end by themselves
-            self.stopped = self.stopped or "the run was interrupted"
-            raise
+            for done, (inquiry, found) in enumerate(zip(verdicts, pool.map(self.ask, list(verdicts)), strict=True), 1):
+                verdicts[inquiry] = found
+                if tell is not None:
+                    tell(done, len(verdicts))
         finally:
-            pool.shutdown(wait=not self.stopped, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
         return [verdicts[inquiry] for inquiry in inquiries]
 
     def ask(self, inquiry: Inquiry) -> tuple[JudgeVerdict, ...]:
@@ -107,15 +95,11 @@ class Judge:
             As many verdicts as the question asks for. A verdict without a value says why.
         """
         if inquiry.known or not inquiry.count:
-            self._count("known")
             return inquiry.known
         key = key_of({**self.described(), "kind": inquiry.kind, "prompt": inquiry.prompt})
-        kept = self._cache.get(key, inquiry.kind, inquiry.count)
-        if kept is not None:
-            self._count("cached")
-            return tuple(JudgeVerdict(value, kept.reason, "", kept.raw, True, kept.model) for value in kept.values)
-        fault, raw, model = "", "", ""
-        for turn in range(ASKS):
+        kept, cached = self._cache.get(key, inquiry.kind, inquiry.count), True
+        fault, raw, model, why = "", "", "", ""
+        for turn in range(ASKS) if kept is None else ():
             try:
                 raw, model = self._reply(inquiry.again(turn) if turn else inquiry.prompt)
             except NoReplyError as error:
@@ -125,12 +109,14 @@ class Judge:
             reading = read(inquiry, raw)
             if reading.values is not None:
                 # only what could be read is kept, so that an unreadable reply is asked for again
-                self._cache.put(key, inquiry.kind, Kept(reading.values, reading.reason, raw, model))
-                self._count("asked")
-                return tuple(JudgeVerdict(value, reading.reason, "", raw, False, model) for value in reading.values)
-            self._count("malformed")
+                kept, cached = Kept(reading.values, reading.reason, raw, model), False
+                self._cache.put(key, inquiry.kind, kept)
+                break
             fault = reading.fault
-        else:
+        if kept is not None:
+            self._count("cached" if cached else "asked")
+            return tuple(JudgeVerdict(value, kept.reason, "", kept.raw, cached, kept.model) for value in kept.values)
+        if not why:
             self._count("unread")
             why = f"malformed: {fault} (asked {ASKS} times)"
         return (JudgeVerdict(None, "", why, raw, False, model),) * inquiry.count
@@ -139,16 +125,8 @@ class Judge:
         """Return what a verdict depends on beside its prompt: model, server (without credentials), sampling, version of the prompts."""
         parts = urlsplit(os.environ.get("OPENAI_API_URL", "").strip() or "https://api.openai.com/v1")
         address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
-        return {
-            "model": self.settings.model,
-            "address": address,
-            "sampling": {"temperature": 0.0, "max_tokens": self.settings.tokens},
-            "prompts": VERSION,
-        }
-
-    def resume(self) -> None:
-        """Send again, where the server was given up: the server may be back."""
-        self.stopped, self._failed = "", 0
+        sampling = {"temperature": 0.0, "max_tokens": self.settings.tokens}
+        return {"model": self.settings.model, "address": address, "sampling": sampling, "prompts": VERSION}
 
     @cached_property
     def _client(self) -> Any:
@@ -168,8 +146,6 @@ class Judge:
         """
         from openai import OpenAIError
 
-        if not os.environ.get("OPENAI_API_KEY", "").strip():
-            self.stopped = self.stopped or _NO_KEY
         if self.stopped:
             raise NoReplyError(f"not asked: {self.stopped}", "skipped")
         self._count("requests")
@@ -178,49 +154,36 @@ class Judge:
             reply = self._client.chat.completions.create(messages=[{"role": "user", "content": text}], **asked)
             choice = reply.choices[0]
         except OpenAIError as error:
-            status = getattr(error, "status_code", None)
-            why = self._why(error, status)
-            if status in _OF_QUESTION:
-                raise NoReplyError(why, "refused") from None
-            self._went_wrong(why)
-            raise NoReplyError(why, "failed") from None
+            if getattr(error, "status_code", None) in _OF_QUESTION:
+                raise NoReplyError(error, "refused") from None
+            raise self._failure(error) from None
         except (AttributeError, IndexError, TypeError, ValueError):
-            self._went_wrong(why := "the server's reply is not a chat completion")
-            raise NoReplyError(why, "failed") from None
+            raise self._failure("the server's reply is not a chat completion") from None
         self._failed = 0
         if choice.message.refusal or choice.finish_reason == "content_filter":
             refused = choice.message.refusal or "the server filtered it"
-            raise NoReplyError(f"the question was refused: {line(refused)[:_LONG]}", "refused")
+            raise NoReplyError(f"the question was refused: {refused}", "refused")
         return choice.message.content or "", str(reply.model or self.settings.model)
 
-    def _why(self, error: Exception, status: int | None) -> str:
-        """Return why a request failed, in a line without the key."""
-        from openai import APIConnectionError, APITimeoutError
-
-        if isinstance(error, APITimeoutError):
-            return f"no answer within {self.settings.timeout:g} s ({self.settings.retries + 1} tries)"
-        if isinstance(error, APIConnectionError):
-            return f"no connection to the judge: {line(error.__cause__ or error)[:_LONG]}; check OPENAI_API_URL"
-        said = line(error).replace(os.environ["OPENAI_API_KEY"].strip(), "***")[:_LONG]
-        return f"{said}; check {_HINTS[status]}" if status in _HINTS else said
-
-    def _went_wrong(self, why: str) -> None:
+    def _failure(self, why: Any) -> NoReplyError:
         """Count a failed question; after ``GIVE_UP`` in a row ask nothing more."""
+        error = NoReplyError(why, "failed")
         with self._lock:
             self._failed += 1
             if self._failed < GIVE_UP or self.stopped:
-                return
-            self.stopped = f"the judge was given up ({why})"
+                return error
+            self.stopped = f"the judge was given up ({error})"
         _warn(
-            f"MAGIC judge {self.settings.model}: no more is asked after {GIVE_UP} failures in a row: {why}. "
+            f"MAGIC judge {self.settings.model}: no more is asked after {GIVE_UP} failures in a row: {error}. "
             "What is not judged is counted; running again asks only for that"
         )
+        return error
 
     def _count(self, what: str) -> None:
         with self._lock:
             self.counts[what] += 1
 
 
-def _warn(said: str) -> None:
+def _warn(told: str) -> None:
     """Log a line, whatever braces are in the line."""
-    log().warning("{}", said)
+    log().warning("{}", told)

@@ -7,17 +7,17 @@ the harness's response cache never gives an answer to other data; and its metric
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_patch.ask.references import digest
 from lmms_patch.harness import compat
 from lmms_patch.harness.magic import docs
+from lmms_patch.harness.magic.judge import Judge
 from lmms_patch.harness.names.effects import judge_model
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.wrap.calls import one_line
@@ -28,7 +28,7 @@ from lmms_patch.magic.score import matching, results, rows, selfheal
 from lmms_patch.magic.score.extract import own_steps, regions_of_steps
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.response import Response, parse
-from lmms_patch.magic.score.verdicts import Inquiry, full_inquiry, heal_inquiry, short_inquiry
+from lmms_patch.magic.score.verdicts import full_inquiry, heal_inquiry, short_inquiry
 from lmms_patch.runs.details import Computed, Made
 from lmms_patch.text import log
 
@@ -48,19 +48,16 @@ def bind(task: Any) -> None:
         OptionError: a setting, of the task or the judge, has a value that is not allowed.
     """
     # read for its errors, before a model is asked
-    JudgeSettings.from_env(os.environ)
-    if judge_model() is not None:
-        # a judge that was given up while another model was scored may be back
-        _judge().resume()
-    told, about = docs.settings(), dict(task.config.metadata["magic"])
-    variant, data = str(about["variant"]), str(about.get("data") or "")
-    judged = judge_model() is not None
+    judged = bool(JudgeSettings.from_env(os.environ).model)
+    # a judge that was given up while another model was scored may be back
+    _judge_of.cache_clear()
+    told, about, own = docs.settings(), dict(task.config.metadata["magic"]), str(task.config.task)
+    variant = str(about["variant"])
     prefill = told.prefill if told.prefill != "auto" else "assistant" if task.model_name in CONTINUES else "prompt"
-    missing = docs.left_out(variant, data)
-    rows = task.eval_docs_no_media
+    dataset, name = docs.source(str(about.get("data") or ""))
     about |= {
         "schema": results.SCHEMA,
-        "base": task.config.task,
+        "base": own,
         "grids": [],
         "metric": results.primary(variant, judged=False),
         "options": {},
@@ -68,25 +65,25 @@ def bind(task: Any) -> None:
         "prompts": prompts.VERSION,
         "seed": told.seed,
         # in their order, since the response cache knows a doc by its place
-        "docs": digest(docs.asked(row)["doc"] for row in rows),
+        "docs": digest(docs.asked(row)["doc"] for row in task.eval_docs_no_media),
         "examples": [shot.key for shot in docs.examples(variant)],
         **({"prefill": prefill} if variant == "selfheal" else {}),
     }
     task.config.metadata = {**task.config.metadata, "magic": about}
     task.lmms_eval_specific_kwargs = {**(task.lmms_eval_specific_kwargs or {}), "prefill": prefill}
+    of_data = {"dataset": name, "left_out": {"items": dataset.left_out}}
+
+    def aggregation(items: list[Any]) -> Details:
+        """Return the numbers of a task as the value of its metric ``magic``; raise nothing, because the run's answers must be written."""
+        try:
+            return details(own, {**about, **of_data}, [one.record for one in items if one is not None])
+        except Exception as error:
+            fail_at_exit(f"{own}: the statistics failed: {one_line(error)}; the other metrics are whole")
+            return Details(records=len(items))
+
     names = results.metrics(variant, judged)
-    collect = functools.partial(_details, task.config.task, about, missing)
-    task._aggregation_list = {"magic": _of_items(collect), **{name: task._aggregation_list[name] for name in names}}
+    task._aggregation_list = {"magic": aggregation, **{name: task._aggregation_list[name] for name in names}}
     task._higher_is_better = {name: results.higher_is_better(name, variant) for name in names}
-
-
-def _of_items(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """Return a plain function of the items, since the host looks at an aggregation's signature and name."""
-
-    def aggregation(items: list[Any]) -> Any:
-        return function(items)
-
-    return aggregation
 
 
 class MagicItem(dict[str, Any]):
@@ -111,18 +108,16 @@ def process_results(doc: Mapping[str, Any], answered: Sequence[str]) -> dict[str
         doc: a row of ``docs.docs``, with or without its image.
         answered: the model's response, as a list of one.
     """
-    judged = judge_model() is not None
-    # the call failed: nothing is counted, and no judge is asked
-    if said := compat.failure(answered[0] if answered else None):
-        lost = results.Record(**record_of(doc, parse("", doc["question"])), failed=said)
-        return {
-            "magic": MagicItem(lost),
-            **dict.fromkeys(results.metrics(doc["variant"], judged)),
-        }
-    own, parsed = read_response(doc, answered[0])
-    record = {**record_of(doc, parsed), **(_verdicts(doc, own, parsed) if judged else {})}
-    typed = results.Record(**record, response=answered[0].replace(docs.prompt(doc), "\n"))
-    return {"magic": MagicItem(typed), **{name: item(typed, name) for name in results.metrics(doc["variant"], judged)}}
+    failed = compat.failure(answered[0] if answered else None)
+    # of a failed call nothing is counted, and no judge is asked; an adapter may give the prompt back
+    response = "" if failed else answered[0].replace(docs.prompt(doc), "\n")
+    # the injected steps go where the model wrote them down again
+    own = selfheal.continuation(response, doc["prefix"]) if doc["variant"] == "selfheal" else response
+    parsed = parse(own, doc["question"])
+    judged = {} if failed or judge_model() is None else _verdicts(doc, own, parsed)
+    record = results.Record(**record_of(doc, parsed), **judged, response=response, failed=failed or None)
+    names = results.metrics(doc["variant"], judge_model() is not None)
+    return {"magic": MagicItem(record), **{name: None if failed else item(record, name) for name in names}}
 
 
 def item(record: results.Record, metric: str) -> Any:
@@ -136,33 +131,18 @@ def item(record: results.Record, metric: str) -> Any:
     return results.score(record, metric)
 
 
-def read_response(doc: Mapping[str, Any], response: str) -> tuple[str, Response]:
-    """Return the model's part of a response, as written, and as steps with an answer.
-
-    Prompts that some adapters give back are removed; so are the injected steps where the model wrote them down again.
-    """
-    response = response.replace(docs.prompt(doc), "\n")
-    own = selfheal.continuation(response, doc["prefix"]) if doc["variant"] == "selfheal" else response
-    return own, parse(own, doc["question"])
-
-
 def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
-    """Return the ``magic`` object of a response, without a judge's verdicts (docs/magic.md)."""
-    count = sum(number > 0 for number in doc["drawn"])
-    named = regions_of_steps(own_steps(parsed.steps, docs.prompt(doc, "assistant"), count), count)
-    record = {
+    """Return the fields of a doc's record (docs/magic.md), without a judge's verdicts."""
+    drawn = dict(zip(doc["drawn"], doc["relevant"], strict=True))
+    drawn.pop(0, None)
+    named = regions_of_steps(own_steps(parsed.steps, docs.prompt(doc, "assistant"), len(drawn)), len(drawn))
+    return {
         "schema": results.SCHEMA,
-        "variant": doc["variant"],
-        "id": doc["id"],
-        "item": doc["item"],
-        "group": doc["group"],
-        "type": doc["type"],
-        "question": doc["question"],
+        **{name: doc[name] for name in ("variant", "id", "item", "group", "type", "question")},
+        **{name: doc[name] for name in ("first", "last") if doc["variant"] == "selfheal"},
         "asked": docs.asked(doc),
-        "boxes": count,
-        "relevant": sorted(
-            number for number, relevant in zip(doc["drawn"], doc["relevant"], strict=True) if number and relevant
-        ),
+        "boxes": len(drawn),
+        "relevant": sorted(number for number, relevant in drawn.items() if relevant),
         "used": sorted(named.used),
         "dismissed": sorted(named.negated),
         "invented": sorted(named.invented),
@@ -174,40 +154,29 @@ def record_of(doc: Mapping[str, Any], parsed: Response) -> dict[str, Any]:
         "doc_id": int(doc["row"]),
         "target": str(doc["answer"]),
     }
-    if doc["variant"] == "selfheal":
-        record |= {"first": doc["first"], "last": doc["last"]}
-    return record
 
 
 def _verdicts(doc: Mapping[str, Any], own: str, parsed: Response) -> dict[str, Any]:
     """Return what the judge says of a doc. A missing verdict is null, with the reason."""
-    judge, answer = _judge(), parsed.answer.strip()
-    # an empty answer is wrong without a question
-    said: dict[str, bool | None] = {} if answer else {"short": False}
-    asked: dict[str, Inquiry] = {}
-    if answer:
-        asked["short"] = short_inquiry(doc["question"], parsed.answer, doc["answer"])
-    # without a gold answer the judge is not asked, and says so
-    if answer or not doc["full_answer"]:
-        asked["full"] = full_inquiry(doc["question"], own, doc["full_answer"])
-    else:
-        said["full"] = False
+    judge = _judge()
+    inquiries = {
+        "short": short_inquiry(doc["question"], parsed.answer, doc["answer"]),
+        # a response without an answer is wrong, whatever else is in it
+        "full": full_inquiry(doc["question"], own if parsed.answer.strip() else "", doc["full_answer"]),
+    }
     if doc["variant"] == "selfheal":
-        if parsed.reasoning.strip():
-            asked["healed"] = heal_inquiry(doc["prefix"], doc["corrections"], parsed.reasoning)
-        else:
-            said["healed"] = False
-    verdicts = {name: judge.ask(inquiry)[0] for name, inquiry in asked.items()}
+        inquiries["healed"] = heal_inquiry(doc["prefix"], doc["corrections"], parsed.reasoning)
+    verdicts = {name: judge.ask(inquiry)[0] for name, inquiry in inquiries.items()}
     why = {
         name: {key: text for key, text in (("reason", one.reason), ("error", one.error)) if text}
         for name, one in verdicts.items()
     }
-    return {**said, **{name: one.value for name, one in verdicts.items()}, "judge": {"model": judge_model(), **why}}
+    return {**{name: one.value for name, one in verdicts.items()}, "judge": {"model": judge_model(), **why}}
 
 
-def _judge() -> Any:
+def _judge() -> Judge:
     """Return the judge of this process, with its cache and its count of failures."""
-    # part of the key below: another server is another judge
+    # part of the key: another server is another judge
     server = tuple(os.environ.get(name, "") for name in ("OPENAI_API_URL", "OPENAI_API_KEY"))
     with _one_judge:
         return _judge_of(JudgeSettings.from_env(os.environ), server)
@@ -218,10 +187,8 @@ _one_judge = threading.Lock()
 
 
 @functools.lru_cache(maxsize=4)
-def _judge_of(settings: JudgeSettings, server: tuple[str, ...]) -> Any:
-    from lmms_patch.harness.magic.judge import judge_from
-
-    return judge_from(settings)
+def _judge_of(settings: JudgeSettings, server: tuple[str, ...]) -> Judge:
+    return Judge(settings)
 
 
 # --- the numbers ----------------------------------------------------------------------------------
@@ -233,65 +200,45 @@ def mean(items: list[Any]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
+def _ratio(items: list[Any], **weights: int) -> float | None:
+    """Return 2 TP by twice TP plus weighted errors, of the sums over the counting items; None where that is 0 by 0."""
+    hits = 2 * sum(one["tp"] for one in items if one is not None)
+    errors = sum(weight * one[key] for one in items if one is not None for key, weight in weights.items())
+    return hits / (hits + errors) if hits + errors else None
+
+
 def micro_precision(items: list[Any]) -> float | None:
     """Compute TP / (TP + FP) of the sums over docs (paper, 4.1)."""
-    tp, fp, _ = _sums(items)
-    return tp / (tp + fp) if tp + fp else None
+    return _ratio(items, fp=2)
 
 
 def micro_recall(items: list[Any]) -> float | None:
     """Compute TP / (TP + FN) of the sums over docs (paper, 4.1)."""
-    tp, _, fn = _sums(items)
-    return tp / (tp + fn) if tp + fn else None
+    return _ratio(items, fn=2)
 
 
 def micro_f1(items: list[Any]) -> float | None:
     """Compute 2 TP / (2 TP + FP + FN) of the sums over docs (paper, 4.1)."""
-    tp, fp, fn = _sums(items)
-    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None
-
-
-def _sums(items: list[Any]) -> tuple[int, int, int]:
-    """Add up true positives, false positives and false negatives of the counting items."""
-    known = [one for one in items if one is not None]
-    tp, fp, fn = (sum(one[key] for one in known) for key in ("tp", "fp", "fn"))
-    return tp, fp, fn
+    return _ratio(items, fp=1, fn=1)
 
 
 def unbound(items: list[Any]) -> None:
     """Do nothing: keep a place in the task file for the aggregation that ``bind`` puts there."""
 
 
-def _details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, items: list[Any]) -> Details:
-    """Return the numbers of a task as the value of its metric ``magic``.
-
-    Raise nothing, because the run's answers must be written.
-    """
-    try:
-        return details(task, about, missing, [one.record for one in items if one is not None])
-    except Exception as error:
-        fail_at_exit(f"{task}: the statistics failed: {one_line(error)}; the other metrics are whole")
-        return Details(records=len(items))
-
-
-def details(task: str, about: Mapping[str, Any], missing: docs.LeftOut, every: Sequence[results.Record]) -> Details:
+def details(task: str, about: Mapping[str, Any], every: Sequence[results.Record]) -> Details:
     """Return all numbers of a task, with all that its table is to say."""
     models = {record.judge["model"] for record in results.answered(every) if record.judge}
-    judge = _judge() if models else None
-    magic = {
-        "variant": str(about["variant"]),
-        "dataset": missing.name,
-        **{key: about[key] for key in ("seed", "examples", "prefill", "pixels", "prompts") if key in about},
-        "judge": min(models, default=None),
-        **({"judged_by": judge.described()} if judge is not None else {}),
-        "left_out": dataclasses.asdict(missing),
-    }
+    shown = ("variant", "dataset", "seed", "examples", "prefill", "pixels", "prompts", "left_out")
+    magic = {**{key: about[key] for key in shown if key in about}, "judge": min(models, default=None)}
+    if models:
+        judge = _judge()
+        magic["judged_by"] = judge.described()
+        counted = ", ".join(f"{n} {what}" for what, n in judge.counts.items())
+        log().info("{}: judge {}, in this process so far: {}", task, min(models), counted)
     found = numbers_of(every, magic)
     for line in found.warnings:
         log().warning("{}: {}", task, line)
-    if judge is not None:
-        counted = ", ".join(f"{n} {what}" for what, n in judge.counts.items())
-        log().info("{}: judge {}, in this process so far: {}", task, min(models), counted)
     # sorted, since several ranks bring the docs in another order than one
     asked = sorted((record.id, record.asked["doc"], record.asked["prompt"]) for record in every)
     out = Details({"records": len(every), **{name: one.value for name, one in found.numbers.items()}})

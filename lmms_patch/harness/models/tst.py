@@ -6,18 +6,18 @@ whole task at its first request, and answers each doc by the model that was not 
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
 from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
+from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_patch.ask.spec import parse
-from lmms_patch.errors import CannotWrapError, OptionError, PatchError, listed, unknown
+from lmms_patch.errors import CannotWrapError, OptionError, PatchError, must, read_as
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
@@ -27,7 +27,8 @@ from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
 from lmms_patch.tst.null import SHUFFLES
 
-GROUPINGS = ("all", "headline")
+Groupings = Literal["all", "headline"]
+_AtLeast1 = Annotated[int, Field(ge=1), must("a whole number of at least 1")]
 
 
 class _TextOnlyModel(lmms):
@@ -107,52 +108,41 @@ def _tell(name: str, found: Diagnosed) -> None:
     )
 
 
+class _RfArguments(BaseModel):
+    # strict, or pydantic would take the text "5" for a number
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    model: Literal["boosting", "forest", "linear"] = "boosting"
+    trees: _AtLeast1 | None = None
+    depth: _AtLeast1 = 20
+    groupings: Groupings = "all"
+    workers: _AtLeast1 | None = None
+    check: bool = False
+    shuffles: Annotated[int, Field(ge=0), must("a whole number of at least 0")] = SHUFFLES
+
+
 class TstRf(_TextOnlyModel):
     """``--model tst_rf``: generic features and trees; on the CPU, in seconds.
 
-    Model arguments: ``model`` (boosting, forest or linear), ``trees``, ``depth``, ``groupings`` (all, or headline for
-    the one number), ``workers`` (folds at the same time; default: the number of cores), ``check`` (True: see first that
-    nothing leaks), ``shuffles`` (cross-validations on shuffled golds, where categories are many), ``embeddings`` (a
-    text-embedding model that is read beside the words: a folder or a hub id).
+    Model arguments: ``model``, ``trees``, ``depth``, ``groupings`` (all, or headline for the one number), ``workers``
+    (folds at the same time; default: the number of cores), ``check`` (True: see first that nothing leaks), ``shuffles``
+    (cross-validations on shuffled golds, where categories are many).
     """
 
-    def __init__(
-        self,
-        model: str = "boosting",
-        trees: int | None = None,
-        depth: int = 20,
-        groupings: str = "all",
-        workers: int | None = None,
-        check: bool = False,
-        shuffles: int = SHUFFLES,
-        embeddings: str | None = None,
-        **other: Any,
-    ) -> None:
-        from lmms_patch.harness.models.embeddings import Embedder
+    def __init__(self, **given: Any) -> None:
         from lmms_patch.tst.tree_diagnostic import RfDiagnostic
         from lmms_patch.tst.trees import ModelSettings
 
-        allowed = ("check", "depth", "embeddings", "groupings", "model", "shuffles", "trees", "workers")
+        own = {key: value for key, value in given.items() if key not in _FROM_HOST}
         try:
-            if odd := sorted(set(other) - _FROM_HOST):
-                raise OptionError(f"{odd[0]!r} is not known; allowed: {', '.join(allowed)}")
-            _check_groupings(groupings)
-            settings = ModelSettings(model, trees, depth)
-            for name, value, least in (("workers", workers, 1), ("shuffles", shuffles, 0)):
-                # ``type``, since ``isinstance`` takes True for a whole number
-                if value is not None and (type(value) is not int or value < least):
-                    raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")
-            embedder = None if embeddings is None else Embedder(embeddings)
-            diagnostic = RfDiagnostic(dataclasses.replace(settings, embed=embedder))
-        except OptionError as error:
-            refuse(OptionError(f"--model_args of tst_rf: {error}"))
+            asked = read_as(_RfArguments, own, "--model_args of tst_rf")
+            settings = ModelSettings(asked.model, asked.trees, asked.depth)
+            diagnostic = RfDiagnostic(settings)
         except PatchError as error:
             refuse(error)
-        self._workers = workers or os.cpu_count() or 1
-        described: dict[str, Any] = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        if embedder is not None:
-            described["embeddings"] = embedder.described
-        super().__init__(diagnostic, described, groupings == "all", bool(check), shuffles)
+        self._workers = asked.workers or os.cpu_count() or 1
+        described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
+        super().__init__(diagnostic, described, asked.groupings == "all", asked.check, asked.shuffles)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")
@@ -167,28 +157,22 @@ class TstLora(_TextOnlyModel):
     was.
     """
 
-    def __init__(self, groupings: str = "headline", **settings: Any) -> None:
+    def __init__(self, groupings: str = "headline", **given: Any) -> None:
         from lmms_patch.tst.lora.diagnostic import LoraDiagnostic
         from lmms_patch.tst.lora.settings import LoraSettings
 
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
         # the host hands some arguments to every model; they count only where the settings have them too
-        given = {
-            key: value for key, value in settings.items() if key in LoraSettings.model_fields or key not in _FROM_HOST
-        }
-        given.setdefault("cache", str(folder))
-        if given["cache"] == "none":
-            given["cache"] = ""
+        own = {key: value for key, value in given.items() if key in LoraSettings.model_fields or key not in _FROM_HOST}
+        own["cache"] = "" if own.get("cache") == "none" else own.get("cache", str(folder))
         try:
-            known = ["groupings", "preset", *LoraSettings.model_fields]
-            if odd := [key for key in given if key not in known]:
-                raise OptionError(listed("--model_args of tst_lora", [unknown(key, known) for key in odd]))
-            _check_groupings(groupings, "--model_args of tst_lora: ")
-            found = LoraSettings.from_mapping(given, "--model_args of tst_lora")
-            diagnostic = LoraDiagnostic(found)
+            if groupings not in get_args(Groupings):
+                raise OptionError(f"--model_args of tst_lora: groupings must be all or headline, not {groupings!r}")
+            settings = LoraSettings.from_mapping(own, "--model_args of tst_lora")
+            diagnostic = LoraDiagnostic(settings)
         except PatchError as error:
             refuse(error)
-        super().__init__(diagnostic, found.described(), groupings == "all")
+        super().__init__(diagnostic, settings.described(), groupings == "all")
 
     def _runner(self, name: str) -> Runner:
         from lmms_patch.tst.lora.diagnostic import run_folds
@@ -201,8 +185,3 @@ class TstLora(_TextOnlyModel):
 
 _FROM_HOST = {"batch_size", "max_batch_size", "device"}
 """Arguments that the host hands to every model, and that have no use here."""
-
-
-def _check_groupings(groupings: str, where: str = "") -> None:
-    if groupings not in GROUPINGS:
-        raise OptionError(f"{where}groupings={groupings!r} is not possible; allowed: {', '.join(GROUPINGS)}")

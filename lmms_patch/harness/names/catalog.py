@@ -118,31 +118,19 @@ def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
     """Return the worst verdict among the tasks under a name, with the first reason."""
     if not leaves:
         return "no", "it has no member that lmms-eval knows"
-    verdicts = [_leaf_verdict(facts, spec) for facts in leaves]
+    verdicts = [(*_leaf_verdict(facts, spec), facts.name) for facts in leaves]
     # a group wraps only as well as its worst member
-    worst = next(v for v in ("no", "judge", "data", "wraps") if any(verdict == v for verdict, _ in verdicts))
-    facts, reason = next((f, r) for f, (v, r) in zip(leaves, verdicts, strict=True) if v == worst)
-    return worst, f"{facts.name}: {reason}" if reason and len(leaves) > 1 else reason
+    worst, reason, name = min(verdicts, key=lambda one: ("no", "judge", "data", "wraps").index(one[0]))
+    return worst, f"{name}: {reason}" if reason and len(leaves) > 1 else reason
 
 
 def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
     """Return the verdict on a task, with the reason."""
-    reason = configs.why_not(facts, spec)
-    if reason:
-        return "no", reason
     try:
-        allowed = configs.options_over(facts.metadata, spec, facts.name).allow_judge
+        found, reason = configs.verdict(facts, spec)
     except PatchError as error:
         return "no", str(error)
-    if unfit := configs.unfit_media(facts, spec):
-        return "no", unfit
-    if facts.judge and not allowed:
-        return "judge", f"its scorer calls a judge or the network ({facts.judge}); needs allow_judge: true"
-    if facts.python:
-        return ("data" if spec.kind.needs_video else "wraps"), "a Python class: checked when it is loaded"
-    if doubt := configs.doubt(facts, spec):
-        return "data", doubt
-    return "wraps", ""
+    return "no" if found == "unfit" else found, reason
 
 
 def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:

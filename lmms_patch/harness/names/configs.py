@@ -110,28 +110,6 @@ def _coordinate_patterns() -> tuple[str, ...]:
     return tuple(yaml.safe_load((resources.folder("configs") / "coordinates.yaml").read_text(encoding="utf-8")))
 
 
-def why_not(facts: Facts, spec: WrapSpec) -> str | None:
-    """Say why a base task cannot be wrapped in this way, as far as its config shows; None where nothing hinders."""
-    if facts.problem:
-        return f"its config cannot be read: {facts.problem}"
-    if facts.python:
-        return None
-    if facts.output_type not in OUTPUT_TYPES:
-        return f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
-    if not facts.shows and not spec.kind.folds:
-        return "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
-    if "nothing" in facts.shown.media and not spec.kind.folds:
-        return "it shows no image: its doc_to_visual always returns nothing"
-    # in doubt the first doc decides
-    if facts.shown.certain and (unfit := unfit_media(facts, spec)):
-        return unfit
-    if spec.kind.view in ("cell", "shuffle", "region") and any(
-        fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()
-    ):
-        return "its answer is a box or a point in the image, and a cell has other coordinates"
-    return None
-
-
 _UNFIT = {
     "missing": "its config names a doc_to_visual that its Python file does not have, so lmms-eval itself cannot load it",
     "sound": "it plays sound; only images and videos have parts to show",
@@ -141,21 +119,6 @@ _UNFIT = {
     "clip": "it shows videos; boxes lie on still images",
 }
 """Why a medium cannot be cut. The first of a task's media that stands here is told."""
-
-
-def fitting(spec: WrapSpec) -> frozenset[str]:
-    """Return the media that a kind of task can cut."""
-    kind = spec.kind
-    return frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
-
-
-def unfit_media(facts: Facts, spec: WrapSpec) -> str:
-    """Say why the media of a task most likely cannot be cut in this way; "" where they can, and where nobody knows."""
-    if not spec.kind.needs_image or facts.shown.media & (fitting(spec) | {"unknown"}):
-        return ""
-    return next(reason for medium, reason in _UNFIT.items() if medium in facts.shown.media)
-
-
 _SPOKEN = {
     "clip": "videos",
     "image": "still images",
@@ -166,17 +129,51 @@ _SPOKEN = {
 }
 
 
-def doubt(facts: Facts, spec: WrapSpec) -> str:
-    """Say why only the data can tell whether a task can be wrapped in this way; "" where its config tells enough."""
+def verdict(facts: Facts, spec: WrapSpec) -> tuple[str, str]:
+    """Say whether a task can be wrapped in this way, as far as its config shows, and why not or what it needs.
+
+    Returns:
+        ``no``; ``unfit``: most likely not, and the first doc decides; ``judge``: with ``allow_judge``; ``data``: the first
+        doc decides; ``wraps``. And the reason, "" where it simply wraps.
+
+    Raises:
+        OptionError: a profile of the task has an unknown option or a wrong value.
+    """
     kind, media = spec.kind, facts.shown.media
-    if not kind.needs_image or media <= fitting(spec):
-        return ""
+    fitting = frozenset({"clip"} if kind.needs_video else {"image"} if kind.own_boxes else {"clip", "image"})
+    unfit = kind.needs_image and not media & (fitting | {"unknown"})
+    why_unfit = next((reason for medium, reason in _UNFIT.items() if medium in media), "")
+    in_cells = kind.view in ("cell", "shuffle", "region")
+    reason = ""
+    if facts.problem:
+        reason = f"its config cannot be read: {facts.problem}"
+    elif facts.python:
+        pass
+    elif facts.output_type not in OUTPUT_TYPES:
+        reason = f"its output type is {facts.output_type}; allowed: {', '.join(OUTPUT_TYPES)}"
+    elif not facts.shows and not kind.folds:
+        reason = "it is text-only: its config has neither doc_to_visual nor doc_to_messages"
+    elif "nothing" in media and not kind.folds:
+        reason = "it shows no image: its doc_to_visual always returns nothing"
+    elif unfit and facts.shown.certain:
+        reason = why_unfit
+    elif in_cells and any(fnmatch(facts.name, pattern) for pattern in _coordinate_patterns()):
+        reason = "its answer is a box or a point in the image, and a cell has other coordinates"
+    if reason:
+        return "no", reason
+    allowed = options_over(facts.metadata, spec, facts.name).allow_judge
+    if unfit:
+        return "unfit", why_unfit
+    if facts.judge and not allowed:
+        return "judge", f"its scorer calls a judge or the network ({facts.judge}); needs allow_judge: true"
+    if facts.python:
+        return "data" if kind.needs_video else "wraps", "a Python class: checked when it is loaded"
     # where the code was read and speaks of no video, images are likely
-    if media == UNKNOWN.media and not kind.needs_video:
-        return ""
-    if media <= UNREAD.media:
-        return "what it shows is not known before its docs; the first doc decides"
-    return f"its docs may show {' or '.join(words for medium, words in _SPOKEN.items() if medium in media)}; the first doc decides"
+    if not kind.needs_image or media <= fitting or (media == UNKNOWN.media and not kind.needs_video):
+        return "wraps", ""
+    shown = " or ".join(words for medium, words in _SPOKEN.items() if medium in media)
+    told = "what it shows is not known before its docs" if media <= UNREAD.media else f"its docs may show {shown}"
+    return "data", f"{told}; the first doc decides"
 
 
 def options_over(metadata: Any, spec: WrapSpec, name: str) -> Options:
@@ -303,16 +300,14 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
         limit()
     for facts in leaves(manager, spec.base):
-        reason = why_not(facts, spec)
-        if reason:
-            where = (
-                f"{spec.base} cannot be wrapped"
-                if facts.name == spec.base
-                else f"{facts.name}, a member of {spec.base}, cannot be wrapped"
-            )
-            raise CannotWrapError(f"{spec.name}: {where}: {reason}; type 'lmms-patch tasks' for what can be wrapped")
-        if facts.judge and not options_over(facts.metadata, spec, facts.name).allow_judge:
+        found, reason = verdict(facts, spec)
+        if found == "judge" and facts.judge:
             raise CannotWrapError(judge_refusal(spec.of(facts.name), facts.judge))
+        if found == "no":
+            who = f"{facts.name}, a member of {spec.base}," if facts.name != spec.base else spec.base
+            raise CannotWrapError(
+                f"{spec.name}: {who} cannot be wrapped: {reason}; type 'lmms-patch tasks' for what can be wrapped"
+            )
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:

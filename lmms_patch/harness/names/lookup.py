@@ -9,11 +9,9 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from lmms_patch import resources
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import UnknownNameError, nearest
-from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
 
 _WILD = "*?["
@@ -127,28 +125,6 @@ def require_base(manager: Any, spec: WrapSpec) -> None:
     close = [f"{base}_{spec.suffix}" for base in nearest(spec.base, manager.all_tasks)]
     hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch tasks' for what can be wrapped"
     raise UnknownNameError(f"{spec.name}: lmms-eval knows no task, group or tag {spec.base!r}; {hint}")
-
-
-def hidden_by_ours(manager: Any, names: Iterable[str]) -> list[str]:
-    """Say which task files of the user are not used because a task of ours has the same name: the first folder with a name wins, and ours is first.
-
-    Args:
-        manager: the host's.
-        names: native names that were asked for; those of bases too.
-    """
-    own = os.path.join(resources.folder("tasks"), "")
-    ours = [
-        name for name in dict.fromkeys(names) if str(manager.task_index.get(name, {}).get("yaml_path")).startswith(own)
-    ]
-    if not ours:
-        return []
-    folders = task_files.folders_of(manager.include_path)
-    theirs = {name: row["yaml_path"] for folder in folders for name, row in task_files.indexed(folder).items()}
-    return [
-        f"{name}: this is the task that lmms-patch brings; {theirs[name]} has the same name and is not used: give it another name"
-        for name in ours
-        if name in theirs and not str(theirs[name]).startswith(own)
-    ]
 
 
 def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:

@@ -60,14 +60,12 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     """
     if frames is not None:
         return Sampling(frames), f"the option frames: {frames}"
-    counts = {name: value for name in _COUNTS if _is_count(value := getattr(model, name, None))}
-    rates = {name: float(value) for name in _RATES if _is_rate(value := getattr(model, name, None))}
+    counts = [(name, value) for name in _COUNTS if _is_count(value := getattr(model, name, None))][:1]
+    rates = [(name, float(value)) for name in _RATES if _is_rate(value := getattr(model, name, None))][:1]
     if not counts and not rates:
         return Sampling(), ""
-    count, rate = next(iter(counts.values()), None), next(iter(rates.values()), None)
-    told = ", ".join(
-        [*(f"{name}={count}" for name in list(counts)[:1]), *(f"{name}={rate:g}" for name in list(rates)[:1])]
-    )
+    count, rate = counts[0][1] if counts else None, rates[0][1] if rates else None
+    told = ", ".join([*(f"{name}={value}" for name, value in counts), *(f"{name}={value:g}" for name, value in rates)])
     # those of its parents too: an adapter of another package may be made of one of lmms-eval's
     modules = [home.__module__.removeprefix("lmms_eval.models.") for home in type(model).__mro__]
     reader: Literal["", "qwen_vl_utils"] = "" if READ_BY_QWEN.isdisjoint(modules) else "qwen_vl_utils"
@@ -75,10 +73,8 @@ def sampling_of(model: Any, frames: int | None = None) -> tuple[Sampling, str]:
     if count is not None and rate is not None and limit is not None:
         most = getattr(model, limit, None) if limit else None
         # at a rate, this limit holds in place of the number of frames
-        told = f"{next(iter(rates))}={rate:g}, " + (
-            f"{limit}={most}" if _is_count(most) else f"in place of {next(iter(counts))}"
-        )
-        count = most if _is_count(most) else _MOST_OF_QWEN
+        limited = f"{limit}={most}" if _is_count(most) else f"in place of {counts[0][0]}"
+        told, count = f"{rates[0][0]}={rate:g}, {limited}", most if _is_count(most) else _MOST_OF_QWEN
     return Sampling(count, rate, reader), told
 
 

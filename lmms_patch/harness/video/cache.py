@@ -9,8 +9,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +17,13 @@ import numpy as np
 from lmms_patch import files
 from lmms_patch.ask.views import View
 from lmms_patch.errors import OptionError
-from lmms_patch.harness.video.clip import Clip, shown
+from lmms_patch.harness.video.clip import Clip, encode, shown
 from lmms_patch.text import size
 
-LIMIT = "LMMS_PATCH_VIDEO_CACHE"
-"""Gigabytes of disk that the clips of a run may take."""
-DEFAULT = 5.0
+LIMIT, DEFAULT = "LMMS_PATCH_VIDEO_CACHE", "5"
+"""The environment variable with the gigabytes of disk that the clips of a run may take, and what counts where it is not set."""
 _MORE = (
-    f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT:g} by default, shared by the processes of a run)"
+    f"set the environment variable {LIMIT} to more gigabytes ({DEFAULT} by default, shared by the processes of a run)"
 )
 LEAST_HELD = 8
 """How many clips stay at least: adapters with threads give batch size 1, but hold a clip in each thread."""
@@ -36,7 +34,7 @@ _RANKS = ("LOCAL_WORLD_SIZE", "WORLD_SIZE")
 """How many processes of a run share this machine, as torchrun and accelerate say it; the first that is set counts."""
 
 
-def limit(env: Mapping[str, str] | None = None) -> int:
+def limit() -> int:
     """Return how many bytes of clips this process may hold: its equal share of ``LMMS_PATCH_VIDEO_CACHE``.
 
     Each of the run's processes on this machine has its own folder and its own share, so that none waits for another.
@@ -44,18 +42,17 @@ def limit(env: Mapping[str, str] | None = None) -> int:
     Raises:
         OptionError: the variable is no number above 0.
     """
-    env = os.environ if env is None else env
-    text = env.get(LIMIT, "").strip() or str(DEFAULT)
+    text = os.environ.get(LIMIT, "").strip() or DEFAULT
+    ranks = next((int(count) for name in _RANKS if (count := os.environ.get(name, "")).isdecimal()), 1)
     try:
-        gigabytes = float(text)
+        share = float(text) * 1e9 / max(ranks, 1)
     except ValueError:
-        gigabytes = math.nan
-    if not 0 < gigabytes < math.inf:
+        share = math.nan
+    if not 0 < share < math.inf:
         raise OptionError(
             f"environment variable {LIMIT} must be a number of gigabytes above 0, not {text[:40]!r}; type, for example, {LIMIT}=5"
         )
-    ranks = next((int(said) for name in _RANKS if (said := env.get(name, "")).isdecimal() and int(said)), 1)
-    return int(gigabytes * 1e9 / ranks)
+    return int(share)
 
 
 class Cache:
@@ -65,29 +62,22 @@ class Cache:
     room is needed, and the one that was asked for least recently goes first. A clip that nobody has read yet never
     goes, nor do the last ones that were asked for: an adapter may open a file twice.
 
-    Attributes:
+    Args:
+        most: bytes; by default the share of this process (``limit``).
+        folder: where to make the folder; by default where the system keeps temporary files.
         held: how many of the last clips never go; the batch size of the adapter, or more.
     """
 
     def __init__(self, most: int | None = None, folder: Path | None = None, held: int = LEAST_HELD) -> None:
-        """Make the folder.
-
-        Args:
-            most: bytes; by default the share of this process (``limit``).
-            folder: where to make it; by default where the system keeps temporary files.
-            held: see the class.
-
-        Raises:
-            OptionError: ``LMMS_PATCH_VIDEO_CACHE`` is no number above 0.
-        """
         self._most, self.held = limit() if most is None else most, held
-        parent = Path(tempfile.gettempdir() if folder is None else folder)
+        parent = folder or Path(tempfile.gettempdir())
         files.sweep(parent)
         self.folder = files.temporary(parent)
         # the parent is shared by all users of the machine: nobody else may read or replace the clips
         self.folder.mkdir(mode=0o700)
         self._lock = threading.Lock()
-        self._held: OrderedDict[tuple[Hashable, Hashable], tuple[Path, int]] = OrderedDict()
+        # by doc and view, the least recently asked for first: the file, and its bytes
+        self._clips: dict[tuple[Hashable, Hashable], tuple[Path, int]] = {}
         self._written = 0
         # not ``__del__``: this is run at the end of the process too
         weakref.finalize(self, _remove, self.folder, os.getpid())
@@ -95,7 +85,7 @@ class Cache:
     @property
     def used(self) -> int:
         """Bytes of all held clips."""
-        return sum(length for _, length in self._held.values())
+        return sum(length for _, length in self._clips.values())
 
     def path_of(self, doc: Hashable, view: Hashable, make: Callable[[], bytes]) -> Path:
         """Return the file of a clip; ``make`` is called where there is none yet.
@@ -106,37 +96,36 @@ class Cache:
             OptionError: the clip has no room: it alone is larger than the limit, or the clips that must stay are.
             RecordError: the file cannot be written.
         """
-        key = (doc, view)
         # held while the clip is made, so that each is made once
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-                return self._held[key][0]
-            data = make()
-            if len(data) > self._most:
-                raise OptionError(
-                    f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: {_MORE}"
-                )
-            while self.used + len(data) > self._most:
-                self._forget(self._spare())
-            # a new number for each file, since an adapter may still hold an old path
-            self._written += 1
-            path = self.folder / f"{self._written}.mp4"
-            files.write(path, data)
-            os.utime(path, ns=(_NEVER, path.stat().st_mtime_ns))
-            self._held[key] = (path, len(data))
-            return path
+            clip = self._clips.pop((doc, view), None) or self._write(make())
+            # last again: the one that was asked for most recently
+            self._clips[doc, view] = clip
+            return clip[0]
+
+    def _write(self, data: bytes) -> tuple[Path, int]:
+        if len(data) > self._most:
+            raise OptionError(
+                f"one clip takes {size(len(data))}, and all clips of this process may take {size(self._most)}: {_MORE}"
+            )
+        while self.used + len(data) > self._most:
+            self._forget(self._spare())
+        # a new number for each file, since an adapter may still hold an old path
+        self._written += 1
+        path = self.folder / f"{self._written}.mp4"
+        files.write(path, data)
+        os.utime(path, ns=(_NEVER, path.stat().st_mtime_ns))
+        return path, len(data)
 
     def drop(self, doc: Hashable) -> None:
         """Remove the clips of a doc."""
         with self._lock:
-            for key in [key for key in self._held if key[0] == doc]:
+            for key in [key for key in self._clips if key[0] == doc]:
                 self._forget(key)
 
     def _spare(self) -> tuple[Hashable, Hashable]:
         """Return the clip to remove first where room is needed."""
-        # ``or None``, since ``[:-0]`` would be empty
-        for key, (path, _) in list(self._held.items())[: -self.held or None]:
+        for key, (path, _) in list(self._clips.items())[: max(0, len(self._clips) - self.held)]:
             if not path.exists() or path.stat().st_atime_ns != _NEVER:
                 return key
         raise OptionError(
@@ -145,8 +134,7 @@ class Cache:
         )
 
     def _forget(self, key: tuple[Hashable, Hashable]) -> None:
-        path, _ = self._held.pop(key)
-        path.unlink(missing_ok=True)
+        self._clips.pop(key)[0].unlink(missing_ok=True)
 
 
 def _remove(folder: Path, process: int) -> None:
@@ -163,16 +151,7 @@ _first = threading.Lock()
 """Held while the cache is asked for: of two that threads made at once, one would be thrown away with its files."""
 
 
-def written(
-    owner: object,
-    key: Hashable,
-    clip: Clip,
-    view: View,
-    *,
-    min_cell: int,
-    seed: str,
-    batch: int = 1,
-) -> str:
+def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1) -> str:
     """Return the path of a file that holds a view of a clip.
 
     It is written where it is not there.
@@ -190,8 +169,6 @@ def written(
         OptionError: the clip has no room.
         RecordError: the file cannot be written.
     """
-    # takes PyAV to import
-    from lmms_patch.harness.video.writing import encode
 
     def make() -> bytes:
         cut = shown(clip, view, min_cell=min_cell, seed=seed)
@@ -206,9 +183,8 @@ def written(
 
 def holds(path: object) -> bool:
     """Return whether a path, or a ``file://`` address, names a file that ``written`` wrote."""
-    if not _cache.cache_info().currsize or not isinstance(path, (str, os.PathLike)):
-        return False
-    return Path(str(path).removeprefix("file://")).parent == _cache().folder
+    made = _cache.cache_info().currsize and isinstance(path, (str, os.PathLike))
+    return bool(made) and Path(str(path).removeprefix("file://")).parent == _cache().folder
 
 
 def forget(owner: object) -> None:

@@ -95,4 +95,4 @@ def load_model(settings: LoraSettings, device: torch.device, dtype: torch.dtype,
 
 
 def _named(settings: LoraSettings) -> Pretrained:
-    return Pretrained(settings.model, "model", "a causal language model", LoraSettings().model)
+    return Pretrained(settings.model, LoraSettings().model)

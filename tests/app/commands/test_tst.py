@@ -131,7 +131,7 @@ def test_the_leak_checks_are_an_argument_of_the_model(command, capsys):
 def test_impossible_folds_are_one_line(harness, capsys, folds):
     assert main(["tst", "gqa", "--folds", folds]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"lmms-patch: --folds: {folds} folds are not possible; allowed: 2 to 50; type '..._tst5'"
+    assert line == f"lmms-patch: --folds must be 2 to 50, not {folds}"
     assert harness.commands == []
 
 

@@ -114,7 +114,7 @@ def test_a_video_that_is_too_short_fails_as_in_the_base_task(tmp_path):
 
 
 def test_lmms_eval_still_sends_other_frames(tmp_path):
-    """The fault of the host that ``plugin.send_each_frame`` is for: where this fails, the host is mended, and that function can go."""
+    """The fault of the host that ``plugin._encode`` is for: where this fails, the host is mended, and that function can go."""
     from lmms_eval.protocol import ChatMessages
 
     encode = ChatMessages.encode_image

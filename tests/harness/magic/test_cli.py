@@ -10,7 +10,7 @@ import yaml
 from lmms_patch.runs.run import find
 from tests.harness.command import INSTALLED, lmms_eval, metrics
 from tests.harness.magic.models import FORKED, INVENTED, SCRIPTS, install, resisted
-from tests.harness.magic.truth import VARIANTS, distraction, heals, items, left_out, number, truth
+from tests.harness.magic.truth import VARIANTS, distraction, heals, items, number, truth
 from tests.sizes import DEEP, size
 
 pytestmark = pytest.mark.cli
@@ -95,8 +95,6 @@ def test_self_heal_asks_about_every_run_within_the_bounds(runs):
     wanted = {(name, first, last) for name, found in heals().items() for first, last in found}
     assert {(record["id"].split("/")[0], int(record["first"]), int(record["last"])) for record in records} == wanted
     assert len(records) == len(wanted)
-    found = results(runs, RUN[0], "selfheal").about.magic["left_out"]
-    assert {why: found[why] for why in left_out()} == left_out()
 
 
 def test_the_derivations_by_hand():

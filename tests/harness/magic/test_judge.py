@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from loguru import logger
 
-from lmms_patch.harness.magic.judge import Judge, judge_from
+from lmms_patch.harness.magic.judge import Judge
 from lmms_patch.magic.score.judge_settings import JudgeSettings
 from lmms_patch.magic.score.verdicts import heal_inquiry, short_inquiry
 from tests.harness.magic.asked import full, heal, short, steps
@@ -59,10 +59,6 @@ def settings(folder: Path | None = None, **more) -> JudgeSettings:
     return JudgeSettings(model="judge-7b", cache=folder, **{"timeout": 20.0, "retries": 0, **more})
 
 
-def test_no_model_no_judge():
-    assert judge_from(JudgeSettings()) is None
-
-
 def test_right_verdicts_and_what_is_sent(serve, tmp_path):
     def says(prompt, _):
         if "First steps:\n> The cup is blue." in prompt:
@@ -72,7 +68,7 @@ def test_right_verdicts_and_what_is_sent(serve, tmp_path):
         return RIGHT if "> a sofa" in prompt else WRONG
 
     server = serve(says)
-    judge = judge_from(settings(tmp_path))
+    judge = Judge(settings(tmp_path))
     right = short(judge, "What is it?", "a sofa", "couch")
     assert (right.value, right.reason, right.error, right.cached, right.model) == (
         True,
@@ -97,7 +93,7 @@ def test_right_verdicts_and_what_is_sent(serve, tmp_path):
         "temperature": 0.0,
     }
     assert [message["role"] for message in first.payload["messages"]] == ["user"]
-    again = judge_from(settings(tmp_path))
+    again = Judge(settings(tmp_path))
     kept = short(again, "What is it?", "a sofa", "couch")
     assert (kept.value, kept.reason, kept.raw, kept.cached, kept.model) == (
         True,
@@ -135,12 +131,12 @@ def test_a_malformed_verdict_is_asked_for_again_and_never_guessed(serve, tmp_pat
     assert 'one line that reads "Correctness: Correct"' in prompts[1]
     later = short(judge, "What is it?", "sofa", "couch")  # nothing was kept; the fifth reply can be read
     assert (later.value, later.cached, len(server.asked)) == (True, False, 5)
-    assert judge.counts == {"requests": 5, "malformed": 4, "unread": 1, "asked": 1}
+    assert judge.counts == {"requests": 5, "unread": 1, "asked": 1}
     assert told == []
 
 
 NO_VERDICT = {
-    "silent": (Reply(after=30.0), {"timeout": 0.3}, "no answer within 0.3 s (1 tries)", "failed"),
+    "silent": (Reply(after=30.0), {"timeout": 0.3}, "Request timed out.", "failed"),
     "429": (Reply(status=429, message="Slow down."), {}, "Error code: 429", "failed"),
     "500": (Reply(status=500), {}, "Error code: 500", "failed"),
     "401": (Reply(status=401, message="Incorrect key: sk-loopback"), {}, "Error code: 401", "failed"),
@@ -190,8 +186,8 @@ def test_a_server_that_is_out_ends_the_asking_and_may_be_back(serve, tmp_path, t
     assert len(told) == 1
     assert "no more is asked after 5 failures in a row: Error code: 500" in told[0]
     server.says = lambda *_: RIGHT
-    judge.resume()
-    assert short(judge, "What?", "short 0", "couch").value is True
+    back = Judge(settings(tmp_path))
+    assert short(back, "What?", "short 0", "couch").value is True
     server.says = lambda *_: Reply(status=500)
     assert short(judge, "What?", "short 0", "couch").cached  # what is kept is served whatever the server does
 
@@ -201,9 +197,7 @@ def test_without_a_key_nothing_is_sent(serve, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     judge = Judge(settings())
     errors = {short(judge, "What?", f"sofa {number}", "couch").error for number in range(3)}
-    assert errors == {
-        "not asked: no key for the judge; type: export OPENAI_API_KEY=... (any word for a server that asks for none)"
-    }
+    assert all("OPENAI_API_KEY" in error for error in errors)
     assert server.asked == []
 
 
@@ -213,10 +207,10 @@ def test_many_at_once_in_order_and_equal_ones_once(serve):
         short_inquiry("What?", f"{'odd' if number % 2 else 'even'} {number % 12}", "couch") for number in range(24)
     ]
     ticks: list[int] = []
-    verdicts = Judge(settings()).many(inquiries, concurrency=4, progress=lambda: ticks.append(1))
+    verdicts = Judge(settings()).many(inquiries, lambda done, of: ticks.append(of - done))
     assert [verdict.value for (verdict,) in verdicts] == [number % 2 == 0 for number in range(24)]
-    assert (len(server.asked), len(ticks)) == (12, 12)
-    assert 2 <= server.most_at_once <= 4
+    assert (len(server.asked), ticks) == (12, list(reversed(range(12))))
+    assert 2 <= server.most_at_once <= 8
 
 
 def _ask_all(url: str, folder: Path) -> None:

@@ -81,25 +81,6 @@ def heals() -> dict[str, list[tuple[int, int]]]:
     }
 
 
-def left_out() -> dict[str, int]:
-    """The runs that it does not test, by why not."""
-    out = {"at_start": 0, "near_end": 0, "uncorrected": 0}
-    for chain in chains().values():
-        for run in re.finditer("[wu]+", chain):
-            why = (
-                "at_start"
-                if run.start() == 0
-                else "near_end"
-                if run.end() > len(chain) - 2
-                else ""
-                if "w" in run[0]
-                else "uncorrected"
-            )
-            if why:
-                out[why] += 1
-    return out
-
-
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
 

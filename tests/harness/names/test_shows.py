@@ -56,12 +56,12 @@ def test_only_what_is_certain_is_refused_before_the_data(kind):
         "image unknown",
         "sound unknown",
     ):
-        assert configs.why_not(facts(media), spec(kind)) is None
-    assert configs.why_not(facts("clip", True), spec(kind)) is None
-    assert bool(configs.why_not(facts("image", True), spec(kind))) is (kind in TIME)
-    assert "plays sound" in configs.why_not(facts("sound", True), spec(kind))
-    assert bool(configs.unfit_media(facts("image"), spec(kind))) is (kind in TIME)
-    assert configs.unfit_media(facts("sound"), spec(kind))
+        assert configs.verdict(facts(media), spec(kind))[0] != "no"
+    assert configs.verdict(facts("clip", True), spec(kind)) == ("wraps", "")
+    assert (configs.verdict(facts("image", True), spec(kind))[0] == "no") is (kind in TIME)
+    assert "plays sound" in configs.verdict(facts("sound", True), spec(kind))[1]
+    assert (configs.verdict(facts("image"), spec(kind))[0] == "unfit") is (kind in TIME)
+    assert configs.verdict(facts("sound"), spec(kind))[0] == "unfit"
 
 
 @pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.suffix])
@@ -70,7 +70,7 @@ def test_videos_are_left_out_only_where_nothing_is_shown(monkeypatch, kind):
 
     Every other kind needs them all.
     """
-    for name in ("keep_no_failures", "ask_in_portions", "write_files"):
+    for name in ("patch_runs",):
         monkeypatch.setattr(plugin, name, lambda: None)
     monkeypatch.setattr(configs, "check", lambda *_: None)
     monkeypatch.setattr(configs, "without_videos", lambda *_: {"dataset_kwargs": {}})

@@ -98,7 +98,7 @@ def loaded(folder, name, **kwargs):
 def test_a_pruned_task_asks_and_scores_the_kept_docs_as_the_base_does(toy, tmp_path):
     keys = keys_of(rows_of(toy))
     folder = tmp_path / "out"
-    path = pruned_task.write("toy", [keys[4], keys[0], keys[3]], folder, include_path=str(toy))
+    path = pruned_task.prepare("toy", folder, include_path=str(toy)).write([keys[4], keys[0], keys[3]])
     assert path == folder / "toy_pruned.yaml"
     shutil.move(toy / "toy" / "utils.py", toy / "toy" / "gone.txt")  # nothing of the base's folder is needed
     moved = shutil.move(folder, tmp_path / "elsewhere")
@@ -120,7 +120,7 @@ def test_a_pruned_task_asks_and_scores_the_kept_docs_as_the_base_does(toy, tmp_p
 
 def test_other_splits_stay_whole(toy, tmp_path):
     keys = keys_of(rows_of(toy))
-    pruned_task.write("toy", keys[:2], tmp_path / "out", include_path=str(toy))
+    pruned_task.prepare("toy", tmp_path / "out", include_path=str(toy)).write(keys[:2])
     task = loaded(tmp_path / "out", "toy_pruned")
     assert len(task.eval_docs) == len(task.eval_docs_no_media) == 2
     assert [doc["number"] for doc in task.fewshot_docs()] == [101, 103, 105]
@@ -129,7 +129,7 @@ def test_other_splits_stay_whole(toy, tmp_path):
 def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path):
     keys = keys_of(rows_of(toy))
     folder = tmp_path / "out"
-    pruned_task.write("toy", [keys[2], keys[1]], folder, include_path=str(toy))
+    pruned_task.prepare("toy", folder, include_path=str(toy)).write([keys[2], keys[1]])
     files = sorted(
         str(path.relative_to(folder))
         for path in folder.rglob("*")
@@ -147,7 +147,7 @@ def test_the_folder_has_what_it_needs_and_no_path_of_this_machine(toy, tmp_path)
 
 
 def test_a_field_as_key(toy, tmp_path):
-    pruned_task.write("toy", ["11", "3"], tmp_path / "out", include_path=str(toy), key="number")
+    pruned_task.prepare("toy", tmp_path / "out", include_path=str(toy), key="number").write(["11", "3"])
     assert [doc["number"] for doc in loaded(tmp_path / "out", "toy_pruned").eval_docs] == [3, 11]
 
 
@@ -179,7 +179,7 @@ def edited(rows):
     ],
 )
 def test_a_changed_dataset_is_one_line(toy, tmp_path, change, line):
-    pruned_task.write("toy", keys_of(rows_of(toy))[:3], tmp_path / "out", include_path=str(toy))
+    pruned_task.prepare("toy", tmp_path / "out", include_path=str(toy)).write(keys_of(rows_of(toy))[:3])
     rewrite(tmp_path / "out", change)
     with pytest.raises(SystemExit) as error:
         loaded(tmp_path / "out", "toy_pruned")
@@ -189,7 +189,7 @@ def test_a_changed_dataset_is_one_line(toy, tmp_path, change, line):
 
 
 def test_another_order_of_the_dataset_keeps_the_same_docs(toy, tmp_path):
-    pruned_task.write("toy", keys_of(rows_of(toy))[:3], tmp_path / "out", include_path=str(toy))
+    pruned_task.prepare("toy", tmp_path / "out", include_path=str(toy)).write(keys_of(rows_of(toy))[:3])
     rewrite(tmp_path / "out", lambda rows: rows[::-1])
     assert [doc["number"] for doc in loaded(tmp_path / "out", "toy_pruned").eval_docs] == [5, 3, 1]
 
@@ -203,7 +203,7 @@ def test_a_task_of_the_host(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "load_dataset", standin.loader())
     rows = [{k: v for k, v in row.items() if k != "image"} for row in standin.data["Lin-Chen/MMStar", None]["val"]]
     keys = keys_of(rows)
-    path = pruned_task.write("mmstar", [keys[i] for i in (1, 4, 8)], tmp_path / "out")
+    path = pruned_task.prepare("mmstar", tmp_path / "out").write([keys[i] for i in (1, 4, 8)])
     text = path.read_text()
     assert "lmms_eval.tasks.mmstar.utils." in text
     assert str(tmp_path) not in text
@@ -228,7 +228,7 @@ def test_own_process_docs_of_a_host_task_run_first(tmp_path, monkeypatch):
     standin = standins.gqa()
     for module in (datasets, gqa):
         monkeypatch.setattr(module, "load_dataset", standin.loader())
-    path = pruned_task.write("gqa", ["202", "207"], tmp_path / "out", key="id")
+    path = pruned_task.prepare("gqa", tmp_path / "out", key="id").write(["202", "207"])
     assert json.loads((path.parent / "pruned_task.json").read_text())["process_docs"].startswith(
         "lmms_eval.tasks.gqa.utils."
     )
@@ -272,7 +272,7 @@ print("not refused")
 def test_a_task_of_the_plugin_runs_where_the_plugin_is_not_installed(tmp_path):
     keys = mosaic_keys()
     kept = [keys[i] for i in (3, 11, 40)]
-    pruned_task.write("mosaic_text", kept, tmp_path / "made")
+    pruned_task.prepare("mosaic_text", tmp_path / "made").write(kept)
     folder = shutil.move(tmp_path / "made", tmp_path / "moved")
     damaged = shutil.copytree(folder, tmp_path / "damaged")
     (damaged / "kept_ids.txt").write_text("\n".join(kept[:2]) + "\n")

@@ -11,9 +11,8 @@ import pytest
 from lmms_eval.models.model_utils import load_video as host
 
 from lmms_patch.ask.views import View
-from lmms_patch.harness.video.clip import Clip, segment, shown
+from lmms_patch.harness.video.clip import Clip, encode, segment, shown
 from lmms_patch.harness.video.reading import read
-from lmms_patch.harness.video.writing import encode
 from tests.making.decoders import DECODERS, decord_reader
 from tests.making.videos import make, numbers_of
 

@@ -161,12 +161,12 @@ def test_a_docs_image_is_the_one_with_its_boxes_or_none(monkeypatch):
     """Of the embedded dataset; another seed numbers the boxes otherwise, so its docs are others, and give no image."""
     some = magic_docs.docs("all", magic_docs.MOSAIC).select([3, 4])
     digest = magic_docs.asked(some[0])["doc"]
-    found = images._drawn("magic_mosaic", some, {digest, "unknown"})
+    found = images.first_images("magic_mosaic", [digest, "unknown"])
     assert list(found) == [digest]
     assert found[digest].tobytes() == magic_docs.visuals(some[0])[-1].convert(found[digest].mode).tobytes()
     monkeypatch.setenv("MAGIC_SEED", "5")
     with pytest.raises(CannotWrapError, match="MAGIC_SEED as they were in the run"):
-        images._drawn("magic_mosaic", magic_docs.docs("all", magic_docs.MOSAIC).select([3, 4]), {digest})
+        images.first_images("magic_mosaic", [digest])
 
 
 @undrawn
