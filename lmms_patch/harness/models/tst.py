@@ -21,7 +21,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, PatchError, listed, 
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
-from lmms_patch.harness.wrap.text_only import Diagnosed, TextOnly
+from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
@@ -73,9 +73,8 @@ class _TextOnlyModel(lmms):
             )
         if text_only.found is None:
             try:
-                name = text_only.spec.name
-                found = text_only.diagnose(self._diagnostic, self._described, self._runner(name), **self._asked)
-                _tell(name, found)
+                runner = self._runner(text_only.spec.name)
+                text_only.diagnose(self._diagnostic, self._described, runner, **self._asked)
             except PatchError as error:
                 refuse(error)
             except Exception as error:
@@ -98,13 +97,6 @@ class _TextOnlyModel(lmms):
 
     def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
         raise NotImplementedError("a wrapped task has one round")
-
-
-def _tell(name: str, found: Diagnosed) -> None:
-    head = found.by_grouping[found.headline]
-    log().info(
-        f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s"
-    )
 
 
 class TstRf(_TextOnlyModel):
