@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lmms_patch.ask.orders import MOST
+from lmms_patch.ask.spec import Options
 from lmms_patch.ask.views import DESCRIBE, TEXTS, View, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.harness.wrap import media
-from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
+from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.cutter import IN_TIME, Cutter
 from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
-from lmms_patch.harness.wrap.shelf import Base, Cutting, Shelf, fetched
+from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk, fetched
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
 
@@ -130,9 +131,9 @@ class VariantDocs:
     def __init__(
         self,
         rows: Any,
-        base: Base,
+        base: Any,
         views: Sequence[View],
-        cutting: Cutting,
+        options: Options,
         *,
         prompt: Callable[[Any], str] | None = None,
         boxes: BoxTable | None = None,
@@ -140,7 +141,6 @@ class VariantDocs:
         wrong: Callable[[Callable[[int], Look | None]], WrongImages] | None = None,
         orders: OrderTable | None = None,
         text_only: TextOnly | None = None,
-        describe: str = "",
     ) -> None:
         """Make the table; nothing is read yet.
 
@@ -148,7 +148,7 @@ class VariantDocs:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
             views: the views that each doc has, in request order.
-            cutting: the options that change pixels.
+            options: those that change pixels, and what a model is asked for a description.
             prompt: gives the text that the base puts after its visuals; None where messages may hold more.
             boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
@@ -156,22 +156,18 @@ class VariantDocs:
                 is asked on a wrong image.
             orders: the orders of docs' options; None where docs are asked in their own order alone.
             text_only: the docs as a text-only diagnostic sees them; None where images are shown.
-            describe: what a model is asked for a description of a doc's images.
         """
-        self._describe = describe
         self.captions: dict[int, str] = {}
         """By doc id, the description that stands in place of the doc's images."""
-        self._prompt, self._boxes = prompt, boxes
+        self.rows, self.base, self.views, self._options = rows, base, tuple(views), options
+        self._prompt, self._boxes, self.orders, self.text_only = prompt, boxes, orders, text_only
         self.wrong = None if wrong is None else wrong(self.look)
-        self.orders, self.text_only = orders, text_only
-        self.rows, self.base, self.views = rows, base, tuple(views)
         in_time = any(view.kind in IN_TIME for view in self.views)
         self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
-        self._boxed = None if boxes is None else BoxedImages(boxes, self.shelf, cutting)
         self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
         self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
-        self.files = ClipFiles(cutting.min_cell)
-        self.cutter = Cutter(self.shelf, cutting, self.files, self._boxed, orders)
+        self.files = ClipFiles(options.min_cell)
+        self.cutter = Cutter(self.shelf, options, self.files, boxes, orders)
         self._own: dict[int, tuple[View, ...]] = {}
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
@@ -192,12 +188,11 @@ class VariantDocs:
         if doc_id in self.captions:
             said = self.captions[doc_id]
             return tuple(dataclasses.replace(one, adds=said) if one.kind == "caption" else one for one in self.views)
-        if self._boxes is None or self._boxed is None or not self._boxes.boxes(doc_id):
+        if self._boxes is None:
             return self.views
         # decided once: a file that vanishes later must not change what is asked
         if doc_id not in self._own:
-            cut = () if self._boxed.misfit(doc_id) else self._boxes.views(doc_id, self._boxed.size(doc_id))
-            self._own[doc_id] = (*self.views, *cut)
+            self._own[doc_id] = (*self.views, *self._boxes.views(doc_id, self.shelf))
         return self._own[doc_id]
 
     def asked_at_most(self, doc_id: int) -> int:
@@ -238,7 +233,7 @@ class VariantDocs:
 
     def __getitem__(self, key: int) -> TaggedDoc:
         """Return the doc of an id from the table of the id, whichever task's table an adapter asks."""
-        if not isinstance(key, int) and not hasattr(key, "__index__"):
+        if not hasattr(key, "__index__"):
             raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
         # an id that was pickled is a plain int; the table that was asked reads it
         table = getattr(key, "table", self)
@@ -272,16 +267,15 @@ class VariantDocs:
             text = media.blind_prompt(self._prompt(dict(self.row(doc.doc_id))), view)
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
         found: list[dict[str, Any]] = self._cut(doc, view, self.base.doc_to_messages, media.replace_in_messages)
-        return media.to_describe(found, self._describe) if view == DESCRIBE else found
+        return media.to_describe(found, self._options.caption_prompt) if view == DESCRIBE else found
 
     def _view_of(self, doc: TaggedDoc) -> View:
         assert doc.view is not None
         return self.views_of(doc.doc_id)[doc.view]
 
-    def _cut(self, doc: TaggedDoc, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
-        return self.cutter.shown(
-            doc.doc_id, view, self.wrong_image_of(doc.doc_id) if view.swapped else None, show, walk
-        )
+    def _cut(self, doc: TaggedDoc, view: View, show: Show, walk: Walk) -> Any:
+        donor = self.wrong_image_of(doc.doc_id) if view.swapped else None
+        return self.cutter.shown(doc.doc_id, view, donor, show, walk)
 
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
         """Return a row as shown by a view of the doc: with its options in the view's order."""
@@ -289,8 +283,8 @@ class VariantDocs:
 
     def look(self, doc_id: int) -> Look | None:
         """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
-        sizes = self.sizes(doc_id)
-        if not sizes or self.shelf.of(doc_id).problem:
+        facts = self.shelf.known(doc_id)
+        if not facts.sizes or facts.problem:
             return None
         usable = all(self.cutter.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
-        return Look(sizes, self.shelf.prints(doc_id), usable, len(self.clips(doc_id)))
+        return Look(facts.sizes, self.shelf.prints(doc_id), usable, len(facts.clips))

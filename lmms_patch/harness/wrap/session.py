@@ -24,7 +24,6 @@ from lmms_patch.harness.wrap.primary import primary_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.scores import Scores
-from lmms_patch.harness.wrap.shelf import Cutting
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -136,16 +135,13 @@ class Session:
             base.eval_docs,
             base,
             views_of(spec),
-            Cutting(
-                options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last"
-            ),
+            options,
             prompt=None if own_messages else base.doc_to_text,
             boxes=self.boxes,
             plain=self.rows.plain,
             wrong=functools.partial(WrongImages, spec, self.rows.plain, self.golds.read) if swaps else None,
             orders=self.orders,
             text_only=self.text_only,
-            describe=options.caption_prompt,
         )
         _tables[spec.name] = self.table
         self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.scores, self.table, self.text_only)
