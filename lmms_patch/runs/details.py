@@ -35,7 +35,6 @@ class Settings:
         form: the aggregation's declared form, by a profile.
         signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
         gold: where golds come from, in words; empty: not recorded.
-        read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
         asking: when the run was told to stop asking, in words; empty where it asked everything.
     """
 
@@ -49,7 +48,6 @@ class Settings:
     form: str | None = None
     signed: bool = False
     gold: str = ""
-    read: str = ""
     asking: str = ""
 
     @property

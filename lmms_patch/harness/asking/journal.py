@@ -192,14 +192,15 @@ class Journal:
         tables = self.folder.parents[1].rglob(f"*{NAME}*.parquet")
         # earlier runs, and others of this process (--config), lie in the same folder
         new = {run.place_of(table) for table in tables if table.stat().st_mtime >= self._began}
-        written = [results for results in new if set(self._tasks) <= {one.task for one in run.read(results).results}]
-        for results in written:
-            try:
-                # the host catches the exception of a full disk, and goes on
-                json.loads(results.read_bytes())
-            except ValueError as error:
-                raise ValueError(f"{results} is cut ({error})") from None
-        return bool(written)
+        for results in new:
+            if set(self._tasks) <= {one.task for one in run.read(results).results}:
+                try:
+                    # the host catches the exception of a full disk, and goes on
+                    json.loads(results.read_bytes())
+                except ValueError as error:
+                    raise ValueError(f"{results} is cut ({error})") from None
+                return True
+        return False
 
     def _close(self) -> None:
         if self._file is not None:

@@ -71,7 +71,7 @@ class _TextOnlyModel(lmms):
                     f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {base}_tst5"
                 )
             )
-        if text_only.found is None:
+        if not text_only.answers:
             try:
                 runner = self._runner(text_only.spec.name)
                 text_only.diagnose(self._diagnostic, self._described, runner, **self._asked)
@@ -85,13 +85,13 @@ class _TextOnlyModel(lmms):
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Return the held-out answers at the first fold seed, in the order of the requests."""
-        return [self._found(request).answer(request.doc_id) for request in requests]
+        return [self._found(request).answers[request.doc_id] for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
         out = []
         for request in requests:
-            chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])
+            chosen = self._found(request).answers[request.doc_id] == str(request.metadata["choice"])
             out.append((0.0 if chosen else 1.0, chosen))
         return out
 

@@ -15,7 +15,6 @@ from lmms_patch.ask.references import digest
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import Size, View
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.shelf import Shelf
 
 _MANY = 5_000
@@ -38,21 +37,19 @@ class BoxTable:
     @cached_property
     def _of_docs(self) -> list[DocBoxes]:
         """The boxes of each doc, read when they are first asked for."""
-        options, rows = self._spec.options, late(self._rows())
+        options, rows = self._spec.options, self._rows()
         return [
             read(row, options.boxes, options.relevant, options.box_form) if isinstance(row, Mapping) else DocBoxes()
             for row in tqdm(rows, desc=f"{self._spec.name}: boxes", disable=len(rows) < _MANY)
         ]
 
-    def at_most(self, doc_id: int) -> int:
-        """Return how many views a doc's boxes make, if all can be cut: of hidden boxes one for each set."""
-        boxes = self._of_docs[doc_id].boxes
-        return len({box.set for box in boxes} if self._spec.kind.hides else boxes)
-
     @cached_property
     def most(self) -> int:
-        """The largest number of views from a doc's boxes."""
-        return max(map(self.at_most, range(len(self._of_docs))), default=0)
+        """The largest number of views from a doc's boxes: of hidden boxes one for each set."""
+        boxes = [doc.boxes for doc in self._of_docs]
+        return max(
+            (len({box.set for box in of_doc} if self._spec.kind.hides else of_doc) for of_doc in boxes), default=0
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -76,10 +73,9 @@ class BoxTable:
             return
         base, options = self._spec.base, self._spec.options
         faults = [f"{doc.fault} (doc {doc_id})" for doc_id, doc in docs.items() if doc.fault]
-        if self.most:
-            why = f"none of the {len(docs)} docs asked has boxes that can be used, others of {base} have; raise --limit"
-        elif faults:
-            why = f"no doc of {base} has boxes that can be used; {len(faults)} of {len(docs)} have faults, the first {faults[0]}"
+        if self.most or faults:
+            first = f"; the first of {len(faults)} faults: {faults[0]}" if faults else ""
+            why = f"none of the {len(docs)} docs asked has boxes that can be used{first}; if others of {base} have, raise --limit"
         else:
             fields = ", ".join(map(str, self._rows()[doc_ids[0]]))
             why = (

@@ -20,7 +20,6 @@ from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.cutter import IN_TIME, Cutter
-from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk, fetched
 from lmms_patch.harness.wrap.swap import WrongImages
@@ -85,8 +84,6 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 class TaggedDocs(Sequence[Any]):
     """The docs of the base task, each with its number; as long and as lazy as the base's list.
 
-    Their images are decoded when they are looked at.
-
     Args:
         rows: the docs.
         plain: gives the docs without media. A doc whose media cannot be decoded comes from there.
@@ -103,15 +100,10 @@ class TaggedDocs(Sequence[Any]):
         if isinstance(index, (slice, str)):
             return self._rows[index]
         place = int(index)
-        return TaggedDoc(self._row(place), place if place >= 0 else place + len(self))
+        return TaggedDoc(fetched(self._rows, place, self._plain)[0], place if place >= 0 else place + len(self))
 
     def __iter__(self) -> Iterator[TaggedDoc]:
-        rows = late(self._rows) if self._plain is None else map(self._row, range(len(self)))
-        for doc_id, row in enumerate(rows):
-            yield TaggedDoc(row, doc_id)
-
-    def _row(self, place: int) -> Any:
-        return fetched(late(self._rows), place, self._plain)[0]
+        return map(self.__getitem__, range(len(self)))
 
     def __getattr__(self, name: str) -> Any:
         # while a copy is being made ``_rows`` is still missing, and looking for it here would never end
@@ -163,9 +155,9 @@ class VariantDocs:
         self._prompt, self._boxes, self.orders, self.text_only = prompt, boxes, orders, text_only
         self.wrong = None if wrong is None else wrong(self.look)
         in_time = any(view.kind in IN_TIME for view in self.views)
-        self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
+        self.shelf = Shelf(rows, base, plain, in_time=in_time, boxed=boxes is not None)
         self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
-        self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
+        self._all_swapped = all(view.swapped for view in self.views)
         self.files = ClipFiles(options.min_cell)
         self.cutter = Cutter(self.shelf, options, self.files, boxes, orders)
         self._own: dict[int, tuple[View, ...]] = {}
@@ -173,9 +165,7 @@ class VariantDocs:
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of a doc in request order: first on its image, then, if asked, the same views on a wrong image."""
         own = self.own_views_of(doc_id)
-        if self.wrong_image_of(doc_id) is None or self._all_swapped:
-            return own
-        return self._twice if own is self.views else (*own, *swapped(own))
+        return own if self._all_swapped or self.wrong_image_of(doc_id) is None else (*own, *swapped(own))
 
     def own_views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of a doc, without those on a wrong image.
@@ -194,11 +184,6 @@ class VariantDocs:
         if doc_id not in self._own:
             self._own[doc_id] = (*self.views, *self._boxes.views(doc_id, self.shelf))
         return self._own[doc_id]
-
-    def asked_at_most(self, doc_id: int) -> int:
-        """Return the number of a doc's views, wrong images aside, if all its boxes can be cut. Decodes nothing."""
-        views = self.views if self.orders is None else self.orders.views_of(doc_id, self.views)
-        return len(views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's images in its swapped views.
@@ -233,8 +218,6 @@ class VariantDocs:
 
     def __getitem__(self, key: int) -> TaggedDoc:
         """Return the doc of an id from the table of the id, whichever task's table an adapter asks."""
-        if not hasattr(key, "__index__"):
-            raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
         # an id that was pickled is a plain int; the table that was asked reads it
         table = getattr(key, "table", self)
         # ``range`` takes negative numbers as lists do, and its IndexError at the end ends a plain loop over the docs

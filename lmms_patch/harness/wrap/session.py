@@ -17,13 +17,11 @@ from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.golds import CaptionScore, Golds
-from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.primary import primary_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
-from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -57,7 +55,7 @@ class Rows:
         with_media = getattr(self.state.args, "process_with_media", False) or not hasattr(
             self.base, "eval_docs_no_media"
         )
-        return late(self.base.eval_docs if with_media else self.base.eval_docs_no_media)
+        return self.base.eval_docs if with_media else self.base.eval_docs_no_media
 
 
 class Session:
@@ -69,8 +67,7 @@ class Session:
         golds: what is known of the docs.
         scorer: the native scorer.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
-        scores: scores of answers that no model gave.
-        references: what stands in records beside the views' scores.
+        references: what stands in records beside the views' scores, and scores answers that no model gave.
         text_only: the docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds.
         boxes: the docs' own boxes; None for kinds without.
         table: all views of all docs.
@@ -122,12 +119,11 @@ class Session:
             else None
         )
         in_orders = self.orders if kind.every_order else None
-        self.scores = Scores(self.golds, self.scorer)
-        self.references = References(self.golds, self.scorer, self.scores, in_orders)
+        self.references = References(self.golds, self.scorer, in_orders)
         if kind.folds and higher.get(primary) is False:
             told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
             raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
-        self.text_only = TextOnly(spec, base, self.golds, self.scores, self.rows.scored) if kind.folds else None
+        self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
         self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
         # a ``_swap`` task shows wrong images alone; further kinds show some for the null
         swaps = kind.swapped or (kind.takes_null and options.null)
@@ -144,7 +140,7 @@ class Session:
             text_only=self.text_only,
         )
         _tables[spec.name] = self.table
-        self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.scores, self.table, self.text_only)
+        self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.text_only)
 
     @property
     def primary(self) -> str:
@@ -153,7 +149,7 @@ class Session:
 
     @property
     def docs(self) -> TaggedDocs:
-        """The docs, each with its number; their images are decoded when they are looked at."""
+        """The docs, each with its number."""
         return TaggedDocs(self.base.eval_docs, self.rows.plain)
 
     @property

@@ -103,7 +103,6 @@ class Shelf:
         self,
         rows: Any,
         base: Any,
-        prompt: Callable[[Any], str] | None,
         plain: Callable[[], Any] | None,
         *,
         in_time: bool,
@@ -114,13 +113,11 @@ class Shelf:
         Args:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
-            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than
-                that.
             plain: gives the docs without media.
             in_time: whether clips are cut in time, so that still images are refused.
             boxed: whether docs have boxes of their own, which lie on still images.
         """
-        self.rows, self.base, self._prompt, self._plain = rows, base, prompt, plain
+        self.rows, self.base, self._plain = rows, base, plain
         self.in_time, self._boxed = in_time, boxed
         self.sampling = Sampling()
         """Which frames of a video the model takes."""
@@ -175,7 +172,7 @@ class Shelf:
         if show != getattr(self.base, "doc_to_messages", None):
             return [media.stand_in()]
         try:
-            text = media.without_placeholders(str((self._prompt or self.base.doc_to_text)(dict(row))))
+            text = media.without_placeholders(str(self.base.doc_to_text(dict(row))))
         except Exception:
             # the text does not matter: the doc is left out
             text = ""

@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,8 +24,8 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.golds import field as field_of
+from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import own_stream
-from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.runs.frames import text
 from lmms_patch.runs.numbers import FOLDS, Null, to_json
 from lmms_patch.runs.scoring import Scalar, plain
@@ -44,37 +43,30 @@ from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_nu
 from lmms_patch.tst.rewards import Rewards
 
 
-@dataclass(frozen=True)
-class Diagnosed:
-    """What a diagnostic found out about a task.
-
-    Attributes:
-        answers: by doc id, the held-out answer at the first fold seed of the headline.
-        about: what goes into the footer of the task's table.
-        columns: by doc id, the column ``tst`` (docs/tables.md).
-    """
-
-    answers: Mapping[int, str]
-    about: Mapping[str, Any]
-    columns: Mapping[int, Mapping[str, Any]]
-
-
 class TextOnly:
     """The items of a task, their native scores, and what a diagnostic found out about them.
+
+    Attributes:
+        answers: by doc id, the held-out answer at the first fold seed of the headline; empty before the diagnosis.
+        about: what goes into the footer of the task's table; likewise.
 
     Args:
         spec: what was asked.
         base: the native task.
         golds: gives golds, options and prompts of the docs.
-        scores: scores answers that no model gave.
+        references: scores answers that no model gave.
         rows: gives the docs without media, by doc id.
     """
 
-    def __init__(self, spec: WrapSpec, base: Any, golds: Golds, scores: Scores, rows: Callable[[], Any]) -> None:
-        self.spec, self._base, self._golds, self._scores, self._rows = spec, base, golds, scores, rows
+    def __init__(
+        self, spec: WrapSpec, base: Any, golds: Golds, references: References, rows: Callable[[], Any]
+    ) -> None:
+        self.spec, self._base, self._golds, self._references, self._rows = spec, base, golds, references, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
-        self.found: Diagnosed | None = None
+        self.answers: Mapping[int, str] = {}
+        self.about: Mapping[str, Any] = {}
+        self._columns: Mapping[int, Mapping[str, Any]] = {}
         self._lock = threading.Lock()
 
     @cached_property
@@ -183,7 +175,7 @@ class TextOnly:
     def score(self, place: int, answer: str) -> Scalar:
         """Return the native score of an answer on an item (``items.Score``)."""
         with self._lock:
-            return self._scores.scalar_of(self.items[place].doc_id, answer)
+            return self._references.scalar_of(self.items[place].doc_id, answer)
 
     def diagnose(
         self,
@@ -217,7 +209,7 @@ class TextOnly:
         with own_stream(f"{name}/tst"):
             jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
             if check:
-                self._check_leaks(diagnostic, jobs[0])
+                _check_leaks(self, diagnostic, jobs[0])
             prepared: Any = diagnostic.prepare(items, rewards)
             done, more = self._by_grouping(prepared, runner, GROUPINGS if everything else ())
             head = done[headline.name]
@@ -229,10 +221,10 @@ class TextOnly:
                 )
                 zero = scored(items, rewards, everyone, [one for part in parts for one in part])
             importance = prepared.explain(jobs, headline.groups) if hasattr(prepared, "explain") else ()
-            null = self._null(diagnostic, runner, head, shuffles)
+            null = _null(self, diagnostic, runner, head, shuffles)
         seconds = time.monotonic() - start
         log().info(f"{name}: TsT {head.accuracy:.3f} ({diagnostic.name}, {headline.name} grouping), {seconds:.0f} s")
-        about = {
+        self.about = {
             "diagnostic": diagnostic.name,
             "settings": described,
             "folds": self.spec.folds,
@@ -244,33 +236,12 @@ class TextOnly:
             "shuffled": None if null is None else to_json(null),
             "seconds": round(seconds, 1),
         }
-        copies = zip(self.copies.classes(everyone, rewards, rewards.scale), unnamed_copies(items), items, strict=True)
-        columns = {
+        copies = self.copies.classes(everyone, rewards, rewards.scale), unnamed_copies(items), items
+        self._columns = {
             item.doc_id: _column(at, head, done, zero, source=text(item.source), copies=of, text=shared)
-            for at, (of, shared, item) in enumerate(copies)
+            for at, (of, shared, item) in enumerate(zip(*copies, strict=True))
         }
-        self.found = Diagnosed(dict(zip(columns, head.answers[0], strict=True)), about, columns)
-
-    def _check_leaks(self, diagnostic: Diagnostic, job: Job) -> None:
-        """Check on a fold whether features tell the golds, or the texts, of held-out docs.
-
-        Raises:
-            CannotWrapError: they do.
-        """
-
-        def prepare(items: Sequence[Item]) -> Any:
-            return diagnostic.prepare(items, self.rewards.regold(items))
-
-        train, held, seed = job
-        assert train is not None
-        if moved := leaks(self.items, prepare, train, held, seed, self.headline.groups):
-            more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
-            raise CannotWrapError(
-                f"{self.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted"
-            )
-        log().info(
-            f"{self.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc"
-        )
+        self.answers = dict(zip(self._columns, head.answers[0], strict=True))
 
     def _by_grouping(
         self, prepared: Any, runner: Runner, others: Sequence[str]
@@ -307,38 +278,48 @@ class TextOnly:
                 unusable[name] = str(error)
         return done, unusable
 
-    def _null(self, diagnostic: Diagnostic, runner: Runner, found: Diagnosis, shuffles: int) -> Null | None:
-        """Return what the diagnostic scores on shuffled golds; None where these decide nothing."""
-        asked: list[Null] = []
-
-        def null() -> Null:
-            log().info(
-                f"{self.spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed"
-            )
-            options, k = self.spec.options, self.spec.folds
-            how = {"k": k, "fold_seed": options.fold_seed, "seed": options.seed, "shuffles": shuffles}
-            asked.append(
-                shuffled_null(diagnostic, self.items, self.rewards, self.headline, found, **how, runner=runner)
-            )
-            return asked[0]
-
-        # the golds are shuffled only if the test comes to need them
-        if shuffles:
-            p_beyond_kinds(found, cluster_of(self.items), has_many_categories(self.items), null)
-        return next(iter(asked), None)
-
-    def answer(self, doc_id: int) -> str:
-        """Return the held-out answer of a doc at the first fold seed."""
-        assert self.found is not None
-        return self.found.answers[doc_id]
-
     def row_of(self, doc_id: int) -> Mapping[str, Any] | None:
         """Return the column ``tst`` of a doc; None where there is no diagnosis, or the doc is not evaluated."""
-        return None if self.found is None else self.found.columns.get(doc_id)
+        return self._columns.get(doc_id)
 
-    def about(self) -> Mapping[str, Any]:
-        """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""
-        return {} if self.found is None else self.found.about
+
+def _check_leaks(task: TextOnly, diagnostic: Diagnostic, job: Job) -> None:
+    """Check on a fold whether features tell the golds, or the texts, of held-out docs.
+
+    Raises:
+        CannotWrapError: they do.
+    """
+
+    def prepare(items: Sequence[Item]) -> Any:
+        return diagnostic.prepare(items, task.rewards.regold(items))
+
+    train, held, seed = job
+    assert train is not None
+    if moved := leaks(task.items, prepare, train, held, seed, task.headline.groups):
+        more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
+        raise CannotWrapError(f"{task.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted")
+    log().info(
+        f"{task.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc"
+    )
+
+
+def _null(task: TextOnly, diagnostic: Diagnostic, runner: Runner, found: Diagnosis, shuffles: int) -> Null | None:
+    """Return what the diagnostic scores on shuffled golds; None where these decide nothing."""
+    asked: list[Null] = []
+
+    def null() -> Null:
+        log().info(
+            f"{task.spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed"
+        )
+        options, k = task.spec.options, task.spec.folds
+        how = {"k": k, "fold_seed": options.fold_seed, "seed": options.seed, "shuffles": shuffles}
+        asked.append(shuffled_null(diagnostic, task.items, task.rewards, task.headline, found, **how, runner=runner))
+        return asked[0]
+
+    # the golds are shuffled only if the test comes to need them
+    if shuffles:
+        p_beyond_kinds(found, cluster_of(task.items), has_many_categories(task.items), null)
+    return next(iter(asked), None)
 
 
 def _column(
