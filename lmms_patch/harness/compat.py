@@ -89,13 +89,18 @@ OVERRIDDEN = {
     # the docs that are scored: the rows of the base, each with its number
     "eval_docs", "eval_docs_no_media", "doc_iterator", "test_docs", "validation_docs",
     # the settings
-    "config", "set_config", "dump_config", "task_name", "VERSION", "OUTPUT_TYPE", "args",
-    # methods that ``Task`` defines, so that they would hide the base's: handed on unchanged
-    "download", "training_docs", "fewshot_docs", "has_training_docs", "has_validation_docs", "has_test_docs",
-    "fewshot_examples", "fewshot_context", "doc_to_text", "doc_to_target", "doc_to_decontamination_query",
-    "construct_requests", "count_bytes", "set_fewshot_seed", "DATASET_PATH", "DATASET_NAME",
+    "config", "set_config", "dump_config", "task_name", "args",
 }  # fmt: skip
 """Public attributes of a task that a wrapped task defines itself."""
+
+HANDED_ON = {
+    "download", "training_docs", "fewshot_docs", "has_training_docs", "has_validation_docs", "has_test_docs",
+    "fewshot_examples", "fewshot_context", "doc_to_text", "doc_to_target", "doc_to_decontamination_query",
+    "construct_requests", "count_bytes", "set_fewshot_seed", "DATASET_PATH", "DATASET_NAME", "VERSION", "OUTPUT_TYPE",
+    # the filter pipelines; the host may put a step in front of each
+    "_filters",
+}  # fmt: skip
+"""Attributes of a task that ``Task`` defines, so that they would hide the base's: handed on unchanged."""
 
 DELEGATED = {
     "CONFIG", "dataset_no_image", "doc_to_choice", "features", "get_config", "model_name", "multiple_input",

@@ -95,9 +95,8 @@ def unread(work: Work) -> str:
     else:
         return ""
     s = work.settings
-    mend = f"metadata: {{lmms_patch: {{gold: {s.read or 'FIELD'}}}}} in the task file, or gold: {s.read or 'FIELD'} in a profile"
-    told = f", but with the field {s.read!r}" if s.read else ""
-    return f"{shown}: the scorer does not compare with {s.gold or 'doc_to_target'}{told}; name the field that it compares with ({mend})"
+    mend = "metadata: {lmms_patch: {gold: FIELD}} in the task file, or gold: FIELD in a profile"
+    return f"{shown}: the scorer does not compare with {s.gold or 'doc_to_target'}; name the field that it compares with ({mend})"
 
 
 def gold_below(work: Work) -> tuple[int, str]:

@@ -34,7 +34,6 @@ class Settings:
         form: the aggregation's declared form, by a profile.
         signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
         gold: where golds come from, in words; empty: not recorded.
-        read: the field that the scorer seems to compare with in its place; empty where golds score, or none was found.
     """
 
     draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
@@ -47,7 +46,6 @@ class Settings:
     form: str | None = None
     signed: bool = False
     gold: str = ""
-    read: str = ""
 
     @property
     def how(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import logging
 import os
 import sys
@@ -31,6 +32,8 @@ TRIED = 8
 """Calls that are repeated one by one before a portion is given up in which all of them failed again."""
 _KINDS = ("generate_until", "loglikelihood")
 _MODELS = os.path.dirname(lmms_eval.models.__file__)
+Ask = Callable[[Sequence["Instance"]], Any]
+"""Gives the answers to requests."""
 _UNEQUAL = "the adapter gave another number of answers than requests"
 
 
@@ -67,92 +70,78 @@ class Complete:
         found = getattr(self._model, name)
         return functools.partial(self._ask, found) if name in _KINDS else found
 
-    def _ask(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
+    def _ask(self, ask: Ask, requests: Sequence[Instance]) -> list[Any]:
         """Ask the model, and return an answer for each request; ``compat.Lost`` for a failed call."""
-        if not self._catches:
-            return self._complete(ask, requests)
         if self._given_up:
             return [compat.Lost(self._given_up)] * len(requests)
         try:
             answers = self._complete(ask, requests)
-        # a mistake of the user ends the run: it is no failed call
-        except PatchError:
-            raise
         except Exception as error:
-            answers = self._one_by_one(ask, requests, [compat.Lost(one_line(error))] * len(requests))
+            # a mistake of the user ends the run: it is no failed call
+            if not self._catches or isinstance(error, PatchError):
+                raise
+            answers = self._one_by_one(ask, requests, one_line(error))
             # where all of them fail, the adapter most likely raises on every such request
             if not self._answered and all(map(_is_lost, answers)):
                 self._given_up = one_line(error)
-        self._answered = self._answered or not all(map(_is_lost, answers))
+        self._answered |= not all(map(_is_lost, answers))
         return answers
 
-    def _complete(self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance]) -> list[Any]:
+    def _complete(self, ask: Ask, requests: Sequence[Instance]) -> list[Any]:
         """Ask the model; ask again after too few or too many answers, or after empty answers in place of an error."""
         with self._swallowed() as errors:
             answers = list(ask(requests))
         if len(answers) != len(requests):
-            self._say(
-                "length",
-                f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known",
-            )
-            return self._one_by_one(ask, requests, [compat.Lost(_UNEQUAL)] * len(requests))
-        answers, before = self._checked(requests, answers), self._last
-        texts = [compat.text_of(answer) for answer in answers]
+            why = f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known"
+            self._say("length", why)
+            return self._one_by_one(ask, requests, _UNEQUAL)
+        answers = list(map(self._checked, requests, answers))
+        texts = [self._last, *map(compat.text_of, answers)]
         # two answers that differ are enough
-        for request, text in zip(requests, texts, strict=True):
+        for request, text in zip(requests, texts[1:], strict=True):
             if text and len(self._met) < 2:
                 self._met.setdefault(text, request)
-        self._last = texts[-1] if texts else before
+        self._last = texts[-1]
         if not errors:
             return answers
         # an adapter that is known to repeat its last answer leaves no answer of the portion to trust
         every = self._adapter in compat.REPEATS
         empty = [place for place, answer in enumerate(answers) if _is_empty(answer) and not every]
-        same = [
+        repeated = [
             place
-            for place, (text, last) in enumerate(zip(texts, [before, *texts], strict=False))
-            if text == last and place not in empty
+            for place, (before, text) in enumerate(itertools.pairwise(texts))
+            if every or (self._foreign and errors.caught and text == before and place not in empty)
         ]
-        repeated = list(range(len(answers))) if every else same if self._foreign and errors.caught else []
         for doubtful, told in ((empty, "an empty answer"), (repeated, "the answer before")):
             if doubtful:
                 self._say("swallowed", f"{errors[0]}: the adapter went on with {told}")
-                lost: list[Any] = [compat.Lost(errors[0])] * len(doubtful)
-                again = self._one_by_one(ask, [requests[place] for place in doubtful], lost)
+                again = self._one_by_one(ask, [requests[place] for place in doubtful], errors[0])
                 for place, answer in zip(doubtful, again, strict=True):
                     answers[place] = answer
         return answers
 
-    def _checked(self, requests: Sequence[Instance], answers: Sequence[Any]) -> list[Any]:
-        """Return answers, with ``compat.Lost`` in place of values and texts standing for failed calls."""
-        out = []
-        for request, given in zip(requests, answers, strict=True):
-            answer = compat.checked(given, request.request_type)
-            text = compat.text_of(answer)
-            doubtful = isinstance(text, str) and compat.DOUBTFUL.fullmatch(text.strip())
-            out.append(
-                compat.Lost(" ".join(text.split())[: compat.LONGEST_FAILURE])
-                if doubtful and not self._knows(request, text)
-                else answer
-            )
-        return out
+    def _checked(self, request: Instance, given: Any) -> Any:
+        """Return an answer, or ``compat.Lost`` in place of a value or a text standing for a failed call."""
+        answer = compat.checked(given, request.request_type)
+        text = compat.text_of(answer)
+        doubtful = isinstance(text, str) and compat.DOUBTFUL.fullmatch(text.strip())
+        lost = doubtful and not self._knows(request, text)
+        return compat.Lost(" ".join(text.split())[: compat.LONGEST_FAILURE]) if lost else answer
 
-    def _one_by_one(
-        self, ask: Callable[[Sequence[Instance]], Any], requests: Sequence[Instance], lost: list[Any]
-    ) -> list[Any]:
+    def _one_by_one(self, ask: Ask, requests: Sequence[Instance], why: str) -> list[Any]:
         """Ask each request alone. If the first ``TRIED`` fail again, leave the rest unasked.
 
         Returns:
-            The answers, or of ``lost`` what stands for those that failed again.
+            The answers; ``compat.Lost`` for those that failed again, and with ``why`` for those that were not asked.
         """
-        answers = list(lost)
+        answers: list[Any] = [compat.Lost(why)] * len(requests)
         for place, request in enumerate(requests if self._alone else ()):
             if place == TRIED and all(map(_is_lost, answers[:place])):
                 break
             answers[place] = self._one(ask, request)
         return answers
 
-    def _one(self, ask: Callable[[Sequence[Instance]], Any], request: Instance) -> Any:
+    def _one(self, ask: Ask, request: Instance) -> Any:
         try:
             with self._swallowed() as errors:
                 answers = list(ask([request]))
@@ -161,13 +150,13 @@ class Complete:
             return compat.Lost(one_line(error))
         if len(answers) != 1:
             return compat.Lost(_UNEQUAL)
-        [answer], before = self._checked([request], answers), self._last
+        answer, before = self._checked(request, answers[0]), self._last
         self._last = compat.text_of(answer)
-        doubtful = errors.caught and self._foreign and self._last == before
-        lost = bool(errors) and (_is_empty(answer) or (doubtful and self._is_repeated(ask, request)))
+        repeats = errors.caught and self._foreign and self._last == before
+        lost = bool(errors) and (_is_empty(answer) or (repeats and self._is_repeated(ask, request)))
         return compat.Lost(errors[0]) if lost else answer
 
-    def _is_repeated(self, ask: Callable[[Sequence[Instance]], Any], request: Instance) -> bool:
+    def _is_repeated(self, ask: Ask, request: Instance) -> bool:
         """Return whether a failed call gives the answer to the request before: asked after another, it gives that one's.
 
         An adapter that tries again, and tells of it, gives equal answers to many requests rightly.
@@ -207,19 +196,19 @@ class Complete:
         found = _Errors()
         folder = os.path.dirname(str(getattr(sys.modules.get(type(self._model).__module__), "__file__", "") or "?"))
 
-        def note(path: str, text: str, error: bool, caught: bool) -> None:
-            if (error or caught) and os.path.dirname(path).startswith((folder, _MODELS)):
+        def note(path: str, level: int, text: str, caught: bool) -> None:
+            if (level >= logging.ERROR or caught) and os.path.dirname(path).startswith((folder, _MODELS)):
                 found.append(" ".join(text.split())[: compat.LONGEST_FAILURE])
                 found.caught |= caught
 
         def note_loguru(told: str) -> None:
             path, level, text = told.split("\t", 2)
-            note(path, text, int(level) >= logging.ERROR, sys.exc_info()[0] is not None)
+            note(path, int(level), text, sys.exc_info()[0] is not None)
 
         class Noting(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
                 caught = bool(record.exc_info) or sys.exc_info()[0] is not None
-                note(record.pathname, record.getMessage(), record.levelno >= logging.ERROR, caught)
+                note(record.pathname, record.levelno, record.getMessage(), caught)
 
         handler = Noting()
         # level 0, since adapters log exceptions at any level

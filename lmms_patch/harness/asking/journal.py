@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import json
 import os
 import shutil
-import stat
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 
 FOLDER = "lmms_patch_journal"
 KEEP = "LMMS_PATCH_JOURNAL"
-"""Environment variable: ``keep`` leaves the journal of a finished run, ``off`` writes none, ``moved`` believes one that was made in another place."""
-WISHES = ("keep", "off", "moved")
+"""Environment variable: ``keep`` leaves the journal of a finished run, ``off`` writes none."""
+WISHES = ("keep", "off")
 
 
 def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
@@ -50,14 +48,7 @@ def open_for(cli: Any, tasks: Sequence[str], ranks: Ranks) -> Journal | None:
         log().warning(f"{KEEP}={wish!r} is not known; allowed: {', '.join(WISHES)}")
     folder = Path(output) / FOLDER / keys.of_run(cli, tasks)
     try:
-        return Journal(
-            folder,
-            ranks,
-            remove=wish != "keep",
-            moved=wish == "moved",
-            tasks=tasks,
-            batch=str(getattr(cli, "batch_size", 1)),
-        )
+        return Journal(folder, ranks, tasks, str(getattr(cli, "batch_size", 1)), remove=wish != "keep")
     except OSError as error:
         log().warning(
             f"no journal can be written in {folder} ({line(error)}): this run goes on, but if it is killed its answers are lost"
@@ -75,90 +66,37 @@ class Journal:
     Args:
         folder: made where it does not exist.
         ranks: this process, and how many share the run.
-        remove: whether a finished run removes the folder.
-        moved: whether files are read that were made in another folder.
-        tasks: the tasks whose tables must be written before it does.
+        tasks: the tasks whose tables must be written before a finished run removes the folder.
         batch: the batch size, as it was typed.
+        remove: whether a finished run removes the folder.
 
     Raises:
-        OSError: nothing can be written there.
+        OSError: nothing can be written or read there.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        ranks: Ranks,
-        *,
-        remove: bool = True,
-        moved: bool = False,
-        tasks: Sequence[str] = (),
-        batch: str = "1",
+        self, folder: Path, ranks: Ranks, tasks: Sequence[str] = (), batch: str = "1", *, remove: bool = True
     ) -> None:
-        self._tasks, self._first, self._remove, self._began = tasks, ranks.first, remove, time.time()
-        self.folder, self._several = folder, ranks.world > 1
+        self.folder, self._tasks, self._first, self._remove = folder, tasks, ranks.first, remove
+        self._began, self._written, self.of_batches = time.time(), 0, False
         folder.mkdir(parents=True, exist_ok=True)
-        # before this process makes a file there
-        earlier = sorted(folder.glob("*.jsonl"))
-        self._path = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.jsonl"
-        self._file: IO[str] | None = self._path.open("x", encoding="utf-8")
-        # whoever else finds the file is told that its run is alive
-        with contextlib.suppress(OSError):
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._written = 0
-        self._append([{"folder": str(folder.resolve()), "inode": folder.stat().st_ino, "batch": batch}])
-        self.of_batches = False
-        self._kept: dict[str, str] = {}
-        for file in earlier:
-            self._kept |= self._read(file, moved)
+        self._kept: dict[str, Any] = {}
+        for file in sorted(folder.glob("*.jsonl")):
+            # behind the last line end stands what a kill has cut
+            told = [_parsed(text) for text in file.read_text("utf-8", "replace").split("\n")[:-1]]
+            answers = {one["key"]: one for one in told if isinstance(one.get("key"), str)}
+            self.of_batches |= bool(answers) and told[0] != {"batch": "1"}
+            self._kept |= answers
+        path = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.jsonl"
+        self._file: IO[str] | None = path.open("x", encoding="utf-8")
+        self._append([{"batch": batch}])
 
     def __enter__(self) -> Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file, however the run ends: in a notebook the next try must be able to read the file."""
+        """Close the file, however the run ends."""
         self._close()
-
-    def _read(self, file: Path, moved: bool) -> dict[str, str]:
-        """Return the lines of an earlier process's file by their keys; empty, with a warning, where they may not be used."""
-        try:
-            about = file.stat()
-            if not stat.S_ISREG(about.st_mode):
-                # reading a pipe would wait for ever
-                raise OSError("it is no regular file")
-            # of a file of this process, since some network disks change the number
-            if about.st_uid != self._path.stat().st_uid:
-                raise OSError(
-                    f"the file belongs to another user (number {about.st_uid}), who could have written anything"
-                )
-            with file.open(encoding="utf-8", errors="replace") as opened:
-                _is_free(opened)
-                # the last line is cut where the run was killed while it wrote
-                first, *lines = [text for text in opened if text.endswith("\n")] or [""]
-            place = _parsed(first)
-            # one of the two is enough: a folder that is renamed keeps its number
-            if (
-                not moved
-                and str(self.folder.resolve()) != place.get("folder")
-                and self.folder.stat().st_ino != place.get("inode")
-            ):
-                raise OSError(
-                    f"they were given to a run in {line(str(place.get('folder')))}; if you moved or copied them yourself, put "
-                    f"{KEEP}=moved before the same command"
-                )
-        except BlockingIOError:
-            # most likely another rank of this run, which began a moment earlier
-            if not self._several:
-                log().warning(f"answers in {file} are not used: the run that writes it is still alive")
-            return {}
-        except OSError as error:
-            if self._first:
-                log().warning(f"answers in {file} are not used: {line(error)}")
-            return {}
-        self.of_batches |= bool(lines) and place.get("batch") != "1"
-        found = {key: text for text in lines if isinstance(key := _parsed(text).get("key"), str)}
-        if len(found) < len(lines):
-            log().warning(f"{len(lines) - len(found):,} answers in {file} are damaged: they are asked again")
-        return found
 
     @property
     def has_earlier(self) -> bool:
@@ -170,27 +108,29 @@ class Journal:
         return len(self._kept)
 
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, Any]:
-        """Return the kept answers by key; failed calls are left out, so they are asked again."""
-        found = {key: _answer(_parsed(text)) for key in wanted if (text := self._kept.get(key.hex())) is not None}
+        """Return the kept answers by key."""
+        found = {key: _answer(self._kept[key.hex()]) for key in wanted if key.hex() in self._kept}
         return {key: answer for key, answer in found.items() if answer is not None}
 
     def write(self, answers: Iterable[tuple[bytes, Any]]) -> None:
         """Write answers down. After a failure the run goes on without a journal."""
-        self._append([{"key": key.hex(), **told} for key, answer in answers if (told := _told(answer))])
+        self._written += self._append([{"key": key.hex(), **told} for key, one in answers if (told := _told(one))])
 
-    def _append(self, lines: Sequence[dict[str, Any]]) -> None:
+    def _append(self, lines: Sequence[dict[str, Any]]) -> int:
+        """Write lines down, and return how many."""
         if self._file is None:
-            return
+            return 0
         try:
             self._file.write("".join(json.dumps(one) + "\n" for one in lines))
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._written += sum("key" in one for one in lines)
         except OSError as error:
             log().warning(
-                f"{self._path} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed"
+                f"{self._file.name} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed"
             )
             self._close()
+            return 0
+        return len(lines)
 
     def told(self) -> str:
         """Say how many answers are kept, and what to do."""
@@ -252,14 +192,15 @@ class Journal:
         tables = self.folder.parents[1].rglob(f"*{NAME}*.parquet")
         # earlier runs, and others of this process (--config), lie in the same folder
         new = {run.place_of(table) for table in tables if table.stat().st_mtime >= self._began}
-        written = [results for results in new if set(self._tasks) <= {one.task for one in run.read(results).results}]
-        for results in written:
-            try:
-                # the host catches the exception of a full disk, and goes on
-                json.loads(results.read_bytes())
-            except ValueError as error:
-                raise ValueError(f"{results} is cut ({error})") from None
-        return bool(written)
+        for results in new:
+            if set(self._tasks) <= {one.task for one in run.read(results).results}:
+                try:
+                    # the host catches the exception of a full disk, and goes on
+                    json.loads(results.read_bytes())
+                except ValueError as error:
+                    raise ValueError(f"{results} is cut ({error})") from None
+                return True
+        return False
 
     def _close(self) -> None:
         if self._file is not None:
@@ -270,7 +211,7 @@ class Journal:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Return a line of a journal; empty for a damaged line."""
+    """Return a line of a journal; empty for a damaged line, whose answer is asked again."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -306,13 +247,3 @@ def _answer(told: dict[str, Any]) -> Any:
         case {"text": str(answer)}:
             return answer
     return None
-
-
-def _is_free(file: IO[str]) -> None:
-    """Raise BlockingIOError where another process holds a file; do nothing on disks without locks."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:
-        log().debug("this disk has no locks")

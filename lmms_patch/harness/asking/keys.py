@@ -31,7 +31,6 @@ _OF_THE_MODEL = "model model_args gen_kwargs system_instruction apply_chat_templ
 """The command line's options on which an answer depends. Not among them, for example: batch size, device, limit."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
 """The address in an object as Python prints it, such as a function. It differs from process to process."""
-_BLOCK = 1 << 20
 
 
 def of_run(cli: Any, tasks: Sequence[str]) -> str:
@@ -75,13 +74,14 @@ def of_request(model: str, request: Instance, digests: Digests) -> bytes:
         request: a request of a wrapped task.
         digests: the docs of that task.
     """
-    view = request.arguments[3]
-    doc, shown = digests.of_view(view)
-    if not doc:
+    shown = digests.of_view(int(request.arguments[3]))
+    if not shown:
         return b""
     # the prompt, generation settings, task and split
     plain = [one for one in request.arguments if isinstance(one, (str, dict))]
-    return _digest([model, digests.settings, request.request_type, int(view), request.idx, plain, shown, doc])
+    return _digest(
+        [model, digests.settings, request.request_type, int(request.arguments[3]), request.idx, plain, shown]
+    )
 
 
 class Digests:
@@ -94,7 +94,6 @@ class Digests:
     def __init__(self, task: WrappedTask) -> None:
         self._task = task
         self._known: dict[int, str] = {}
-        self._failed = False
         config = _ADDRESS.sub("", json.dumps(task.dump_config(), sort_keys=True, default=str))
         # the code counts too: a task that shows its docs in another way must not find the earlier answers
         self.settings = _digest([config, *map(effects.code_of, _showing(task.table.base))]).hex()
@@ -105,19 +104,15 @@ class Digests:
         """The docs of the task; the task makes a new table when nothing can be left out (``WrappedTask``)."""
         return self._task.table
 
-    def of_view(self, view: int) -> tuple[str, str]:
-        """Return the digest of what is shown in a view, and the view in words.
-
-        The digest is empty where a doc cannot be read.
-        """
-        doc_id, number = divmod(int(view), self._table.most)
+    def of_view(self, view: int) -> list[str]:
+        """Return digests of all docs shown in a view, and the view in words; nothing where a doc cannot be read."""
+        doc_id, number = divmod(view, self._table.most)
         shown = self._table.views_of(doc_id)[number]
-        docs = [self._of(doc_id)]
         # a view on a wrong image depends on the donor's images too
-        if shown.swapped and (donor := self._table.wrong_image_of(doc_id)) is not None:
-            docs.append(self._of(donor))
+        donor = self._table.wrong_image_of(doc_id) if shown.swapped else None
+        docs = [self._of(one) for one in (doc_id, donor) if one is not None]
         frames = f" {self._table.shelf.sampling}" if self._table.shelf.shows_clips else ""
-        return "" if "" in docs else " ".join(docs), f"{shown!r} {shown.swapped}{frames}"
+        return [] if "" in docs else [*docs, f"{shown!r} {shown.swapped}{frames}"]
 
     def _of(self, doc_id: int) -> str:
         if doc_id not in self._known:
@@ -125,11 +120,11 @@ class Digests:
                 self._known[doc_id] = _digest(self._parts(doc_id)).hex()
             except Exception as error:
                 # any dataset, any format: an answer that cannot be kept is asked again
-                if not self._failed:
+                if "" not in self._known.values():
                     log().warning(
                         f"{self._task.spec.name}: answers are not kept where a doc cannot be read (doc {doc_id}: {one_line(error)})"
                     )
-                self._failed, self._known[doc_id] = True, ""
+                self._known[doc_id] = ""
         return self._known[doc_id]
 
     def _parts(self, doc_id: int) -> list[Any]:
@@ -145,10 +140,8 @@ def _showing(base: Any) -> list[Callable[..., Any]]:
     A task in YAML names them in its config; a task that is a Python class has them as methods.
     """
     names = ("doc_to_visual", "doc_to_messages", "doc_to_text")
-    functions = [
-        getattr(getattr(base, "config", None), name, None) or getattr(type(base), name, None) for name in names
-    ]
-    return [one for one in functions if callable(one)]
+    functions = (getattr(base.config, name, None) or getattr(type(base), name, None) for name in names)
+    return list(filter(callable, functions))
 
 
 def _undecoded(rows: Any) -> Any:
@@ -157,10 +150,7 @@ def _undecoded(rows: Any) -> Any:
     A dataset without an image feature holds paths at most, and a file may change behind its path: then the decoded
     images count.
     """
-    features = getattr(rows, "features", None)
-    if features is None or not hasattr(rows, "with_format") or "Image(" not in repr(features):
-        return None
-    return rows.with_format("arrow")
+    return rows.with_format("arrow") if "Image(" in repr(getattr(rows, "features", None)) else None
 
 
 def _digest(parts: Any) -> bytes:
@@ -183,7 +173,7 @@ def _feed(digest: Any, value: Any) -> None:
             _feed(digest, value[key])
         # an image stored as a path counts with the content of the file
         if set(value) == {"bytes", "path"} and value["bytes"] is None and value["path"]:
-            _feed_file(digest, value["path"])
+            digest.update(Path(value["path"]).read_bytes())
     elif isinstance(value, (list, tuple)):
         digest.update(b"[%d" % len(value))
         for one in value:
@@ -196,10 +186,3 @@ def _feed(digest: Any, value: Any) -> None:
         text = f"{type(value).__name__}:{shown}".encode("utf-8", "surrogatepass")
         digest.update(b"t%d" % len(text))
         digest.update(text)
-
-
-def _feed_file(digest: Any, path: str) -> None:
-    """Add the content of an image file to a digest."""
-    with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
+import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from scipy.special import bdtrc
 
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.harness import compat
@@ -90,7 +92,8 @@ def verdict(
         ranks: this process, and how many share the run.
     """
     left = sorted(answered, key=lambda one: hashed("probe", one.request.task_name, int(one.request.doc_id)))
-    begins = _alike([_said(one.answer) for one in left])
+    # what all answers begin with, such as a repeated question
+    begins = len(os.path.commonprefix([_said(one.answer) for one in left]))  # noqa: RUF071 - by characters, as wanted
     first = _spread(left[:_POOL], -(-count // ranks.world))
     done, found = set(map(id, first)), _odd_ones(ask, first, ranks, begins, left)
     garbled, every = _is_sure(found), found
@@ -102,14 +105,11 @@ def verdict(
         done |= set(map(id, more))
         again = _odd_ones(ask, more, ranks, begins, left)
         garbled, every = _is_sure(again), [*every, *again]
-    odd = [told for place, _, told in every if place == 0]
-    why = f"{GARBLED}: {len(odd)} of {len(every)} differ when their requests are asked alone (for example {odd[0] if odd else ''})"
-    return Probe(
-        len(every),
-        len(odd),
-        garbled,
-        f"{why}; run it with --batch_size 1" if garbled else "" if every else "no answer can be compared",
-    )
+    odd, why = [told for place, _, told in every if place == 0], "" if every else "no answer can be compared"
+    if garbled:
+        of = f"{len(odd)} of {len(every)} differ when their requests are asked alone (for example {odd[0]})"
+        why = f"{GARBLED}: {of}; run it with --batch_size 1"
+    return Probe(len(every), len(odd), garbled, why)
 
 
 def _faulty(found: Sequence[Draws], trait: int) -> list[Hashable]:
@@ -125,7 +125,7 @@ def _is_sure(found: Sequence[Draws]) -> bool:
     """Return whether more answers from batches are odd than chance or rounding explains."""
     odd = Counter(place for place, _, _ in found)
     hits, of = odd[0], odd[0] + odd[1] + odd[2]
-    return 3 * hits >= len(found) and sum(math.comb(of, k) * 2 ** (of - k) for k in range(hits, of + 1)) / 3**of <= SURE
+    return 3 * hits >= len(found) and bool(bdtrc(hits - 1, of, 1 / 3) <= SURE)
 
 
 def _spread(pool: Sequence[Answered], count: int) -> list[Answered]:
@@ -192,9 +192,3 @@ def _quietly() -> Iterator[None]:
 def _said(answer: Any) -> str:
     text = compat.text_of(answer)
     return " ".join(text.split()).strip(" .").lower() if isinstance(text, str) else ""
-
-
-def _alike(texts: Sequence[str]) -> int:
-    """Return how many characters all texts begin with alike, such as a repeated question."""
-    first, last = min(texts, default=""), max(texts, default="")
-    return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -77,7 +77,7 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
     # an aggregation that asks somebody must not be tried
     if client_of(function):
         return None
-    golds, others = session.scores.items(docs[:_TRIED])
+    golds, others = session.references.items(docs[:_TRIED])
     checks: list[tuple[Picked, float | None]] = []
     for some in (golds, others, golds[::2] + others[1::2], others[::3]):
         scores = np.array([math.nan if score is None else score for _, score in some], float)
@@ -293,7 +293,7 @@ class Quick:
         # a draw by the doc alone, so that every run and every rank draws the same
         # and half a step up, so that no draw is 0
         u = np.array([(hashed(options.seed, "ask", keys[doc.doc_id]) + 0.5) / 2.0**64 for doc in docs])
-        scored = [session.scores.marks(doc.doc_id) for doc in docs]
+        scored = [session.references.marks(doc.doc_id) for doc in docs]
         # a gold that earns nothing shows nothing
         marks = np.array([score if score is not None and score > 0 else math.nan for score in scored], float)
         known = marks[np.isfinite(marks)]

@@ -21,7 +21,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, PatchError, must, re
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
-from lmms_patch.harness.wrap.text_only import Diagnosed, TextOnly
+from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
@@ -72,11 +72,10 @@ class _TextOnlyModel(lmms):
                     f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {base}_tst5"
                 )
             )
-        if text_only.found is None:
+        if not text_only.answers:
             try:
-                name = text_only.spec.name
-                found = text_only.diagnose(self._diagnostic, self._described, self._runner(name), **self._asked)
-                _tell(name, found)
+                runner = self._runner(text_only.spec.name)
+                text_only.diagnose(self._diagnostic, self._described, runner, **self._asked)
             except PatchError as error:
                 refuse(error)
             except Exception as error:
@@ -87,25 +86,18 @@ class _TextOnlyModel(lmms):
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Return the held-out answers at the first fold seed, in the order of the requests."""
-        return [self._found(request).answer(request.doc_id) for request in requests]
+        return [self._found(request).answers[request.doc_id] for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
         out = []
         for request in requests:
-            chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])
+            chosen = self._found(request).answers[request.doc_id] == str(request.metadata["choice"])
             out.append((0.0 if chosen else 1.0, chosen))
         return out
 
     def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
         raise NotImplementedError("a wrapped task has one round")
-
-
-def _tell(name: str, found: Diagnosed) -> None:
-    head = found.by_grouping[found.headline]
-    log().info(
-        f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s"
-    )
 
 
 class _RfArguments(BaseModel):

@@ -10,31 +10,293 @@ Any other is called once, for both the host and us.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
+from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.refuse import fail_at_exit
-from lmms_patch.harness.wrap.calls import (
-    Aggregation,
-    one_line,
-    with_signature_of,
-)
-from lmms_patch.harness.wrap.docs import VariantDocs
+from lmms_patch.harness.wrap.again import CallError
+from lmms_patch.harness.wrap.calls import Aggregation, call_native, copied, draws, one_line, takes_args
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.metrics import Metrics
-from lmms_patch.harness.wrap.native import Docs
-from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.statistics import Details, details
 from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.rci.draws import ByForm
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import listed
+from lmms_patch.runs.frames import Doc, frame_of, items_of, merged_of
+from lmms_patch.runs.numbers import none_used
+from lmms_patch.runs.scoring import scalar
+from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import Chosen
+from lmms_patch.stats.forms import MEAN, is_whole
 from lmms_patch.text import log
+
+_SET_SCORE = (
+    "set 'score' to the key of the item that holds its scalar (metadata: {lmms_patch: {score: KEY}} in the task file)"
+)
+
+
+class PatchItem(dict[str, Any]):
+    """The ``patch`` object of a doc in the harness's log, for people alone: its scores. Its attributes hold the doc.
+
+    Attributes:
+        doc: its rows.
+        full: the native items of the first view (the full image) by metric.
+        from_m: the metric whose scalar had to be M of the one item; None where no metric needed that.
+    """
+
+    def __init__(self, doc: Doc, full: Mapping[str, Any], from_m: str | None = None) -> None:
+        super().__init__(doc.scores())
+        self.doc, self.full, self.from_m = doc, full, from_m
+
+    def __reduce__(self) -> Any:
+        # ranks exchange items by pickle, and a plain dictionary would lose the attributes
+        return PatchItem, (self.doc, self.full, self.from_m)
+
+
+class Docs:
+    """The docs of a finished filter.
+
+    Attributes:
+        spec: what was asked.
+        metrics: the native metrics.
+        state: how docs are asked, and the host's arguments.
+        items: the docs, as ``process_results`` returned them.
+        docs: their rows.
+        samples: the same as a frame.
+        failed: how many docs have no answer to their first view.
+    """
+
+    def __init__(self, spec: WrapSpec, metrics: Metrics, state: RunState, items: Sequence[PatchItem] = ()) -> None:
+        self.spec, self.metrics, self.state, self.items = spec, metrics, state, items
+        self.docs = [item.doc for item in items]
+        self.samples, self.failed = frame_of(self.docs, metrics.names), sum(doc.failed for doc in self.docs)
+        self._metrics: dict[str, NativeMetric] = {}
+
+    def metric(self, name: str) -> NativeMetric:
+        """Return a native metric over the docs."""
+        return self._metrics.setdefault(name, NativeMetric(self, name))
+
+    @functools.cached_property
+    def errors(self) -> list[tuple[int, str]]:
+        """The views without a score, wrong images aside: doc id and cause."""
+        own = self.samples if self.spec.kind.swapped else self.samples.filter(~self.samples["swapped"].fill_null(False))
+        return list(own.filter(own["repeat"].is_null()).select("doc_id", "error").drop_nulls().iter_rows())
+
+    @functools.cached_property
+    def unscored(self) -> bool:
+        """Whether the first view of some doc has no native item, or no doc has an answer: the native metric would then say nothing."""
+        none = any(item.doc.unscored or (item.doc.failed and not item.full) for item in self.items)
+        return none or 0 < self.failed == len(self.items)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether docs were left out, which makes metrics estimates."""
+        return self.spec.leaves_out and self.state.plan.sampled
+
+    def excluded(self, key: Key) -> list[str]:
+        """Return why docs are not used for a set of views."""
+        return [why for doc in self.docs if (why := doc.excluded(key))]
+
+
+class NativeMetric:
+    """A native metric of the docs, as the statistics take it (``rci.draws.Native``). Each number is computed once.
+
+    Args:
+        of: the docs.
+        name: the metric.
+    """
+
+    form = None
+
+    def __init__(self, of: Docs, name: str) -> None:
+        self._of, self.name, self._function = of, name, of.metrics.native[name]
+        self._primary, self._higher = of.metrics.primary, of.metrics.higher.get(name, True)
+        self._client = client_of(self._function)
+        self._told = set[str]()
+        """How the aggregation failed: each way is told once, not for each of a thousand bootstrap draws."""
+
+    @functools.cached_property
+    def table(self) -> Table:
+        """The docs by this metric."""
+        of, spec = self._of, self._of.spec
+        return Table(
+            of.samples,
+            self.name,
+            kind=spec.kind,
+            grids=spec.grids,
+            primary=self._primary,
+            higher=self._higher,
+            whole=is_whole(spec.options.form(self.name)),
+            merged=merged_of(of.docs),
+            items=items_of(of.docs, self.name),
+        )
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def own_items(self) -> list[Any]:
+        """The native items of the first view of each doc."""
+        return [item.full[self.name] for item in self._of.items if self.name in item.full]
+
+    @functools.cached_property
+    def _called(self) -> tuple[Any, str]:
+        """The aggregation of all docs, with the files and calls of the base task; and why a second call is not allowed."""
+        # a second call must draw the same random numbers as the first
+        start = draws()
+        value = None if self._of.unscored else self.natively(self.own_items)
+        # the host's plain aggregations remember nothing, and a call of a client costs money
+        if scalar(value) is None or compat.has_stderr(self._function) or self._client is not None:
+            return value, ""
+        try:
+            self._of.metrics.again(self.name, self.own_items, start)
+        except CallError as error:
+            return value, f"the aggregation of {self.name} cannot be called twice: {error}"
+        return value, ""
+
+    @property
+    def value(self) -> Any:
+        """The native metric over all docs."""
+        return self._estimated(None)[0] if self._of.sampled else self._called[0]
+
+    @property
+    def no_calls(self) -> str:
+        """Why the aggregation may not be called again and again; "" where allowed."""
+        return f"the aggregation calls the network ({self._client})" if self._client else self._called[1]
+
+    def natively(self, items: list[Any]) -> Any:
+        """Call the aggregation as the host does; return None where the call fails."""
+        if not items:
+            return None
+        if not compat.has_stderr(self._function):
+            self._of.metrics.again.start()
+        try:
+            return call_native(self._function, copied(items), self._of.state.args)
+        except Exception as error:
+            self._told.add(type(error).__name__)
+            fail_at_exit(f"{self._of.spec.name}: the aggregation of {self.name} failed: {one_line(error)}")
+            return None
+
+    def aggregate(self, items: list[Any]) -> float | None:
+        """Return M of any items, without a trace; None where impossible, or where the network would be asked."""
+        return None if self._client else self._aside(items)
+
+    def _aside(self, items: Iterable[Any]) -> float | None:
+        """Call the aggregation once more without a trace; return None on failure, or if only a single call is allowed."""
+        known = [item for item in items if item is not None]
+        if not known or self._called[1]:
+            return None
+        try:
+            return self._of.metrics.again(self.name, known)
+        except CallError as error:
+            if (failed := str(error).partition(":")[0]) not in self._told:
+                self._told.add(failed)
+                log().warning(f"{self._of.spec.name}: {self.name} of {len(known)} docs cannot be aggregated: {error}")
+            return None
+
+    # --- over chosen views ------------------------------------------------------------------------
+
+    @functools.lru_cache  # noqa: B019 - one object a run
+    def whole(self) -> float | None:
+        """Return FIP: the native metric over the docs whose first view has a score."""
+        # a number of the docs that could be scored would pass for that of all
+        if any(doc.unscored for doc in self._of.docs):
+            return None
+        full = self.table.full
+        # of all docs it is the number that the harness prints; else the aggregation is called without the others
+        lost = self._of.unscored or full.known.sum() != len(self.own_items)
+        return self._aside(full.items or ()) if lost else scalar(self.value)
+
+    @functools.lru_cache  # noqa: B019 - one object a run
+    def over_cells(self, key: Key) -> tuple[float | None, float | None, str]:
+        """Return M over full images and over the chosen views of a set, both over the docs with a chosen view, and why they are missing."""
+        of, table = self._of, self.table
+        if of.sampled:
+            return (*self._estimated(key), "")
+        if reason := self._why_none(key):
+            return None, None, reason
+        used = self._best(key).known
+        # over all docs this is FIP, which is known already
+        everyone = used.sum() == table.full.known.sum()
+        full = self.whole() if everyone else self._aside(table.full.where(used).items or ())
+        out = len(of.excluded(key))
+        if full is None and self.value is None:
+            reason = f"the aggregation of {self.name} failed, or gave no number"
+        elif full is None and out:
+            reason = f"{self.name} cannot be aggregated without the {out} docs that are left out"
+        return full, self._of_best(key), reason
+
+    @functools.lru_cache  # noqa: B019 - one object a run
+    def _best(self, key: Key) -> Chosen:
+        """Return the answer of each doc's best view of a set; of hidden cells, of the cell most missed when hidden."""
+        if self._of.spec.kind.keeps_best:
+            return self.table.best(key)
+        return dataclasses.replace(self.table, higher=not self._higher).best(key)
+
+    @functools.lru_cache  # noqa: B019 - one object a run
+    def _of_best(self, key: Key) -> float | None:
+        """Return M over chosen views. Called once, since some aggregations cost money."""
+        return self._aside(self._best(key).items or ())
+
+    def _why_none(self, key: Key) -> str:
+        """Say why there is no number over cells; "" where there is a number."""
+        of, best, full = self._of, self._best(key), self.table.full
+        if of.spec.leaves_out and self.name != self._primary:
+            return f"cells were left out by the scores of {self._primary}"
+        if of.errors or self._called[1]:
+            return "some docs could not be scored" if of.errors else self._called[1]
+        if not best.known.any():
+            alone = len(of.excluded(key)) == len(of.docs)
+            return none_used(key) if alone else f"no item of {self.name} has a scalar; {_SET_SCORE}"
+        scores = full.scores[full.known]
+        if self.name != self._primary and np.isnan(scores).any() and (why := of.metric(self._primary)._why_none(key)):
+            # some docs have no scalar of this metric, so they followed the primary metric's choice
+            return why
+        # best cells may have been chosen by M of single items, but M need not be made up of single items (F1, CIDEr)
+        if all(item.from_m != self.name for item in of.items):
+            return ""
+        # where no answer is right, only the golds tell scores apart
+        every = np.concatenate([self.table.views.scores, self.table.references.scores])
+        tells_apart = len(np.unique(every[np.isfinite(every)])) > 1
+        if tells_apart and _is_mean(self.whole(), scores) and _is_mean(self._of_best(key), best.scores[best.known]):
+            return ""
+        return f"{self.name} of single docs does not make up {self.name} of all, so it cannot tell which cell is best; {_SET_SCORE}"
+
+    def _estimated(self, key: Key | None) -> tuple[float | None, float | None]:
+        """Return estimates of M over full images, and over the best cells of a set (None: of no set), of a run with docs left out.
+
+        The best cells are known for the primary metric alone, because its scores decided which cells were asked.
+        """
+        primary = self.name == self._primary
+        form = self._of.state.plan.form if primary else MEAN if compat.has_stderr(self._function) else None
+        if form is None or self._of.unscored:
+            return None, None
+        found = ByForm(self.table, form)
+        if key is None:
+            return found.whole(), None
+        full, best, _ = found.over_cells(key)
+        return full, best if primary else None
+
+
+def _is_mean(whole: float | None, scores: Any) -> bool:
+    """Return whether a metric is the mean of its docs' scalars, up to rounding by the metric."""
+    scores = scores[np.isfinite(scores)]
+    if whole is None or not len(scores):
+        return False
+    mean = float(scores.mean())
+    # a metric may round its result, so compare as many decimals as the result has
+    decimals = max(2, len(repr(float(whole)).partition(".")[2]))
+    return math.isclose(mean, whole, rel_tol=1e-4, abs_tol=1e-6) or round(mean, decimals) == whole
 
 
 class Aggregations:
@@ -45,8 +307,6 @@ class Aggregations:
         metrics: the base task's metrics.
         state: what is known of the run.
         golds: what is known of the docs.
-        scores: where golds come from.
-        table: the docs, for the frames of clips that the model's adapter read.
         text_only: what a text-only diagnostic found out about the task as a whole; None of other kinds.
     """
 
@@ -56,47 +316,27 @@ class Aggregations:
         metrics: Metrics,
         state: RunState,
         golds: Golds,
-        scores: Scores,
-        table: VariantDocs,
         text_only: TextOnly | None,
     ) -> None:
-        self.spec, self.metrics, self._state, self._golds, self._scores = spec, metrics, state, golds, scores
-        self._table, self._text_only = table, text_only
-        self.native, self.higher, self.primary = metrics.native, metrics.higher, metrics.primary
-        self.over_cells = metrics.over_cells
+        self.spec, self.metrics, self._state, self._golds = spec, metrics, state, golds
+        self._text_only = text_only
         self._docs, self._details = Docs(spec, metrics, state), Details()
-        self._functions: dict[str, Aggregation] = {}
 
     def functions(self) -> dict[str, Aggregation]:
-        """Return all aggregations by the name of their metric.
-
-        The host asks for them several times for each metric and filter.
-        """
-        if not self._functions:
-            self._functions = self._made()
-        return self._functions
-
-    def _made(self) -> dict[str, Aggregation]:
-        """Make the functions of a run; the records of the run tell which native aggregations can be called."""
+        """Return all aggregations by the name of their metric, as what is known of the docs allows."""
+        native, kind = self.metrics.native, self.spec.kind
         # first: the host calls them in this order, and the numbers of all the rest come from the records
         out: dict[str, Aggregation] = {"patch": self._collect}
         for key in self.spec.sets:
-            for m in self.native:
-                out[self.over_cells(m, key)] = self._of_records(
-                    self._mpp if self._kind.keeps_best else self._drop, m, key
-                )
-        names = [*listed(self._kind, self.spec.grids), *self._kind.method.rows]
-        out |= {name: self._of_records(self._detail, name) for name in names}
-        return out | {m: self._native_function(m) for m in self.native}
-
-    @property
-    def _kind(self) -> Any:
-        return self.spec.kind
+            out |= {self.metrics.over_cells(m, key): _ignoring(self._over_cells, m, key) for m in native}
+        for name in (*listed(kind, self.spec.grids), *kind.method.rows):
+            out[name] = _ignoring(self._details_of, name)
+        return out | {m: self._native_function(m) for m in native}
 
     @functools.cached_property
     def derived(self) -> tuple[str, ...]:
         """The names of our metrics. Every doc returns each name, with None where the doc has no item."""
-        return tuple(name for name in self.functions() if name not in self.native and name != "patch")
+        return tuple(name for name in self.functions() if name not in self.metrics.native and name != "patch")
 
     def higher_is_better(self) -> dict[str, bool | None]:
         """Return, for the arrows of the host's table, which metrics are better when higher.
@@ -104,46 +344,29 @@ class Aggregations:
         None for those without a direction.
         """
         out: dict[str, bool | None] = dict.fromkeys(self.functions())
-        for m in self.native:
-            out[m] = self.higher.get(m)
-            out |= {self.over_cells(m, key): self.higher.get(m) for key in self.spec.sets if self._kind.keeps_best}
+        for m in self.metrics.native:
+            cells = [self.metrics.over_cells(m, key) for key in self.spec.sets if self.spec.kind.keeps_best]
+            out |= dict.fromkeys([m, *cells], self.metrics.higher.get(m))
         return out
-
-    @staticmethod
-    def _of_records(function: Callable[..., Any], *arguments: Any) -> Aggregation:
-        """Return a function of the items that ignores them: the records are known already.
-
-        Why so plain: the host looks at an aggregation's signature and name.
-        """
-
-        def aggregation(items: list[Any]) -> Any:
-            return function(*arguments)
-
-        return aggregation
 
     # --- the docs -------------------------------------------------------------------------------
 
     def _collect(self, items: list[Any]) -> Details:
         """Keep the docs of this filter, and compute all our numbers from them."""
-        # made anew at the next question, for what the new docs allow
-        self._functions = {}
         try:
             self._docs = docs = Docs(self.spec, self.metrics, self._state, items)
-            self._report_errors()
-            if self.primary != compat.OUTPUT_ONLY:
-                self._report_excluded()
-                self._report_native()
-            native = docs.metric(self.primary)
+            self._report()
+            native = docs.metric(self.metrics.primary)
             self._details = details(
                 self.spec,
                 docs.samples,
                 native.table,
                 # docs were left out: estimates by the form take the place of the native aggregation
                 ByForm(native.table, self._state.plan.form) if native.table.sampling.used else native,
-                higher=self.higher,
+                higher=self.metrics.higher,
                 plan=self._golds.plan,
-                about_tst={} if self._text_only is None else self._text_only.about(),
-                golds=self._scores.golds_from(),
+                about_tst={} if self._text_only is None else self._text_only.about,
+                golds=self._golds.source,
                 kept=self._state.kept,
             )
         except Exception as error:
@@ -154,74 +377,81 @@ class Aggregations:
             self._details = Details(records=len(items))
         return self._details
 
-    def _detail(self, name: str) -> Any:
+    def _details_of(self, name: str) -> Any:
         return self._details.get(name)
 
-    def _report_errors(self) -> None:
-        """Report the docs whose scorer or filter failed; the process then ends with status 2."""
-        if errors := self._docs.errors:
-            docs, (first, why) = len({doc_id for doc_id, _ in errors}), errors[0]
+    def _over_cells(self, metric: str, key: Key) -> float | None:
+        """Return MPP, M over best-cell items; of hidden cells FIP less M over the items of the cell that hurts most."""
+        full, cells, _ = self._docs.metric(metric).over_cells(key)
+        if self.spec.kind.keeps_best or full is None or cells is None:
+            return cells if self.spec.kind.keeps_best else None
+        return full - cells
+
+    def _report(self) -> None:
+        """Say which docs could not be scored, which are left out, and which failed calls the native metric counts."""
+        docs, spec, primary = self._docs, self.spec, self.metrics.primary
+        if errors := docs.errors:
+            # the process then ends with status 2
+            lost, (first, why) = len({doc_id for doc_id, _ in errors}), errors[0]
             fail_at_exit(
-                f"{self.spec.name}: {docs} of {len(self._docs.items)} docs could not be scored by {self.spec.base}, first doc {first}: "
+                f"{spec.name}: {lost} of {len(docs.items)} docs could not be scored by {spec.base}, first doc {first}: "
                 f"{why}; the answers are kept in the sample log, the numbers that need these docs are null"
             )
-
-    def _report_excluded(self) -> None:
-        """Warn of docs left out of a grid or a set of boxes."""
-        what = "left out of MPP and the index" if self._kind.keeps_best else "shown whole, and counted all the same"
-        what = "left out of its number" if self.spec.points else what
-        for n in self.spec.parts:
-            reasons = [why for why in self._docs.excluded(n) if why != failures.REASON]
-            where = f"at {self._kind.words.grid(n)}" if isinstance(n, int) else f"of {n} boxes"
-            if reasons:
+        if primary == compat.OUTPUT_ONLY:
+            return
+        what = "left out of MPP and the index" if spec.kind.keeps_best else "shown whole, and counted all the same"
+        what = "left out of its number" if spec.points else what
+        for key in spec.parts:
+            where = f"at {spec.kind.words.grid(key)}" if isinstance(key, int) else f"of {key} boxes"
+            if reasons := [why for why in docs.excluded(key) if why != failures.REASON]:
                 log().warning(
-                    f"{self.spec.name}: {len(reasons)} of {len(self._docs.items)} docs are {what} {where} (first: {reasons[0]})"
+                    f"{spec.name}: {len(reasons)} of {len(docs.items)} docs are {what} {where} (first: {reasons[0]})"
                 )
-
-    def _report_native(self) -> None:
-        """Say how many failed calls the native metric counts as answers.
-
-        The statistics say how many there are in all.
-        """
-        docs = self._docs
+        # the statistics say how many failed calls there are in all
         if docs.failed and not docs.sampled:
-            why = (
-                "no call was answered"
-                if docs.failed == len(docs.items)
-                else f"{self.spec.base} has no score for failed calls"
-            )
+            every = docs.failed == len(docs.items)
+            why = "no call was answered" if every else f"{spec.base} has no score for failed calls"
             said = f"is null: {why}" if docs.unscored else f"counts {docs.failed} failed calls as wrong answers"
-            log().warning(f"{self.spec.name}: {self.primary}, the harness's own, {said}; our numbers leave them out")
+            log().warning(f"{spec.name}: {primary}, the harness's own, {said}; our numbers leave them out")
 
     # --- native metrics -------------------------------------------------------------------------
 
     def _native_function(self, metric: str) -> Aggregation:
         """Return a native metric's aggregation for the host."""
-        function = self.native[metric]
-        if self._docs.unscored:
-            return with_signature_of(function, lambda items: None)
+        function = self.metrics.native[metric]
+        estimated = self.spec.leaves_out and self.spec.options.quick
         # the host looks the standard error up by identity, so it must get the function itself
-        if compat.has_stderr(function) and not (self.spec.leaves_out and self.spec.options.quick):
+        if compat.has_stderr(function) and not (self._docs.unscored or estimated):
             return function
-        return with_signature_of(function, lambda items: self._for_host(metric, items))
+
+        def aggregation(items: list[Any]) -> Any:
+            return self._for_host(metric, items)
+
+        def aggregation_with_args(items: list[Any], args: Any) -> Any:
+            return self._for_host(metric, items)
+
+        return aggregation_with_args if takes_args(function) else aggregation  # type: ignore[return-value]
 
     def _for_host(self, metric: str, items: list[Any]) -> Any:
         """Return the native metric of the host's items, which are those of our rows unless filters came in an odd order over ranks."""
         native = self._docs.metric(metric)
-        if self._docs.sampled:
-            return native.value
+        if self._docs.unscored:
+            return None
         # items may be arrays, which ``==`` does not compare as a whole
         try:
-            own = bool(items == native.own_items)
+            own = self._docs.sampled or bool(items == native.own_items)
         except Exception:
             own = False
         return native.value if own else native.natively(items)
 
-    def _mpp(self, metric: str, n: Key) -> float | None:
-        """Return MPP: M over best-cell items."""
-        return self._docs.metric(metric).over_cells(n)[1]
 
-    def _drop(self, metric: str, n: Key) -> float | None:
-        """Return FIP less M over the items of the cell that hurts most when it is hidden."""
-        full, hidden, _ = self._docs.metric(metric).over_cells(n)
-        return None if full is None or hidden is None else full - hidden
+def _ignoring(function: Callable[..., Any], *arguments: Any) -> Aggregation:
+    """Return a function of the items that ignores them: the records are known already.
+
+    Why so plain: the host looks at an aggregation's signature and name.
+    """
+
+    def aggregation(items: list[Any]) -> Any:
+        return function(*arguments)
+
+    return aggregation

@@ -24,29 +24,11 @@ def one_line(error: BaseException) -> str:
     return line(f"{type(error).__name__}: {error}")
 
 
-def with_signature_of(native: Aggregation, function: Aggregation) -> Aggregation:
-    """Return ``function`` with the signature of ``native`` for the host: with ``args`` if ``native`` takes them."""
-    if not takes_args(native):
-        return function
-
-    def aggregation_with_args(items: list[Any], args: Any) -> Any:
-        return function(items)
-
-    return aggregation_with_args  # type: ignore[return-value]
-
-
-_UNCHANGEABLE = {float, int, bool, str, type(None)}
-
-
 def copied(items: list[Any]) -> list[Any]:
     """Return a copy of the items for a single call: some aggregations change their items.
 
     The items themselves where they cannot be copied.
-
-    An interval calls an aggregation thousands of times, mostly with numbers: a list of numbers is copied as such.
     """
-    if all(type(item) in _UNCHANGEABLE for item in items):
-        return list(items)
     try:
         return copy.deepcopy(items)
     except Exception:
@@ -80,11 +62,8 @@ def same_draws(one: Draws, other: Draws) -> bool:
 
 
 @contextlib.contextmanager
-def drawing_from(start: Draws | None) -> Iterator[None]:
-    """Start the process's random generators at a state, and restore them afterwards; None leaves them alone."""
-    if start is None:
-        yield
-        return
+def drawing_from(start: Draws) -> Iterator[None]:
+    """Start the process's random generators at a state, and restore them afterwards."""
     before = draws()
     set_draws(start)
     try:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 from PIL import Image
 
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
+from lmms_patch.ask.spec import Options
 from lmms_patch.ask.views import TEXTS, HiddenView, Region, View, cut, is_usable
-from lmms_patch.harness.video.clip import Clip
 from lmms_patch.harness.wrap import media
-from lmms_patch.harness.wrap.boxes import BoxedImages
+from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.orders import OrderTable
-from lmms_patch.harness.wrap.shelf import Cutting, Shelf
+from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk
 
 IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 """The kinds of views that cut a clip in time."""
@@ -26,35 +25,28 @@ class Cutter:
 
     Args:
         shelf: the docs as the base shows them.
-        cutting: the options that change pixels.
+        options: those with an effect on pixels: ``images``, ``min_side``, ``min_cell``, ``seed``.
         files: the files that hold views of clips.
-        boxed: the docs' boxes; None where views are made of no boxes.
+        boxes: the docs' boxes; None where views are made of no boxes.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
     """
 
     def __init__(
-        self,
-        shelf: Shelf,
-        cutting: Cutting,
-        files: ClipFiles,
-        boxed: BoxedImages | None,
-        orders: OrderTable | None,
+        self, shelf: Shelf, options: Options, files: ClipFiles, boxes: BoxTable | None, orders: OrderTable | None
     ) -> None:
-        self._shelf, self._cutting, self._files = shelf, cutting, files
-        self._boxed, self._orders = boxed, orders
+        self._shelf, self._options, self._files = shelf, options, files
+        self._boxes, self._orders = boxes, orders
         self._stand_ins: dict[tuple[int, bool], str] = {}
 
-    def shown(
-        self, doc_id: int, view: View, donor: int | None, show: Callable[[Any], Any], walk: Callable[..., Any]
-    ) -> Any:
+    def shown(self, doc_id: int, view: View, donor: int | None, show: Show, walk: Walk) -> Any:
         """Return what the base shows of a doc, with its images replaced by those of a view.
 
         Args:
             doc_id: the doc.
             view: the view.
             donor: the doc whose images are cut instead; None where the doc's own are.
-            show: ``doc_to_visual`` or ``doc_to_messages`` of the base.
-            walk: the function of ``media`` that replaces the images in what ``show`` returns.
+            show: how the base shows a doc.
+            walk: replaces the images in what ``show`` returns.
         """
         if view.kind in TEXTS:
             payload, why = self._shelf.blind(doc_id, show)
@@ -70,40 +62,35 @@ class Cutter:
         # show it as the base would: the doc is left out of the index, and the run goes on
         if facts.problem:
             return copy.copy(payload)
-        boxed = self._boxed if isinstance(view, (Region, HiddenView)) else None
-        # a doc that a grid cannot use is shown whole
-        usable = self.why_unusable(doc_id, view.n) is None if view.n else boxed is None or not boxed.misfit(doc_id)
-        # which of the doc's images the view changes; None: all of them
-        only = boxed.place(images) if boxed is not None else 0 if self._cutting.first_only and view.n > 0 else None
-        in_time = view.kind in IN_TIME
         cuts = images if donor is None else self._shelf.shown(donor, show, walk)[1]
         # the wrong image changed, or vanished, after it was chosen
         if donor is not None and len(cuts) != len(images):
-            self._stand_ins[doc_id, True] = (
-                f"the wrong image: {self._shelf.of(donor).problem or 'it has changed since it was chosen'}"
-            )
+            why = self._shelf.of(donor).problem or "it has changed since it was chosen"
+            self._stand_ins[doc_id, True] = f"the wrong image: {why}"
             return walk(payload, lambda *_: media.stand_in())
-        # the box is of the doc's own image, and the wrong image may have another size
-        if donor is not None and isinstance(view, Region) and boxed is not None:
-            view = view.on(images[boxed.place(images)].size, cuts[boxed.place(cuts)].size)
+        # which of the doc's images the view changes; None: all of them
+        only = 0 if self._options.images == "first" and view.n > 0 else None
+        # a doc that a grid cannot use is shown whole
+        usable = not view.n or self.why_unusable(doc_id, view.n) is None
+        if self._boxes is not None and isinstance(view, (Region, HiddenView)):
+            only, usable = self._boxes.place(images), not self._boxes.misfit(doc_id, self._shelf)
+            # the box is of the doc's own image, and the wrong image may have another size
+            if donor is not None and isinstance(view, Region):
+                view = view.on(images[only].size, cuts[self._boxes.place(cuts)].size)
+        usable = usable and view.kind not in ("full", "describe")
 
         def replace(medium: Any, index: int) -> Any:
             shown = cuts[index]
-            whole = (
-                view.kind in ("full", "describe")
-                or not usable
-                or (only is not None and index != only)
-                or (in_time and not isinstance(shown, Clip))
-            )
+            still = isinstance(shown, Image.Image) and view.kind in IN_TIME
+            whole = not usable or only not in (None, index) or still
             if whole and donor is None and not view.trim:
                 return medium.copy() if isinstance(medium, Image.Image) else medium
-            seed = f"{self._cutting.seed}/{doc_id}"
-            if isinstance(shown, Clip):
-                return self._files.write(
-                    shown, View("full") if whole else view, (doc_id, index, donor, repr(view)), seed
-                )
-            whole_view = View("full", trim=view.trim) if whole else view
-            return cut(shown, whole_view, min_cell=self._cutting.min_cell, seed=seed)
+            seed = f"{self._options.seed}/{doc_id}"
+            if isinstance(shown, Image.Image):
+                part = View("full", trim=view.trim) if whole else view
+                return cut(shown, part, min_cell=self._options.min_cell, seed=seed)
+            key = doc_id, index, donor, repr(view)
+            return self._files.write(shown, View("full") if whole else view, key, seed)
 
         return walk(payload, replace)
 
@@ -120,18 +107,16 @@ class Cutter:
 
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
         """Say why a doc is unusable for an n×n grid, a set of boxes, or the view beside its image; None where usable."""
-        if n in REGIONS:
-            assert self._boxed is not None
-            return self._boxed.why_none(doc_id, str(n))
-        sizes = self._shelf.sizes(doc_id)
-        if not sizes or self._shelf.of(doc_id).problem:
-            return self._shelf.of(doc_id).problem or "no image"
+        if self._boxes is not None and n in REGIONS:
+            return self._boxes.why_none(doc_id, str(n), self._shelf)
+        facts = self._shelf.known(doc_id)
+        if not facts.sizes or facts.problem:
+            return facts.problem or "no image"
         if isinstance(n, str):
             return None
         if self._shelf.in_time:
-            short = min((frames for frames, _ in self._shelf.clips(doc_id)), default=0)
+            short = min((frames for frames, _ in facts.clips), default=0)
             return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None
-        for width, height in sizes[:1] if self._cutting.first_only else sizes:
-            if not is_usable((width, height), n, self._cutting.min_side):
-                return f"image of {width}x{height} pixels is too small"
-        return None
+        cut = facts.sizes[:1] if self._options.images == "first" else facts.sizes
+        small = next((size for size in cut if not is_usable(size, n, self._options.min_side)), None)
+        return None if small is None else f"image of {small[0]}x{small[1]} pixels is too small"

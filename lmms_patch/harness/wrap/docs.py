@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lmms_patch.ask.orders import MOST
+from lmms_patch.ask.spec import Options
 from lmms_patch.ask.views import DESCRIBE, MOST_TIMES, TEXTS, View, again, swapped
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.harness.wrap import media
-from lmms_patch.harness.wrap.boxes import BoxedImages, BoxTable
+from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.cutter import IN_TIME, Cutter
-from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.orders import OrderTable
-from lmms_patch.harness.wrap.shelf import Base, Cutting, Shelf, fetched
+from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk, fetched
 from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
 
@@ -84,8 +84,6 @@ class TaggedDoc(dict):  # type: ignore[type-arg]
 class TaggedDocs(Sequence[Any]):
     """The docs of the base task, each with its number; as long and as lazy as the base's list.
 
-    Their images are decoded when they are looked at.
-
     Args:
         rows: the docs.
         plain: gives the docs without media. A doc whose media cannot be decoded comes from there.
@@ -102,15 +100,10 @@ class TaggedDocs(Sequence[Any]):
         if isinstance(index, (slice, str)):
             return self._rows[index]
         place = int(index)
-        return TaggedDoc(self._row(place), place if place >= 0 else place + len(self))
+        return TaggedDoc(fetched(self._rows, place, self._plain)[0], place if place >= 0 else place + len(self))
 
     def __iter__(self) -> Iterator[TaggedDoc]:
-        rows = late(self._rows) if self._plain is None else map(self._row, range(len(self)))
-        for doc_id, row in enumerate(rows):
-            yield TaggedDoc(row, doc_id)
-
-    def _row(self, place: int) -> Any:
-        return fetched(late(self._rows), place, self._plain)[0]
+        return map(self.__getitem__, range(len(self)))
 
     def __getattr__(self, name: str) -> Any:
         # while a copy is being made ``_rows`` is still missing, and looking for it here would never end
@@ -130,9 +123,9 @@ class VariantDocs:
     def __init__(
         self,
         rows: Any,
-        base: Base,
+        base: Any,
         views: Sequence[View],
-        cutting: Cutting,
+        options: Options,
         *,
         prompt: Callable[[Any], str] | None = None,
         boxes: BoxTable | None = None,
@@ -142,7 +135,6 @@ class VariantDocs:
         every_order: bool = False,
         asks_again: Callable[[int], int] | None = None,
         text_only: TextOnly | None = None,
-        describe: str = "",
     ) -> None:
         """Make the table; nothing is read yet.
 
@@ -150,7 +142,7 @@ class VariantDocs:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
             views: the views that each doc has, in request order.
-            cutting: the options that change pixels.
+            options: those that change pixels, and what a model is asked for a description.
             prompt: gives the text that the base puts after its visuals; None where messages may hold more.
             boxes: the docs' own boxes, which make further views.
             plain: gives the docs without media.
@@ -160,30 +152,26 @@ class VariantDocs:
             every_order: whether each doc is asked in all of them.
             asks_again: returns how often a doc's views are asked; None: once.
             text_only: the docs as a text-only diagnostic sees them; None where images are shown.
-            describe: what a model is asked for a description of a doc's images.
         """
-        self._describe = describe
         self.captions: dict[int, str] = {}
         """By doc id, the description that stands in place of the doc's images."""
-        self._prompt, self._boxes = prompt, boxes
+        self.rows, self.base, self.views, self._options = rows, base, tuple(views), options
+        self._prompt, self._boxes, self.orders, self.text_only = prompt, boxes, orders, text_only
         self.wrong = None if wrong is None else wrong(self.look)
-        self.orders, self.text_only = orders, text_only
         self._every_order, self._asks_again, self._again = every_order, asks_again, dict[int, tuple[View, ...]]()
-        self.rows, self.base, self.views = rows, base, tuple(views)
         in_time = any(view.kind in IN_TIME for view in self.views)
-        self.shelf = Shelf(rows, base, prompt, plain, in_time=in_time, boxed=boxes is not None)
-        self._boxed = None if boxes is None else BoxedImages(boxes, self.shelf, cutting)
+        self.shelf = Shelf(rows, base, plain, in_time=in_time, boxed=boxes is not None)
         self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
-        self._twice, self._all_swapped = (*self.views, *swapped(self.views)), all(view.swapped for view in self.views)
-        self.files = ClipFiles(cutting.min_cell)
-        self.cutter = Cutter(self.shelf, cutting, self.files, self._boxed, orders)
+        self._all_swapped = all(view.swapped for view in self.views)
+        self.files = ClipFiles(options.min_cell)
+        self.cutter = Cutter(self.shelf, options, self.files, boxes, orders)
         self._own: dict[int, tuple[View, ...]] = {}
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
         """Return the views of a doc in request order: on its image, then, if asked, the same on a wrong image, then those asked again."""
         own = self.own_views_of(doc_id)
         if self.wrong_image_of(doc_id) is not None and not self._all_swapped:
-            own = self._twice if own is self.views else (*own, *swapped(own))
+            own = (*own, *swapped(own))
         return own if self._asks_again is None else (*own, *self.again(doc_id))
 
     def again(self, doc_id: int) -> tuple[View, ...]:
@@ -225,18 +213,12 @@ class VariantDocs:
         if doc_id in self.captions:
             said = self.captions[doc_id]
             return tuple(dataclasses.replace(one, adds=said) if one.kind == "caption" else one for one in self.views)
-        if self._boxes is None or self._boxed is None or not self._boxes.boxes(doc_id):
+        if self._boxes is None:
             return self.views
         # decided once: a file that vanishes later must not change what is asked
         if doc_id not in self._own:
-            cut = () if self._boxed.misfit(doc_id) else self._boxes.views(doc_id, self._boxed.size(doc_id))
-            self._own[doc_id] = (*self.views, *cut)
+            self._own[doc_id] = (*self.views, *self._boxes.views(doc_id, self.shelf))
         return self._own[doc_id]
-
-    def asked_at_most(self, doc_id: int) -> int:
-        """Return the number of a doc's views, wrong images aside, if all its boxes can be cut. Decodes nothing."""
-        views = self.orders.views_of(doc_id, self.views) if self._every_order and self.orders else self.views
-        return len(views) + (0 if self._boxes is None else self._boxes.at_most(doc_id))
 
     def wrong_image_of(self, doc_id: int) -> int | None:
         """Return the doc whose images replace a doc's images in its swapped views.
@@ -273,8 +255,6 @@ class VariantDocs:
 
     def __getitem__(self, key: int) -> TaggedDoc:
         """Return the doc of an id from the table of the id, whichever task's table an adapter asks."""
-        if not isinstance(key, int) and not hasattr(key, "__index__"):
-            raise TypeError(f"a wrapped task's docs are fetched one by one, by number; got {key!r}")
         # an id that was pickled is a plain int; the table that was asked reads it
         table = getattr(key, "table", self)
         # ``range`` takes negative numbers as lists do, and its IndexError at the end ends a plain loop over the docs
@@ -307,13 +287,13 @@ class VariantDocs:
             text = media.blind_prompt(self._prompt(dict(self.row(doc.doc_id))), view)
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
         found: list[dict[str, Any]] = self._cut(doc, view, self.base.doc_to_messages, media.replace_in_messages)
-        return media.to_describe(found, self._describe) if view == DESCRIBE else found
+        return media.to_describe(found, self._options.caption_prompt) if view == DESCRIBE else found
 
     def _view_of(self, doc: TaggedDoc) -> View:
         assert doc.view is not None
         return self.views_of(doc.doc_id)[doc.view]
 
-    def _cut(self, doc: TaggedDoc, view: View, show: Callable[[Any], Any], walk: Callable[..., Any]) -> Any:
+    def _cut(self, doc: TaggedDoc, view: View, show: Show, walk: Walk) -> Any:
         return self.cutter.shown(doc.doc_id, view, self.donor_of(doc.doc_id, view), show, walk)
 
     def as_shown(self, row: Any, doc_id: int, number: int) -> Any:
@@ -322,8 +302,8 @@ class VariantDocs:
 
     def look(self, doc_id: int) -> Look | None:
         """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
-        sizes = self.sizes(doc_id)
-        if not sizes or self.shelf.of(doc_id).problem:
+        facts = self.shelf.known(doc_id)
+        if not facts.sizes or facts.problem:
             return None
         usable = all(self.cutter.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
-        return Look(sizes, self.shelf.prints(doc_id), usable, len(self.clips(doc_id)))
+        return Look(facts.sizes, self.shelf.prints(doc_id), usable, len(facts.clips))

@@ -5,7 +5,7 @@ Filters pair answers and docs by position, so each call gets exactly the docs of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -94,21 +94,20 @@ def as_the_host_will(
     )
     # only where no tags are set, as the host does
     if tags is None and getattr(config, "auto_strip_thinking", False):
-        for inst, stripped in zip(
-            instances, StripThinkingFilter().apply([inst.resps for inst in instances], None), strict=True
-        ):
+        every = StripThinkingFilter().apply([inst.resps for inst in instances], None)
+        for inst, stripped in zip(instances, every, strict=True):
             inst.resps = stripped
     apply_filters(instances, ensembles, rows, with_media, adapter)
     if tags is None:
         return
+
+    def stripped_of(answer: Any) -> Any:
+        if isinstance(answer, list):
+            return [stripped_of(one) for one in answer]
+        return strip_reasoning_tags(answer, tags) if isinstance(answer, str) else answer
+
     for inst in instances:
-        for name, answer in inst.filtered_resps.items():
-            if isinstance(answer, str):
-                inst.filtered_resps[name] = strip_reasoning_tags(answer, tags)
-            elif isinstance(answer, list):
-                inst.filtered_resps[name] = [
-                    strip_reasoning_tags(one, tags) if isinstance(one, str) else one for one in answer
-                ]
+        inst.filtered_resps = {name: stripped_of(answer) for name, answer in inst.filtered_resps.items()}
 
 
 def is_unfinished(inst: Instance) -> bool:
@@ -122,33 +121,34 @@ def is_unfinished(inst: Instance) -> bool:
         return False
     if "<" in text and any(text.count(start) > text.count(end) for start, end in THINKING):
         return True
-    counts = inst.token_counts[0] if getattr(inst, "token_counts", None) else None
     settings = next((one for one in inst.arguments if isinstance(one, dict)), {})
-    most, tokens = settings.get("max_new_tokens"), getattr(counts, "output_tokens", None)
+    most, tokens = settings.get("max_new_tokens"), getattr(_counts(inst), "output_tokens", None)
     return isinstance(most, int) and isinstance(tokens, int) and tokens >= most > SHORT
 
 
 def tokens_of(inst: Instance) -> tuple[int | None, int | None] | None:
     """Return how many tokens a request and its answer have; None where the adapter does not count them."""
-    counts = inst.token_counts[0] if getattr(inst, "token_counts", None) else None
-    found = getattr(counts, "input_tokens", None), getattr(counts, "output_tokens", None)
+    found = getattr(_counts(inst), "input_tokens", None), getattr(_counts(inst), "output_tokens", None)
     return None if found == (None, None) else found
+
+
+def _counts(inst: Instance) -> Any:
+    return next(iter(getattr(inst, "token_counts", None) or ()), None)
 
 
 def _failure(inst: Instance, adapter: str) -> str:
     """Say why a request has no answer of the model; "" for an answer."""
     if not inst.resps:
         return "no answer came"
-    if inst.request_type == "loglikelihood" and not isinstance(inst.resps[0], (tuple, list)):
+    if not _can_be_filtered(inst) and inst.request_type == "loglikelihood":
         return compat.failure(inst.resps[0]) or f"no log-likelihood but {inst.resps[0]!r:.80}"
     return compat.failure(inst.resps[0], adapter)
 
 
 def _can_be_filtered(inst: Instance) -> bool:
     """Return whether a request has a response that filters can read."""
-    if not inst.resps or inst.resps[0] is None:
-        return False
-    return inst.request_type != "loglikelihood" or isinstance(inst.resps[0], (tuple, list))
+    response = next(iter(inst.resps), None)
+    return response is not None and (inst.request_type != "loglikelihood" or isinstance(response, (tuple, list)))
 
 
 def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
@@ -166,7 +166,7 @@ def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
             inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0], why)
 
 
-class _Rows:
+class _Rows(Sequence[Any]):
     """The docs of some answers: without media, until a filter asks for a field in the docs with media alone."""
 
     def __init__(self, rows: Any, with_media: Any, group: Sequence[Instance], as_shown: AsShown) -> None:
@@ -176,13 +176,8 @@ class _Rows:
     def __len__(self) -> int:
         return len(self._places)
 
-    def __getitem__(self, place: int) -> Any:
-        return self._row(*self._places[place])
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self._row(*place) for place in self._places)
-
-    def _row(self, doc_id: int, view: int) -> Any:
+    def __getitem__(self, place: Any) -> Any:
+        doc_id, view = self._places[place]
         row = self._rows[doc_id]
         return self._as_shown(LazyRow(row, self._with_media, doc_id), doc_id, view) if isinstance(row, Mapping) else row
 

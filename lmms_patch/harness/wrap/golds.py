@@ -51,7 +51,7 @@ class Golds:
         self._ids: Sequence[int] | None = None
         self._known: dict[int, Asked] = {}
         self._plan: Plan | None = None
-        self._failed = False
+        self._unread = True
         self._lock = threading.RLock()
 
     def known(self, doc_id: int) -> Asked | None:
@@ -64,18 +64,18 @@ class Golds:
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
         """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
-        with self._lock:
-            self._ids, self._plan, self._failed = list(doc_ids), None, False
+        self._ids, self._plan, self._unread = list(doc_ids), None, True
 
     @property
     def plan(self) -> Plan | None:
         """The plan; None, with a warning, where the docs cannot be read."""
+        # docs are scored in several threads
         with self._lock:
-            if self._plan is None and not self._failed:
+            if self._unread:
+                self._unread = False
                 try:
                     self._plan = self._make()
                 except Exception as error:
-                    self._failed = True
                     log().warning(
                         f"{self.spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}"
                     )
@@ -98,36 +98,24 @@ class Golds:
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
         """Read the docs as a plan needs them.
 
+        What a doc asks is kept: prompt templates are slow, and docs are read for wrong images, for references and for folds.
+
         Args:
             doc_ids: which docs; None stands for all of the split.
         """
         rows, options = self.rows(), self.spec.options
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
         read = [rows[i] for i in tqdm(ids, desc=f"{self.spec.name}: golds", disable=len(ids) < _MANY)]
-        asked = [self._asked(i, row) for i, row in zip(ids, read, strict=True)]
-        texts = questions([one.prompt for one in asked], [row.get("question") for row in read])
+        for i, row in zip(ids, read, strict=True):
+            self._known[i] = self._known.get(i) or self._asked(row)
+        texts = questions([self._known[i].prompt for i in ids], [row.get("question") for row in read])
+        named = options.cluster, options.group or options.cluster, options.stratum
         return [
-            Doc(
-                i,
-                one,
-                text,
-                field(row, options.cluster),
-                field(row, options.group or options.cluster),
-                field(row, options.stratum),
-            )
-            for i, row, one, text in zip(ids, read, asked, texts, strict=True)
+            Doc(i, self._known[i], question, *(field(row, names) for names in named))
+            for i, row, question in zip(ids, read, texts, strict=True)
         ]
 
-    def _asked(self, doc_id: int, row: Any) -> Asked:
-        """Return what a doc asks.
-
-        It is kept: prompt templates are slow, and docs are read for wrong images, for references and for folds.
-        """
-        if doc_id not in self._known:
-            self._known[doc_id] = self._read(row)
-        return self._known[doc_id]
-
-    def _read(self, row: Any) -> Asked:
+    def _asked(self, row: Any) -> Asked:
         """Read what a doc asks: its prompt, gold and options."""
         options, base = self.spec.options, self.base
         try:
@@ -136,25 +124,33 @@ class Golds:
             # the prompt needs the image, which these rows lack: options are then known from the golds alone
             prompt = ""
         target = within(row, options.gold) if options.gold else base.doc_to_target(row)
-        choices = (
-            base.doc_to_choice(row) if self.by_index else within(row, options.choices) if options.choices else None
-        )
-        return Asked(prompt if isinstance(prompt, str) else "", target, texts_of(choices) or (), self.by_index)
+        named = within(row, options.choices) if options.choices else None
+        choices = texts_of(base.doc_to_choice(row) if self.by_index else named)
+        return Asked(prompt if isinstance(prompt, str) else "", target, choices or (), self.by_index)
 
     @property
     def by_index(self) -> bool:
         """Whether answers are places among the options: those of log-likelihood tasks."""
         return (self.base.OUTPUT_TYPE or self.base.config.output_type) == "multiple_choice"
 
-    def as_results(self, text: str, options: int) -> list[Any]:
-        """Return an answer in the scorer's form.
+    @property
+    def source(self) -> str:
+        """Where golds come from, in words."""
+        given, target = self.spec.options.gold, self.base.config.doc_to_target
+        shown = f"function {target.__name__}" if hasattr(target, "__name__") else repr(target)
+        return f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
+
+    def as_results(self, doc_id: int, text: str) -> list[Any]:
+        """Return an answer to a doc in the scorer's form.
 
         That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the
         answer.
         """
         if not self.by_index:
             return [text]
-        return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in range(options)]
+        answer = self.answer(doc_id)
+        options = range(0 if answer is None else len(answer.options))
+        return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in options]
 
 
 class CaptionScore:
@@ -174,16 +170,12 @@ class CaptionScore:
         made = self._golds.plan
         if made is None:
             raise ValueError("the references of the captions cannot be read")
-        return CiderD([_tokenized(answer.golds) for answer in made.answers.values()])
+        return CiderD([list(map(_tokens, answer.golds)) for answer in made.answers.values()])
 
     def __call__(self, item: Any) -> Scalar:
         # a doc with a single reference may have it as a text
         golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
-        return self._corpus.score(_tokenized([item["pred"]])[0], _tokenized(golds))
-
-
-def _tokenized(texts: Sequence[str]) -> list[str]:
-    return [_tokens(text) for text in texts]
+        return self._corpus.score(_tokens(item["pred"]), list(map(_tokens, golds)))
 
 
 @functools.lru_cache(maxsize=200_000)
@@ -200,12 +192,11 @@ def field(row: Any, names: str | list[str] | None) -> Any:
     """
     if names is None:
         return None
-    values = [within(row, name) for name in ([names] if isinstance(names, str) else names)]
     # nan becomes None
-    known = [value if isinstance(value, (str, int)) else plain(value) for value in values]
-    if None in known:
+    values = [plain(within(row, name)) for name in ([names] if isinstance(names, str) else names)]
+    if None in values:
         return None
-    simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in known]
+    simple = [value if isinstance(value, (str, int)) else json.dumps(value, sort_keys=True) for value in values]
     return simple[0] if len(simple) == 1 else " / ".join(map(str, simple))
 
 
@@ -240,16 +231,16 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
     for option in ("cluster", "group", "category", "stratum", "choices", "gold", "key"):
         named = getattr(spec.options, option)
         for name in [named] if isinstance(named, str) else named or []:
-            if name in row or ("." in name and within(row, name) is not None):
-                if option != "choices" or (value := within(row, name)) is None or texts_of(value) is not None:
-                    continue
+            value = within(row, name)
+            if option == "choices" and value is not None and texts_of(value) is None:
                 raise OptionError(
                     f"option choices names the field {name!r}, which holds {type(value).__name__}, not a list of option texts"
                 )
-            problem = f"option {option} names the field {name!r}, which its docs do not have"
-            if option in spec.options.given:
-                raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")
-            log().warning(f"{spec.name}: {problem}; it is not used")
+            if name not in row and value is None:
+                problem = f"option {option} names the field {name!r}, which its docs do not have"
+                if option in spec.options.given:
+                    raise OptionError(f"{problem}; allowed: {', '.join(map(str, row))}")
+                log().warning(f"{spec.name}: {problem}; it is not used")
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:
@@ -259,11 +250,9 @@ def fields(row: Any, options: Options) -> dict[str, Any]:
     """
     named = {name: getattr(options, name) for name in ("cluster", "group", "category", "stratum")}
     out = {name: field(row, names) for name, names in named.items() if names}
-    into = next(
-        (name for name, several in (options.merged or {}).items() if str(out.get("category")) in map(str, several)),
-        None,
-    )
-    out |= {} if into is None else {"merged": into}
+    for name, several in (options.merged or {}).items():
+        if str(out.get("category")) in map(str, several):
+            out.setdefault("merged", name)
     out |= {"choices": within(row, options.choices)} if options.choices else {}
     return out | (short(row) if options.doc_fields else {})
 

@@ -8,11 +8,12 @@ file. A video is a path, a data URL, or a dict that says so. Other media are ref
 from __future__ import annotations
 
 import base64
-import binascii
 import copy
 import io
+import itertools
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,33 +27,16 @@ class UnreadableError(CannotWrapError):
     """An image that cannot be loaded: its file is missing, truncated, or not an image."""
 
 
-DROP = object()
-"""A replacement function returns this to leave an image out."""
-
 Replace = Callable[[Any, int], Any]
-"""Takes a medium as the base gave it, and its number among the doc's images; returns the replacement, or ``DROP``."""
+"""Takes a medium as the base gave it, and its number among the doc's images; returns the replacement."""
 
-_IMAGE_EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm"}
-_VIDEO_EXTENSIONS = {
-    ".mp4",
-    ".m4v",
-    ".mov",
-    ".avi",
-    ".mkv",
-    ".webm",
-    ".flv",
-    ".wmv",
-    ".mpg",
-    ".mpeg",
-    ".ts",
-    ".3gp",
-    ".ogv",
-}
-_VIDEO_KEYS = ("video", "video_url")
+_IMAGE = re.compile(r"[^?]+\.(jpe?g|png|bmp|gif|tiff?|webp|ppm)(\?|\Z)", re.IGNORECASE)
+_VIDEO = re.compile(r"[^?]+\.(mp4|m4v|mov|avi|mkv|webm|flv|wmv|mpe?g|ts|3gp|ogv)(\?|\Z)", re.IGNORECASE)
 _STRETCH = ("start_time", "end_time", "video_start", "video_end")
-_SOUND_KEYS = ("audio", "audio_url", "array", "sampling_rate")
-_KEYS = ("url", "image", "image_url", "video", "video_url", "path", "bytes")
+_SOUND = frozenset({"audio", "audio_url", "array", "sampling_rate"})
+_PARTS = ("url", "image", "image_url", "video", "video_url", "path", "bytes")
 """Where a part of a message holds its image or video; the first that is set counts."""
+_NO_SOUND = "it holds audio; only images and videos have parts to show"
 
 
 def replace_in_visuals(visuals: Any, replace: Replace) -> list[Any]:
@@ -62,26 +46,15 @@ def replace_in_visuals(visuals: Any, replace: Replace) -> list[Any]:
         CannotWrapError: something in it is neither.
     """
     # images are numbered over all nested lists, so all of them share a counter
-    counter = iter(range(1 << 30))
-    return _replace_in_list(_as_list(visuals), replace, counter)
+    counter = itertools.count()
 
-
-def _as_list(visuals: Any) -> list[Any]:
-    if visuals is None:
-        return []
-    return list(visuals) if isinstance(visuals, (list, tuple)) else [visuals]
-
-
-def _replace_in_list(items: list[Any], replace: Replace, counter: Any) -> list[Any]:
-    out = []
-    for item in items:
+    def walk(item: Any) -> Any:
         if isinstance(item, (list, tuple)):
-            out.append(_replace_in_list(list(item), replace, counter))
-        elif item is not None:
-            new = replace(_require_medium(item), next(counter))
-            if new is not DROP:
-                out.append(new)
-    return out
+            return [walk(inner) for inner in item if inner is not None]
+        return replace(_medium(item), next(counter))
+
+    listed = visuals if isinstance(visuals, (list, tuple)) else [visuals]
+    return list(walk(listed))
 
 
 def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]:
@@ -90,40 +63,35 @@ def replace_in_messages(messages: Any, replace: Replace) -> list[dict[str, Any]]
     Raises:
         CannotWrapError: a part is audio, or a stretch of a video, or an image part holds something else.
     """
-    out, counter = [], iter(range(1 << 30))
+    out, counter = [], itertools.count()
     for message in messages or []:
         message = {**message}
         if isinstance(message.get("content"), (list, tuple)):
             parts = [_replace_in_part(part, replace, counter) for part in message["content"]]
-            message["content"] = [part for part in parts if part is not DROP]
+            message["content"] = [part for part in parts if part is not None]
         out.append(message)
     return out
 
 
-def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
-    """Return a part of a message with its image or video replaced, or ``DROP``."""
+def _replace_in_part(part: Any, replace: Replace, counter: Iterator[int]) -> Any:
+    """Return a part of a message with its image or video replaced; None for an image part without an image."""
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind in ("audio", "audio_url"):
-        raise CannotWrapError("the messages hold audio; only images and videos have parts to show")
+        raise CannotWrapError(_NO_SOUND)
     if kind not in ("image", "image_url", "video", "video_url"):
         # a copy, because adapters write into parts, and the next view is made from the same ones
         return copy.deepcopy(part)
-    if any(part.get(key) is not None for key in _STRETCH):
-        raise CannotWrapError(
-            f"the messages show a stretch of a video ({', '.join(key for key in _STRETCH if key in part)}); views are made of whole videos"
-        )
-    key = next((key for key in _KEYS if part.get(key) is not None), None)
+    _refuse_stretch(part)
+    key = next((key for key in _PARTS if part.get(key) is not None), None)
     if key is None:
-        return DROP
+        return None
     source = part[key]
     # OpenAI's form: ``{"image_url": {"url": ...}}``
     nested = kind in ("image_url", "video_url") and isinstance(source, Mapping) and "url" in source
     medium = source["url"] if nested else source
     video = kind.startswith("video")
     # the message's word counts where the medium shows no sign of a video
-    new = replace(Video(medium) if video and not is_video(medium) else _require_medium(medium), next(counter))
-    if new is DROP:
-        return DROP
+    new = replace(Video(medium) if video and not is_video(medium) else _medium(medium), next(counter))
     if video and isinstance(new, Image.Image):
         # the grey image in place of a video that cannot be read
         return {"type": "image", "url": new}
@@ -133,10 +101,7 @@ def _replace_in_part(part: Any, replace: Replace, counter: Any) -> Any:
 
 def without_media(payload: Any) -> list[Any]:
     """Return a payload without images, videos and sounds: no visuals at all, or messages with their text alone."""
-    is_messages = (
-        isinstance(payload, list) and bool(payload) and all(isinstance(m, Mapping) and "role" in m for m in payload)
-    )
-    if not is_messages:
+    if not isinstance(payload, list) or not all(isinstance(one, Mapping) and "role" in one for one in payload):
         return []
     out = []
     for message in payload:
@@ -164,9 +129,9 @@ def without_placeholders(text: str) -> str:
 def blind_prompt(text: str, view: View) -> str:
     """Return the prompt of a view without image, with the view's text added."""
     text = without_placeholders(text)
-    if not view.adds:
-        return text
-    return f"{CAPTION}{view.adds}\n{text}" if view.kind == "caption" else f"{text}\n{view.adds}"
+    if view.kind == "caption" and view.adds:
+        return f"{CAPTION}{view.adds}\n{text}"
+    return f"{text}\n{view.adds}" if view.adds else text
 
 
 def with_text(messages: list[Any], view: View) -> list[Any]:
@@ -175,18 +140,16 @@ def with_text(messages: list[Any], view: View) -> list[Any]:
     Without a message of a user, nothing is added.
     """
     # the question stands in the user's last message
-    last = max(
-        (at for at, message in enumerate(messages) if isinstance(message, Mapping) and message.get("role") == "user"),
-        default=None,
-    )
+    last = max((at for at, message in enumerate(messages) if message.get("role") == "user"), default=None)
     if not view.adds or last is None:
         return messages
     content = messages[last].get("content")
     if isinstance(content, str):
         more: Any = blind_prompt(content, view)
+    elif view.kind == "caption":
+        more = [{"type": "text", "text": f"{CAPTION}{view.adds}"}, *content]
     else:
-        part = {"type": "text", "text": f"{CAPTION}{view.adds}" if view.kind == "caption" else view.adds}
-        more = [part, *content] if view.kind == "caption" else [*content, part]
+        more = [*content, {"type": "text", "text": view.adds}]
     return [*messages[:last], {**messages[last], "content": more}, *messages[last + 1 :]]
 
 
@@ -211,53 +174,47 @@ class Video:
 
 def is_video(medium: Any) -> bool:
     """Return whether a medium is a video, as far as its type, its keys or the ending of its path say."""
-    if isinstance(medium, Video):
-        return True
     if isinstance(medium, Mapping):
-        if medium.get("type") == "video" or any(medium.get(key) is not None for key in _VIDEO_KEYS):
-            return True
-        return any(is_video(medium[key]) for key in ("path", "url") if isinstance(medium.get(key), (str, os.PathLike)))
+        says = medium.get("type") == "video" or any(medium.get(key) is not None for key in ("video", "video_url"))
+        return says or any(is_video(medium.get(key)) for key in ("path", "url"))
     if isinstance(medium, (str, os.PathLike)):
-        text = os.fspath(medium)
-        return isinstance(text, str) and (text.startswith("data:video/") or _extension(text) in _VIDEO_EXTENSIONS)
-    return False
+        return str(medium).startswith("data:video/") or bool(_VIDEO.match(str(medium)))
+    return isinstance(medium, Video)
 
 
-def _require_medium(medium: Any) -> Any:
+def _medium(medium: Any) -> Any:
     """Return an image or a video in any form unchanged, and refuse everything else.
 
     Raises:
         CannotWrapError: it is audio, or something unknown.
     """
-    if isinstance(medium, Mapping) and any(medium.get(key) is not None for key in _STRETCH):
-        raise CannotWrapError(
-            f"the doc shows a stretch of a video ({', '.join(key for key in _STRETCH if key in medium)}); views are made of whole videos"
-        )
+    if isinstance(medium, Mapping):
+        _refuse_stretch(medium)
     if isinstance(medium, (Image.Image, bytes, bytearray)) or is_video(medium):
         return medium
     if isinstance(medium, Mapping):
-        if medium.get("type") == "audio" or any(key in medium for key in _SOUND_KEYS):
-            raise CannotWrapError("the doc holds audio; only images and videos have parts to show")
+        if medium.get("type") == "audio" or _SOUND & medium.keys():
+            raise CannotWrapError(_NO_SOUND)
         if any(medium.get(key) is not None for key in ("bytes", "path", "url")):
             return medium
     if isinstance(medium, str):
-        if medium.startswith("data:image/") or _extension(medium) in _IMAGE_EXTENSIONS or _base64(medium) is not None:
+        if medium.startswith("data:image/") or _IMAGE.match(medium) or _base64(medium) is not None:
             return medium
         raise CannotWrapError(f"the doc holds {medium[:80]!r}, which is neither an image nor a video (an audio path?)")
     raise CannotWrapError(f"the doc holds a {type(medium).__name__} in place of an image or a video")
 
 
-def _extension(path: str) -> str:
-    return os.path.splitext(path.split("?", 1)[0])[1].lower()
+def _refuse_stretch(medium: Mapping[str, Any]) -> None:
+    if any(medium.get(key) is not None for key in _STRETCH):
+        named = ", ".join(key for key in _STRETCH if key in medium)
+        raise CannotWrapError(f"it shows a stretch of a video ({named}); views are made of whole videos")
 
 
 def _base64(text: str) -> bytes | None:
     """Return the bytes of a base64 text long enough for an image; None for a text of another kind."""
-    if len(text) < 64 or len(text) % 4:
-        return None
     try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        return base64.b64decode(text, validate=True) if len(text) >= 64 else None
+    except ValueError:
         return None
 
 
@@ -267,10 +224,7 @@ def of_data_url(url: str) -> bytes:
     Raises:
         ValueError: it is not base64.
     """
-    try:
-        return base64.b64decode("".join(url.partition(",")[2].split()), validate=True)
-    except binascii.Error:
-        raise ValueError("its data URL is not base64") from None
+    return base64.b64decode("".join(url.partition(",")[2].split()), validate=True)
 
 
 def decode(medium: Any) -> Image.Image:
@@ -313,7 +267,7 @@ def _file_of(medium: bytes | str) -> Any:
     if medium.startswith(("http://", "https://")):
         raise CannotWrapError(f"the image {medium[:80]!r} is a web address; download it first")
     # a path of letters and digits alone could pass for base64
-    encoded = None if _extension(medium) in _IMAGE_EXTENSIONS else _base64(medium)
+    encoded = None if _IMAGE.match(medium) else _base64(medium)
     return io.BytesIO(encoded) if encoded is not None else medium.removeprefix("file://")
 
 
@@ -325,10 +279,5 @@ def images_in(payload: Any, walk: Callable[[Any, Replace], Any]) -> list[Any]:
         walk: ``replace_in_visuals`` or ``replace_in_messages``.
     """
     media: list[Any] = []
-
-    def collect(medium: Any, _: int) -> Any:
-        media.append(medium)
-        return medium
-
-    walk(payload, collect)
+    walk(payload, lambda medium, _: media.append(medium))
     return media

@@ -78,7 +78,7 @@ class OrderTable:
         answer = self._golds.answer(doc_id)
         if answer is None:
             return Orders(fault="its gold and its options cannot be read")
-        options, count = self._spec.options, len(answer.options)
+        options = self._spec.options
 
         def target(row: Any) -> Any:
             return within(row, options.gold) if options.gold else self._base.doc_to_target(row)
@@ -86,7 +86,7 @@ class OrderTable:
         def score(row: Any, said: str) -> float | None:
             # whatever a scorer draws for one answer, it draws for all: no order is better by luck
             with own_stream(f"{doc_id}/orders/score"):
-                return self._scorer.score_plainly(row, self._golds.as_results(said, count)).get(self._primary)
+                return self._scorer.score_plainly(row, self._golds.as_results(doc_id, said)).get(self._primary)
 
         prompt = self._said if self._messages else self._base.doc_to_text
         base = Base(

@@ -10,9 +10,9 @@ from lmms_eval.api.instance import Instance
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness import compat
+from lmms_patch.harness.wrap.aggregate import PatchItem
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
 from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished, tokens_of
-from lmms_patch.harness.wrap.native import PatchItem
 from lmms_patch.harness.wrap.requests import Requests
 from lmms_patch.harness.wrap.rows import Tokens, rows_of
 from lmms_patch.harness.wrap.scorer import Scored, Unanswered
@@ -91,7 +91,7 @@ class Recorder:
         scores, every, marks = (
             self.score_now(doc_id, filtered),
             self._table.views_of(doc_id),
-            self._session.scores.marks(doc_id),
+            self._session.references.marks(doc_id),
         )
         views = [(self._known[doc_id, number][1], filtered[number]) for number in filtered]
         told = self._session.references.named(doc_id, views)

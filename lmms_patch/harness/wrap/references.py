@@ -7,37 +7,101 @@ doc that gave it. So ranks exchange nothing, and the table of a finished run hol
 from __future__ import annotations
 
 import dataclasses
-import threading
-from collections.abc import Mapping, Sequence
+import functools
+from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any
 
 from lmms_patch.ask.answers import Answer
 from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.named import named
-from lmms_patch.harness.wrap.choice import best
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.scorer import Scored, Scorer, Unanswered
-from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.harness.wrap.swap import said
 from lmms_patch.runs.frames import labels, text
 from lmms_patch.runs.scoring import Scalar
 
 Answered = Sequence[tuple[Scored, Sequence[Any]]]
 """Scored views of a doc, each with its filtered answers."""
+_KEPT = 200_000
+"""How many scores are kept to be used again: many donors give the same answer."""
 
 
 class References:
     """What a doc's rows say beside its views' scores: which option an answer names, and what other answers and golds earn.
 
     Args:
-        golds: what is known of the docs.
+        golds: what is known of the docs. Where their scorer is ``silent``, it is never called for golds and uninformed answers.
         scorer: the native scorer.
-        scores: scores answers that no model gave to a doc.
     """
 
-    def __init__(self, golds: Golds, scorer: Scorer, scores: Scores) -> None:
-        self._golds, self._scorer, self._scores = golds, scorer, scores
-        self._lock = threading.RLock()
+    def __init__(self, golds: Golds, scorer: Scorer) -> None:
+        self._golds, self._scorer = golds, scorer
+        self._known: OrderedDict[tuple[int, str], Scored] = OrderedDict()
+
+    def _on(self, doc_id: int, answers: Sequence[Any], who: str = "") -> Scored:
+        """Score answers on a doc.
+
+        The score is kept to be used again, unless the scorer drew a random number: then each view gets a guess of its
+        own.
+
+        Args:
+            doc_id: the doc.
+            answers: one filtered answer, or one per choice.
+            who: names the random stream of the answers.
+        """
+        told = repr(list(answers))
+        known = self._known.get((doc_id, told))
+        if known is not None:
+            return known
+        scored, drew = self._scorer.score_answers(self._row(doc_id), doc_id, list(answers), f"{who}/{told}")
+        if not drew:
+            self._keep(doc_id, answers, scored)
+        return scored
+
+    def _keep(self, doc_id: int, answers: Sequence[Any], scored: Scored) -> None:
+        """Keep a score of answers on a doc."""
+        self._known[doc_id, repr(list(answers))] = scored
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+
+    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
+    def _row(self, doc_id: int) -> Any:
+        """Return a doc."""
+        return self._golds.rows()[doc_id]
+
+    def scalar_of(self, doc_id: int, text: str) -> Scalar:
+        """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
+        answers = self._golds.as_results(doc_id, text)
+        return self._scorer.score_plainly(self._row(doc_id), answers).get(self._golds.primary)
+
+    def _baselines(self, doc_id: int) -> list[tuple[str, Sequence[str], Scored]]:
+        """Return a doc's uninformed answers and golds, each with its roles and its score; none where the scorer is not called for them."""
+        made = self._golds.plan
+        of_doc = {} if made is None or self._golds.silent else made.baselines.get(doc_id, {})
+        return [(text, roles, self._on(doc_id, self._golds.as_results(doc_id, text))) for text, roles in of_doc.items()]
+
+    def marks(self, doc_id: int) -> Scalar:
+        """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds).
+
+        None where that is not known.
+        """
+        golds = [one.scores.get(self._golds.primary) for _, roles, one in self._baselines(doc_id) if "gold" in roles]
+        return max((score for score in golds if score is not None), default=None)
+
+    def items(self, doc_ids: Sequence[int]) -> tuple[list[tuple[Any, Scalar]], list[tuple[Any, Scalar]]]:
+        """Return native items with their scalars to try the metric's aggregation on: of golds, and of wrong answers.
+
+        Args:
+            doc_ids: which docs; those without such an answer are left out.
+        """
+        golds: list[tuple[Any, Scalar]] = []
+        others: list[tuple[Any, Scalar]] = []
+        primary = self._golds.primary
+        for _, roles, one in (baseline for doc_id in doc_ids for baseline in self._baselines(doc_id)):
+            if primary in one.items:
+                (golds if "gold" in roles else others).append((one.items[primary], one.scores.get(primary)))
+        return golds, others
 
     def named(self, doc_id: int, views: Answered) -> list[dict[str, Any]]:
         """Return for each view of a doc which of the doc's options its answer names (columns ``names``, ``misread``).
@@ -48,18 +112,19 @@ class References:
         answer = self._golds.answer(doc_id)
         if answer is None or len(answer.options) < 2:
             return [{} for _ in views]
-        at, marks = gold_at(answer), self._scores.marks(doc_id)
-        out: list[dict[str, Any]] = []
-        for one, got in views:
+        at, marks = gold_at(answer), self.marks(doc_id)
+
+        def columns(one: Scored, got: Sequence[Any]) -> dict[str, Any]:
             score = one.scores.get(self._golds.primary)
             if score is None or not marks:
-                out.append({})
-                continue
+                return {}
             read = _read(said(got, whole=True), answer, one.view.turn)
             # full marks name the gold, however the answer reads; without them the gold is not named
-            place = at or 0 if score >= marks else 0 if read == at else read
-            out.append({"names": place, "misread": (score >= marks and at is not None and read != at) or None})
-        return out
+            if score >= marks:
+                return {"names": at or 0, "misread": (at is not None and read != at) or None}
+            return {"names": 0 if read == at else read}
+
+        return [columns(*view) for view in views]
 
     def of(
         self, doc_id: int, own: Answered, wrong: Answered, used: Sequence[Key], *, apart: bool
@@ -75,26 +140,22 @@ class References:
         """
         made = self._golds.plan
         # a judge or the network is never asked about references
-        if made is None or doc_id not in made.answers or self._golds.silent:
+        if made is None or self._golds.silent:
             return {}, []
-        options = len(made.answers[doc_id].options)
-        # docs are scored in several threads, which share the kept scores
-        with self._lock:
-            for one, got in (*own, *wrong):
-                # the model's answers are scored already: an uninformed answer with the same text needs no further call
-                if not apart and not one.unscored and not one.view.turn:
-                    self._scores.keep((doc_id, repr(list(got))), one)
-            scored = [
-                (answer, roles, self._scores.on(doc_id, self._golds.as_results(answer, options))[0])
-                for answer, roles in made.baselines[doc_id].items()
+        for one, got in (*own, *wrong):
+            # the model's answers are scored already: an uninformed answer with the same text needs no further call
+            if not apart and not one.unscored and not one.view.turn:
+                self._keep(doc_id, got, one)
+        entries = [
+            (answer, roles, one, metric) for answer, roles, one in self._baselines(doc_id) for metric in one.scores
+        ]
+        # only a doc that was also asked on a wrong image has both sorts of answers
+        exchanged = []
+        for to in made.alike.get(doc_id, ()) if wrong else ():
+            scores, others = self._elsewhere(doc_id, to, own, used), self._elsewhere(doc_id, to, wrong, used, "wrong ")
+            exchanged += [
+                {"to": to, "set": name, "score": score, "wrong": others[name]} for name, score in scores.items()
             ]
-            # only a doc that was also asked on a wrong image has both sorts of answers
-            exchanged = [
-                entry
-                for to in (made.alike.get(doc_id, ()) if wrong else ())
-                for entry in self._exchanged(doc_id, to, own, wrong, used)
-            ]
-        entries = [(answer, roles, one, metric) for answer, roles, one in scored for metric in one.scores]
         columns = {
             "references": [
                 {"answer": text(answer), "roles": list(roles), "metric": metric, "score": one.scores[metric]}
@@ -106,20 +167,8 @@ class References:
         items = [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
         return {name: column for name, column in columns.items() if column}, items
 
-    def _exchanged(
-        self, doc_id: int, to: int, own: Answered, wrong: Answered, used: Sequence[Key]
-    ) -> list[dict[str, Any]]:
-        """Return what a doc's answers earn under the gold of another doc (column ``exchanged``)."""
-        scores = self._elsewhere(doc_id, to, own, used)
-        others = self._elsewhere(doc_id, to, wrong, used, "wrong ")
-        return [{"to": to, "set": key, "score": score, "wrong": others[key]} for key, score in scores.items()]
-
-    def _elsewhere(
-        self, doc_id: int, to: int, views: Answered, used: Sequence[Key], of: str = ""
-    ) -> Mapping[str, Scalar]:
+    def _elsewhere(self, doc_id: int, to: int, views: Answered, used: Sequence[Key], of: str = "") -> dict[str, Scalar]:
         """Return the scalar of a doc's first view (``full``), and of the best of each set, under the gold of another doc.
-
-        Views with the same answer are scored once.
 
         Args:
             doc_id: the doc that got the answers.
@@ -128,28 +177,16 @@ class References:
             used: the sets.
             of: of which image, for the random stream.
         """
-        known: dict[str, Scalar] = {}
-
-        def scalar(place: int) -> Scalar:
-            _, got = views[place]
-            if Unanswered in map(type, got):
-                return None
-            answers = repr(list(got))
-            if answers in known:
-                return known[answers]
-            scored, drew = self._scores.on(to, list(got), f"{doc_id}/{of}{place}", answers)
-            score = scored.scores.get(self._golds.primary)
-            if not drew:
-                known[answers] = score
-            return score
-
-        out = {"full": scalar(0)}
-        for key in used:
-            places = [place for place, (one, _) in enumerate(views) if one.view.set == key]
-            scores = [scalar(place) for place in places]
-            at = best(scores)
+        sets = {str(key): [place for place, (one, _) in enumerate(views) if one.view.set == key] for key in used}
+        out: dict[str, Scalar] = {}
+        for name, places in ({"full": [0]} | sets).items():
+            scores = [
+                self._on(to, views[place][1], f"{doc_id}/{of}{place}").scores.get(self._golds.primary)
+                for place in places
+                if Unanswered not in map(type, views[place][1])
+            ]
             if places:
-                out[str(key)] = None if at is None else scores[at]
+                out[name] = max((score for score in scores if score is not None), default=None)
         return out
 
 

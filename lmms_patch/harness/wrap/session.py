@@ -18,14 +18,11 @@ from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.golds import CaptionScore, Golds
-from lmms_patch.harness.wrap.late import late
 from lmms_patch.harness.wrap.metrics import Metrics
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.primary import primary_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
-from lmms_patch.harness.wrap.scores import Scores
-from lmms_patch.harness.wrap.shelf import Cutting
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -59,7 +56,7 @@ class Rows:
         with_media = getattr(self.state.args, "process_with_media", False) or not hasattr(
             self.base, "eval_docs_no_media"
         )
-        return late(self.base.eval_docs if with_media else self.base.eval_docs_no_media)
+        return self.base.eval_docs if with_media else self.base.eval_docs_no_media
 
 
 class Session:
@@ -72,8 +69,7 @@ class Session:
         golds: what is known of the docs.
         scorer: the native scorer.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
-        scores: scores of answers that no model gave.
-        references: what stands in records beside the views' scores.
+        references: what stands in records beside the views' scores, and scores answers that no model gave.
         text_only: the docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds.
         boxes: the docs' own boxes; None for kinds without.
         table: all views of all docs.
@@ -128,12 +124,11 @@ class Session:
             if kind.turns or self.asks_again
             else None
         )
-        self.scores = Scores(self.golds, self.scorer)
-        self.references = References(self.golds, self.scorer, self.scores)
+        self.references = References(self.golds, self.scorer)
         if kind.folds and higher.get(primary) is False:
             told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
             raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
-        self.text_only = TextOnly(spec, base, self.golds, self.scores, self.rows.scored) if kind.folds else None
+        self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
         self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
         # a ``_swap`` task shows wrong images alone; further kinds show some for the null
         swaps = kind.swapped or (kind.takes_null and options.null)
@@ -141,9 +136,7 @@ class Session:
             base.eval_docs,
             base,
             views_of(spec),
-            Cutting(
-                options.images == "first", options.min_side, options.min_cell, options.seed, options.box_image == "last"
-            ),
+            options,
             prompt=None if own_messages else base.doc_to_text,
             boxes=self.boxes,
             plain=self.rows.plain,
@@ -152,10 +145,9 @@ class Session:
             every_order=kind.turns,
             asks_again=self._times_of if self.asks_again else None,
             text_only=self.text_only,
-            describe=options.caption_prompt,
         )
         _tables[spec.name] = self.table
-        self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.scores, self.table, self.text_only)
+        self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.text_only)
 
     @property
     def primary(self) -> str:
@@ -164,7 +156,7 @@ class Session:
 
     @property
     def docs(self) -> TaggedDocs:
-        """The docs, each with its number; their images are decoded when they are looked at."""
+        """The docs, each with its number."""
         return TaggedDocs(self.base.eval_docs, self.rows.plain)
 
     @property

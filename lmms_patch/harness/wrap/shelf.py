@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from PIL import Image
 
@@ -24,16 +24,10 @@ CACHED_CLIPS = 2
 """How many docs are kept decoded where docs show clips, whose frames can take 200 MB each."""
 Shown = Image.Image | Clip
 """A decoded medium."""
-
-
-class Base(Protocol):
-    """What the table needs of a base task: how the base shows a doc to a model."""
-
-    def doc_to_visual(self, doc: Any) -> Any: ...
-
-    def doc_to_messages(self, doc: Any) -> Any: ...
-
-    def doc_to_text(self, doc: Any) -> Any: ...
+Show = Callable[[Any], Any]
+"""``doc_to_visual`` or ``doc_to_messages`` of the base."""
+Walk = Callable[..., Any]
+"""The function of ``media`` that replaces the images in what ``Show`` returns."""
 
 
 def fetched(rows: Any, place: int, plain: Callable[[], Any] | None) -> tuple[Any, str]:
@@ -63,25 +57,6 @@ def not_loaded(error: BaseException) -> str:
     return f"its image cannot be loaded: {one_line(error)}"[:LONGEST_FAILURE]
 
 
-@dataclass(frozen=True)
-class Cutting:
-    """How views are cut: all options with an effect on pixels.
-
-    Attributes:
-        first_only: whether only a doc's first image is cut, and the others stay whole.
-        min_side: see ``Options.min_side`` (pixels per cell).
-        min_cell: see ``Options.min_cell`` (pixels).
-        seed: the seed of the permutations of ``shuffle``.
-        boxes_on_last: whether a doc's boxes belong to the last image that it shows, instead of the first.
-    """
-
-    first_only: bool = False
-    min_side: int = 1
-    min_cell: int = 0
-    seed: int = 0
-    boxes_on_last: bool = False
-
-
 @dataclass
 class Facts:
     """What is known of a doc's media; kept when they are no longer decoded.
@@ -91,7 +66,7 @@ class Facts:
         sight: a digest of the images (``swap.sight``).
         clips: how many frames each clip has, and how many seconds it takes.
         prints: a digest of each image (``swap.prints``); None where nobody asked.
-        stored: the sizes of the images that the row itself holds; None where nobody asked.
+        stored: the sizes of the images that the row itself holds.
         problem: why the media cannot be cut; empty where no reason is known.
         unreadable: whether an image cannot be loaded.
     """
@@ -100,9 +75,13 @@ class Facts:
     sight: str = ""
     clips: tuple[tuple[int, float], ...] = ()
     prints: tuple[str, ...] | None = None
-    stored: frozenset[Size] | None = None
+    stored: frozenset[Size] = frozenset()
     problem: str = ""
     unreadable: bool = False
+
+    def cannot_load(self, why: str) -> None:
+        """Note that an image cannot be loaded."""
+        self.problem, self.unreadable = why, True
 
 
 class _Entry:
@@ -111,7 +90,7 @@ class _Entry:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.row: Any = None
-        self.shown: dict[Callable[..., Any], tuple[Any, list[Shown]]] = {}
+        self.shown: dict[Show, tuple[Any, list[Shown]]] = {}
 
 
 class Shelf:
@@ -123,8 +102,7 @@ class Shelf:
     def __init__(
         self,
         rows: Any,
-        base: Base,
-        prompt: Callable[[Any], str] | None,
+        base: Any,
         plain: Callable[[], Any] | None,
         *,
         in_time: bool,
@@ -135,13 +113,11 @@ class Shelf:
         Args:
             rows: the base task's eval split, media included; indexed by doc id.
             base: the base task.
-            prompt: gives the text that the base puts after its visuals; None where its messages may hold more than
-                that.
             plain: gives the docs without media.
             in_time: whether clips are cut in time, so that still images are refused.
             boxed: whether docs have boxes of their own, which lie on still images.
         """
-        self.rows, self.base, self._prompt, self._plain = rows, base, prompt, plain
+        self.rows, self.base, self._plain = rows, base, plain
         self.in_time, self._boxed = in_time, boxed
         self.sampling = Sampling()
         """Which frames of a video the model takes."""
@@ -156,7 +132,7 @@ class Shelf:
         self.sampling = sampling
 
     def of(self, doc_id: int) -> Facts:
-        """Return what is known of a doc's media."""
+        """Return what is known so far of a doc's media."""
         return self._facts.setdefault(doc_id, Facts())
 
     def row(self, doc_id: int) -> Any:
@@ -169,12 +145,8 @@ class Shelf:
         if entry.row is None:
             entry.row, why = fetched(self.rows, doc_id, self._plain)
             if why:
-                self._note_unreadable(doc_id, why)
+                self.of(doc_id).cannot_load(why)
         return entry.row
-
-    def _note_unreadable(self, doc_id: int, why: str) -> None:
-        facts = self.of(doc_id)
-        facts.problem, facts.unreadable = why, True
 
     def _entry(self, doc_id: int) -> _Entry:
         with self._lock:
@@ -184,7 +156,7 @@ class Shelf:
                 self._entries.popitem(last=False)
             return entry
 
-    def blind(self, doc_id: int, show: Callable[[Any], Any]) -> tuple[Any, str]:
+    def blind(self, doc_id: int, show: Show) -> tuple[Any, str]:
         """Return what the base shows of a doc without its media, and why showing failed; "" where nothing failed.
 
         Where the base fails without an image, the prompt stands alone.
@@ -193,15 +165,14 @@ class Shelf:
         try:
             return media.without_media(show(dict(row))), ""
         except (Exception, SystemExit) as error:
-            return media.without_media(self.in_its_place(row, show)), not_loaded(error)
+            return media.without_media(self._in_its_place(row, show)), not_loaded(error)
 
-    def in_its_place(self, row: Any, show: Callable[[Any], Any]) -> list[Any]:
+    def _in_its_place(self, row: Any, show: Show) -> list[Any]:
         """Return a substitute for a row the base cannot show: a grey image, and in messages the prompt after the image."""
         if show != getattr(self.base, "doc_to_messages", None):
             return [media.stand_in()]
         try:
-            ask = self._prompt or self.base.doc_to_text
-            text = media.without_placeholders(str(ask(dict(row))))
+            text = media.without_placeholders(str(self.base.doc_to_text(dict(row))))
         except Exception:
             # the text does not matter: the doc is left out
             text = ""
@@ -209,54 +180,51 @@ class Shelf:
             {"role": "user", "content": [{"type": "image", "url": media.stand_in()}, {"type": "text", "text": text}]}
         ]
 
-    def shown(self, doc_id: int, show: Callable[[Any], Any], walk: Callable[..., Any]) -> tuple[Any, list[Shown]]:
+    def shown(self, doc_id: int, show: Show, walk: Walk) -> tuple[Any, list[Shown]]:
         """Return what the base shows of a doc, and the decoded images.
 
-        Both are kept while the doc is among the last ones used.
+        Both are kept while the doc is among the last ones used. Where an image cannot be loaded, that is noted, and what
+        is shown has grey images.
         """
-        entry = self._entry(doc_id)
+        entry, facts = self._entry(doc_id), self.of(doc_id)
         # a lock for each doc, so that threads may decode different docs at once
         with entry.lock:
             if show not in entry.shown:
-                row = self._row(entry, doc_id)
-                if self._boxed and self.of(doc_id).stored is None:
-                    self.of(doc_id).stored = _sizes_in(row)
-                entry.shown[show] = self._read(doc_id, row, show, walk)
+                row, payload, images = self._row(entry, doc_id), None, list[Shown]()
+                # a doc that could not be shown once is not tried again
+                if not facts.unreadable:
+                    facts.stored = _sizes_in(row)
+                    try:
+                        payload = show(dict(row))
+                    except (Exception, SystemExit) as error:
+                        # many benchmarks end the process where a video is missing
+                        facts.cannot_load(not_loaded(error))
+                    else:
+                        images = self._decode(facts, payload, walk)
+                if facts.unreadable:
+                    facts.sizes, images = facts.sizes or (), []
+                    grey = self._in_its_place(row, show) if payload is None else payload
+                    payload = walk(grey, lambda *_: media.stand_in())
+                entry.shown[show] = payload, images
             return entry.shown[show]
 
-    def _read(
-        self, doc_id: int, row: Any, show: Callable[[Any], Any], walk: Callable[..., Any]
-    ) -> tuple[Any, list[Shown]]:
-        """Return what the base shows of a row, and its decoded images.
-
-        Where an image cannot be loaded, that is noted, and what is shown has grey images.
-        """
-        # a doc that could not be shown once is not tried again
-        payload, facts = None, self.of(doc_id)
-        if not facts.unreadable:
-            try:
-                payload = show(dict(row))
-            except (Exception, SystemExit) as error:
-                # many benchmarks end the process where a video is missing
-                self._note_unreadable(doc_id, not_loaded(error))
-        images = [] if facts.unreadable else self._decode(doc_id, payload, walk)
-        if not facts.unreadable:
-            return payload, images
-        facts.sizes = facts.sizes or ()
-        stands_in = self.in_its_place(row, show) if payload is None else walk(payload, lambda *_: media.stand_in())
-        return stands_in, []
-
-    def _decode(self, doc_id: int, payload: Any, walk: Callable[..., Any]) -> list[Shown]:
+    def _decode(self, facts: Facts, payload: Any, walk: Walk) -> list[Shown]:
         """Decode the images and videos of a doc and note their sizes.
 
-        Where one cannot be cut, note the problem and return none.
+        Where one cannot be cut, note the problem.
         """
-        shown, facts = list[Shown](), self.of(doc_id)
+        shown = list[Shown]()
         try:
             shown = [self._decoded(medium) for medium in media.images_in(payload, walk)]
-            self._check_kind(shown)
+            clips = any(isinstance(one, Clip) for one in shown)
+            if shown and not clips and self.in_time:
+                raise CannotWrapError(
+                    "it shows still images, which have no moments; its cells are asked with the suffix _rci3"
+                )
+            if clips and self._boxed:
+                raise CannotWrapError("it shows a video; boxes lie on still images")
         except media.UnreadableError as error:
-            self._note_unreadable(doc_id, str(error))
+            facts.cannot_load(str(error))
         except PatchError as error:
             # the media are there, but cannot be cut
             facts.problem = str(error)
@@ -279,54 +247,44 @@ class Shelf:
         self.shows_clips = True
         return clip
 
-    def _check_kind(self, shown: Sequence[Shown]) -> None:
-        """Refuse media of the wrong kind for the views.
+    def known(self, doc_id: int) -> Facts:
+        """Return what is known of a doc's media after a look at them.
 
-        Raises:
-            CannotWrapError: still images that are to be cut in time, or clips with boxes.
-        """
-        clips = any(isinstance(one, Clip) for one in shown)
-        if shown and not clips and self.in_time:
-            raise CannotWrapError(
-                "it shows still images, which have no moments; its cells are asked with the suffix _rci3"
-            )
-        if clips and self._boxed:
-            raise CannotWrapError("it shows a video; boxes lie on still images")
-
-    def sight(self, doc_id: int) -> str:
-        """Return a digest of a doc's images (``swap.sight``); "" where the doc shows nothing to cut."""
-        return self.of(doc_id).sight if self.sizes(doc_id) else ""
-
-    def sizes(self, doc_id: int) -> tuple[Size, ...]:
-        """Return width and height in pixels of each image of a doc; () where the doc shows nothing to cut.
-
-        Sizes are usually known from the requests. A doc whose answers all came from a response cache is decoded here. A doc
-        that cannot be fetched any more is noted as a problem, so that its scores are not lost.
+        Mostly the look was for a request. A doc whose answers all came from a response cache is decoded here. A doc that
+        cannot be fetched any more is noted as a problem, so that its scores are not lost.
         """
         facts = self.of(doc_id)
         if facts.sizes is None:
             try:
-                self.shown(doc_id, *self.way_to_show())
+                self.shown(doc_id, *self._way_to_show())
             except Exception as error:
                 facts.sizes, facts.problem = (), not_loaded(error)
-        return facts.sizes or ()
+        return facts
+
+    def sizes(self, doc_id: int) -> tuple[Size, ...]:
+        """Return width and height in pixels of each image of a doc; () where the doc shows nothing to cut."""
+        return self.known(doc_id).sizes or ()
+
+    def sight(self, doc_id: int) -> str:
+        """Return a digest of a doc's images (``swap.sight``); "" where the doc shows nothing to cut."""
+        facts = self.known(doc_id)
+        return facts.sight if facts.sizes else ""
 
     def clips(self, doc_id: int) -> tuple[tuple[int, float], ...]:
         """Return how many frames each clip of a doc has, and its length in seconds.
 
         () for a doc with still images.
         """
-        return self.of(doc_id).clips if self.sizes(doc_id) else ()
+        return self.known(doc_id).clips
 
     def prints(self, doc_id: int) -> tuple[str, ...]:
         """Return a digest of each image of a doc (``swap.prints``)."""
         facts = self.of(doc_id)
         if facts.prints is None:
-            facts.prints = prints(self.shown(doc_id, *self.way_to_show())[1])
+            facts.prints = prints(self.shown(doc_id, *self._way_to_show())[1])
         return facts.prints
 
-    def way_to_show(self) -> tuple[Callable[[Any], Any], Callable[..., Any]]:
-        """Return how the base shows a doc, and the function of ``media`` to walk through the result."""
+    def _way_to_show(self) -> tuple[Show, Walk]:
         if hasattr(self.base, "doc_to_messages"):
             return self.base.doc_to_messages, media.replace_in_messages
         return self.base.doc_to_visual, media.replace_in_visuals

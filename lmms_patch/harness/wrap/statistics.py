@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
 from lmms_patch.ask.references import Plan, shown
-from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.draws import Native
@@ -17,7 +18,7 @@ from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Computed, Made, Of, Settings, TstDetails
 from lmms_patch.runs.frames import images_of, steps_of
-from lmms_patch.runs.numbers import Stress, to_json, to_mind
+from lmms_patch.runs.numbers import to_json, to_mind
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.typed import convert
 from lmms_patch.text import log
@@ -53,43 +54,6 @@ class Details(dict):  # type: ignore[type-arg]
         return Details, (dict(self.items()),)
 
 
-def _mind_tst(tested: Stress, samples: pl.DataFrame, native: float | None) -> list[str]:
-    """Return the warnings of a text-only cross-validation."""
-    out = (
-        [f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers"]
-        if tested.unscored
-        else []
-    )
-    folds = samples.select(pl.col("tst").struct.field("folds")).explode("folds").unnest("folds")
-    mean = folds.filter(grouping=tested.headline, seed=0)["score"].mean()
-    if native is not None and isinstance(mean, float) and abs(native - mean) > 1e-6 * max(1.0, abs(native)):
-        out.append(
-            "the native metric is not the mean of docs' scores (or its scorer guesses): tst numbers are means of scores, on their scale"
-        )
-    return out
-
-
-def settings_of(options: Options, metric: str, golds: tuple[str, str] = ("", "")) -> Settings:
-    """Return the settings of the statistics from a task's options.
-
-    Args:
-        options: the options of the task.
-        metric: the metric that the numbers are computed for.
-        golds: what ``Scores.golds_from`` returns.
-    """
-    return Settings(
-        seed=options.seed,
-        delta=options.delta,
-        scale=options.scale,
-        chance=options.chance,
-        seconds=options.seconds,
-        form=options.form(metric),
-        signed=options.signed,
-        gold=golds[0],
-        read=golds[1],
-    )
-
-
 def details(
     spec: WrapSpec,
     samples: pl.DataFrame,
@@ -99,7 +63,7 @@ def details(
     higher: Mapping[str, bool],
     plan: Plan | None = None,
     about_tst: Mapping[str, Any] = {},
-    golds: tuple[str, str] = ("", ""),
+    golds: str = "",
     kept: int = 0,
 ) -> Details:
     """Compute the numbers of a finished run, log what to mind of them, and return them with all that the task's table is to say.
@@ -112,13 +76,22 @@ def details(
         higher: whether higher is better, by native metric.
         plan: the golds and uninformed answers of the docs.
         about_tst: what a text-only diagnostic found out about the task as a whole.
-        golds: what ``Scores.golds_from`` returns.
+        golds: where golds come from, in words.
         kept: how many answers an earlier process of the same command gave.
     """
-    metric, merged, settings = table.metric, dict(table.merged), settings_of(spec.options, table.metric, golds)
-    name, firsts = spec.kind.prefix, samples.filter(view=0)
+    metric, options, firsts = table.metric, spec.options, samples.filter(view=0)
+    settings = Settings(
+        seed=options.seed,
+        delta=options.delta,
+        scale=options.scale,
+        chance=options.chance,
+        seconds=options.seconds,
+        form=options.form(metric),
+        signed=options.signed,
+        gold=golds,
+    )
     # without an index, no set of views has numbers
-    found = analyse(table, native, settings, spec.sets if name else ())
+    found = analyse(table, native, settings, spec.sets if spec.kind.prefix else ())
     flat = columns(found, spec.kind)
     steps = steps_of(firsts)
     made = Made(
@@ -130,12 +103,11 @@ def details(
         **(shown(images_of(firsts)) if (steps.fill_null(1) > 0).all() else {}),
     )
     out = Details({"records": len(firsts), **flat})
-    names = {metric: higher.get(metric, True), **higher} if metric != compat.OUTPUT_ONLY else dict(higher)
     out.about = {
-        "metrics": names,
+        "metrics": dict(higher) if metric == compat.OUTPUT_ONLY else {metric: higher.get(metric, True), **higher},
         "settings": settings,
         "made": made,
-        "merged": merged,
+        "merged": dict(table.merged),
         "quick": metric if steps.null_count() < len(steps) else None,
         "tst": dict(about_tst),
     }
@@ -143,21 +115,28 @@ def details(
     out.frame = lambda: samples
     # without a metric nothing was scored, so only failed calls are worth a line
     silent = metric == compat.OUTPUT_ONLY
-    mind = [] if silent else [*to_mind(found, spec.kind), *filter(None, [failures.repeated(samples)])]
+    mind = [] if silent else [*to_mind(found, spec.kind), failures.repeated(samples)]
     # None for every task but a text-only cross-validation
     tested = spec.kind.method.recompute(samples, about_tst, seed=settings.seed)
     beside = None
     if tested is not None:
         out |= spec.kind.method.flat(tested)
         beside = convert({**about_tst, **to_json(tested)}, TstDetails)
-        mind += _mind_tst(tested, samples, found.fip.value)
-    dropped = (
-        {} if spec.kind.keeps_best or not spec.kind.per_cell else drops(samples, spec.kind, spec.grids, found.form)
-    )
+        if tested.unscored:
+            mind.append(f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers")
+        folds = samples.select(pl.col("tst").struct.field("folds")).explode("folds").unnest("folds")
+        mean = folds.filter(grouping=tested.headline, seed=0)["score"].mean()
+        own = found.fip.value
+        if own is not None and isinstance(mean, float) and not math.isclose(own, mean, rel_tol=1e-6, abs_tol=1e-6):
+            mind.append(
+                "the native metric is not the mean of docs' scores (or its scorer guesses): tst numbers are means of scores, on their scale"
+            )
+    hides = spec.kind.per_cell and not spec.kind.keeps_best
+    dropped = drops(samples, spec.kind, spec.grids, found.form) if hides else {}
     out.computed = Computed(found, beside, drops=dropped)
     # many failed calls are among the warnings
     if found.failed and (silent or not found.failed.many):
         (log().warning if silent else log().info)(f"{spec.name}: {found.failed.sentence}")
-    for line in mind:
+    for line in filter(None, mind):
         log().warning(f"{spec.name}: {line}")
     return out

@@ -22,7 +22,7 @@ from lmms_patch.harness.video.adapter import sampling_of
 from lmms_patch.harness.wrap.captions import Descriptions, taken
 from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.preflight import NO_REPEATS, Preflight, check_base, judged
+from lmms_patch.harness.wrap.preflight import NO_REPEATS, check_base, look, tell_judged
 from lmms_patch.harness.wrap.recorder import Recorder
 from lmms_patch.harness.wrap.requests import Requests, by_doc
 from lmms_patch.harness.wrap.session import Session
@@ -172,10 +172,7 @@ class WrappedTask(Delegate):
         self._recorder = Recorder(self.session, self._requests)
         self.session.evaluate(self.evaluated)
         try:
-            for notice in Preflight(self.session, self._requests, self._frames_from).notices(
-                self.evaluated, list(native)
-            ):
-                notice.log()
+            look(self.session, self._frames_from, self.evaluated, list(native))
             if self.spec.leaves_out and self.evaluated:
                 self._check_asking()
             if self.session.text_only is not None:
@@ -192,8 +189,7 @@ class WrappedTask(Delegate):
             )
         except PatchError as error:
             refuse(error)
-        for notice in judged(self.session, self._requests, list(native)):
-            notice.log()
+        tell_judged(self.session, self._requests, list(native))
 
     def _check_asking(self) -> None:
         """Log the cost of leaving views out.

@@ -1,4 +1,8 @@
-"""The docs of a ``_tst<k>`` task as a text-only diagnostic sees them, and what it finds out about them."""
+"""The docs of a ``_tst<k>`` task as a text-only diagnostic sees them, and what it finds out about them.
+
+A diagnostic is trained on all folds of a task but the last, and asked about that; so for each fold, for each grouping
+of docs, and where need be on shuffled golds.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,129 +22,51 @@ from lmms_patch.ask.boxes import within
 from lmms_patch.ask.references import Doc
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.wrap.cross_validation import CrossValidation
 from lmms_patch.harness.wrap.golds import Golds
 from lmms_patch.harness.wrap.golds import field as field_of
+from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import own_stream
-from lmms_patch.harness.wrap.scores import Scores
 from lmms_patch.runs.frames import text
-from lmms_patch.runs.numbers import Null, to_json
+from lmms_patch.runs.numbers import FOLDS, Null, to_json
 from lmms_patch.runs.scoring import Scalar, plain
+from lmms_patch.text import log
 from lmms_patch.tst.causes import causes
+from lmms_patch.tst.checks import leaks
 from lmms_patch.tst.context import contexts
-from lmms_patch.tst.copies import Copies, Repeats, unnamed_copies
-from lmms_patch.tst.diagnosis import Diagnosis, Runner, jobs_of, model_seed
-from lmms_patch.tst.folds import GROUPINGS, Grouping, folds
+from lmms_patch.tst.copies import Copies, cluster_of, unnamed_copies
+from lmms_patch.tst.diagnosis import Diagnosis, Job, Runner, diagnose, fold_seeds, jobs_of, model_seed, scored
+from lmms_patch.tst.folds import GROUPINGS, Grouping, folds, grouping
 from lmms_patch.tst.folds import headline as choose_headline
 from lmms_patch.tst.items import Diagnostic, Item
 from lmms_patch.tst.keys import keys_of
+from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_null
 from lmms_patch.tst.rewards import Rewards
-from lmms_patch.tst.target_encoding import Array
-
-
-@dataclass(frozen=True)
-class Diagnosed:
-    """What a diagnostic found out about a task.
-
-    Attributes:
-        diagnostic: its name.
-        described: its settings, in plain JSON types.
-        headline: the grouping whose answers are scored: by source, where sources are known.
-        by_grouping: the cross-validations by grouping, the headline first.
-        unusable: why a grouping was left out, by its name.
-        zero_shot: bias scores and native scores of the untrained model, shape (n,) each, where it answers.
-        repeats: repeated texts and label conflicts.
-        copies: the class of each doc among its copies.
-        texts: the number that the copies share which are resampled together (``copies.unnamed_copies``).
-        importance: rows of ``tree_diagnostic.Importance``; empty where the diagnostic has no features.
-        causes: rows of ``causes.Cause``.
-        null: the same on shuffled golds, where they decide.
-        seconds: how long the diagnosis took.
-    """
-
-    diagnostic: str
-    described: Mapping[str, Any]
-    headline: str
-    by_grouping: Mapping[str, Diagnosis]
-    unusable: Mapping[str, str]
-    repeats: Repeats
-    copies: Sequence[str]
-    texts: Sequence[int | None]
-    zero_shot: tuple[Array, Array] | None
-    importance: Sequence[Mapping[str, Any]]
-    causes: Sequence[Mapping[str, Any]]
-    null: Null | None
-    seconds: float
-
-    def row_of(self, at: int, item: Item) -> dict[str, Any]:
-        """Return the column ``tst`` of a doc (docs/tables.md).
-
-        Args:
-            at: the doc's place among the items.
-            item: the doc.
-        """
-        head = self.by_grouping[self.headline]
-        assert head.folds is not None
-        zero = None if self.zero_shot is None else [float(values[at]) for values in self.zero_shot]
-        s = float(head.s[at])
-        return {
-            "fold": int(head.folds[0][at]),
-            "source": text(item.source),
-            "answers": [text(answers[at]) for answers in head.answers],
-            "s": s,
-            "chance": float(head.floor[at]),
-            # on the scale of s, which the metric's own floor need not be
-            "s_minus_chance": s - float(head.chance[at]),
-            "delta": None if zero is None else s - zero[0],
-            "zero_s": zero and zero[0],
-            "zero_score": zero and zero[1],
-            "folds": [
-                {"grouping": name, "seed": seed, "score": score, "baseline": baseline}
-                for name, found in self.by_grouping.items()
-                for seed, (score, baseline) in enumerate(
-                    zip(found.scores[:, at].tolist(), found.baseline[:, at].tolist(), strict=True)
-                )
-            ],
-            "copies": self.copies[at],
-            "text": self.texts[at],
-        }
-
-    def about(self, folds: int) -> dict[str, Any]:
-        """Return what was found out about the task as a whole, for the results file.
-
-        Args:
-            folds: the number of folds.
-        """
-        return {
-            "diagnostic": self.diagnostic,
-            "settings": self.described,
-            "folds": folds,
-            "grouping": self.headline,
-            "unusable": self.unusable,
-            "texts": dataclasses.asdict(self.repeats),
-            "importance": self.importance,
-            "causes": self.causes,
-            "shuffled": None if self.null is None else to_json(self.null),
-            "seconds": round(self.seconds, 1),
-        }
 
 
 class TextOnly:
     """The items of a task, their native scores, and what a diagnostic found out about them.
 
+    Attributes:
+        answers: by doc id, the held-out answer at the first fold seed of the headline; empty before the diagnosis.
+        about: what goes into the footer of the task's table; likewise.
+
     Args:
         spec: what was asked.
         base: the native task.
         golds: gives golds, options and prompts of the docs.
-        scores: scores answers that no model gave.
+        references: scores answers that no model gave.
         rows: gives the docs without media, by doc id.
     """
 
-    def __init__(self, spec: WrapSpec, base: Any, golds: Golds, scores: Scores, rows: Callable[[], Any]) -> None:
-        self.spec, self._base, self._golds, self._scores, self._rows = spec, base, golds, scores, rows
+    def __init__(
+        self, spec: WrapSpec, base: Any, golds: Golds, references: References, rows: Callable[[], Any]
+    ) -> None:
+        self.spec, self._base, self._golds, self._references, self._rows = spec, base, golds, references, rows
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
-        self.found: Diagnosed | None = None
+        self.answers: Mapping[int, str] = {}
+        self.about: Mapping[str, Any] = {}
+        self._columns: Mapping[int, Mapping[str, Any]] = {}
         self._lock = threading.Lock()
 
     @cached_property
@@ -158,24 +83,23 @@ class TextOnly:
             )
         extra, rows = _features_function(spec), self._rows()
         out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._golds.docs]
-        beside = contexts([item.prompt for item in out], [item.question for item in out])
-        out = [dataclasses.replace(item, context=context) for item, context in zip(out, beside, strict=True)]
         # without golds there is nothing to train on
         if not any(item.golds for item in out):
             raise CannotWrapError(
                 f"{spec.name}: no doc of {spec.base} has a gold answer, so nothing can be learned from them; name its field with 'gold'"
             )
-        return out
-
-    @cached_property
-    def place(self) -> dict[int, int]:
-        """The place of each doc id among the items."""
-        return {item.doc_id: place for place, item in enumerate(self.items)}
+        beside = contexts([item.prompt for item in out], [item.question for item in out])
+        return [dataclasses.replace(item, context=context) for item, context in zip(out, beside, strict=True)]
 
     @cached_property
     def rewards(self) -> Rewards:
         """The native scores of answers on the items."""
         return Rewards(self.items, self.score, costly=self.spec.options.allow_judge)
+
+    @cached_property
+    def copies(self) -> Copies:
+        """The copies among the items."""
+        return Copies(self.items)
 
     @cached_property
     def _headline(self) -> tuple[Grouping, dict[str, str]]:
@@ -195,11 +119,6 @@ class TextOnly:
             OptionError: the grouping that the options name groups nothing.
         """
         return self._headline[0]
-
-    @cached_property
-    def copies(self) -> Copies:
-        """The copies among the items."""
-        return Copies(self.items)
 
     @cached_property
     def folds(self) -> Any:
@@ -233,9 +152,10 @@ class TextOnly:
                 "or another metric with 'metric'"
             )
         if all(mark == other for mark, other in marks):
+            first = self.items[some[0]]
             raise CannotWrapError(
-                f"{self.spec.name}: the scorer of {self.spec.base} gives golds no more than any other answer (doc {self.items[some[0]].doc_id}: "
-                f"gold {self.items[some[0]].golds[0]!r} scores {marks[0][0]}); name the field that it compares with, with 'gold'"
+                f"{self.spec.name}: the scorer of {self.spec.base} gives golds no more than any other answer (doc {first.doc_id}: "
+                f"gold {first.golds[0]!r} scores {marks[0][0]}); name the field that it compares with, with 'gold'"
             )
 
     def keyed_items(self, field: str | None = None) -> list[Item]:
@@ -255,7 +175,7 @@ class TextOnly:
     def score(self, place: int, answer: str) -> Scalar:
         """Return the native score of an answer on an item (``items.Score``)."""
         with self._lock:
-            return self._scores.scalar_of(self.items[place].doc_id, answer)
+            return self._references.scalar_of(self.items[place].doc_id, answer)
 
     def diagnose(
         self,
@@ -266,7 +186,7 @@ class TextOnly:
         everything: bool = True,
         check: bool = False,
         shuffles: int = 0,
-    ) -> Diagnosed:
+    ) -> None:
         """Cross-validate the task, and keep the result for the records.
 
         Args:
@@ -275,58 +195,169 @@ class TextOnly:
             runner: trains and predicts the folds.
             everything: whether to do the other groupings too, and not the headline alone.
             shuffles: on at most how many sets of shuffled golds the diagnostic is cross-validated too, where they
-            decide (``tst.null``).
+                decide (``tst.null``).
             check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
 
         Raises:
             OptionError: the docs cannot be dealt to folds.
             CannotWrapError: the diagnostic leaks.
         """
-        start, options, headline = time.monotonic(), self.spec.options, self.headline
-        everyone = np.arange(len(self.items))
+        start, options, name = time.monotonic(), self.spec.options, self.spec.name
+        (headline, unusable), items, rewards = self._headline, self.items, self.rewards
+        everyone = np.arange(len(items))
         # a diagnosis draws random numbers, and must leave the process's generators as they were
-        with own_stream(f"{self.spec.name}/tst"):
+        with own_stream(f"{name}/tst"):
             jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
-            validation = CrossValidation(self.spec, self.items, self.rewards, headline, jobs, diagnostic, runner)
             if check:
-                validation.check()
-            by_grouping, others = validation.by_grouping(GROUPINGS if everything else ())
-            zero_shot, importance = validation.zero_shot(), validation.importance()
-            head = by_grouping[headline.name]
-            null = validation.null(head, shuffles)
-        self.found = Diagnosed(
-            diagnostic=diagnostic.name,
-            described=described,
-            headline=headline.name,
-            by_grouping=by_grouping,
-            unusable={**self._headline[1], **others},
-            repeats=self.copies.repeats(),
-            copies=self.copies.classes(everyone, self.rewards, self.rewards.scale),
-            texts=unnamed_copies(self.items),
-            zero_shot=zero_shot,
-            importance=importance,
-            causes=[dataclasses.asdict(row) for row in causes(self.items, head.s, head.chance)],
-            null=null,
-            seconds=time.monotonic() - start,
-        )
-        return self.found
+                _check_leaks(self, diagnostic, jobs[0])
+            prepared: Any = diagnostic.prepare(items, rewards)
+            done, more = self._by_grouping(prepared, runner, GROUPINGS if everything else ())
+            head = done[headline.name]
+            zero = None
+            # nothing is held out from a model without training: the parts only share the work
+            if hasattr(prepared, "zero_shot"):
+                parts = runner(
+                    prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], headline.groups
+                )
+                zero = scored(items, rewards, everyone, [one for part in parts for one in part])
+            importance = prepared.explain(jobs, headline.groups) if hasattr(prepared, "explain") else ()
+            null = _null(self, diagnostic, runner, head, shuffles)
+        seconds = time.monotonic() - start
+        log().info(f"{name}: TsT {head.accuracy:.3f} ({diagnostic.name}, {headline.name} grouping), {seconds:.0f} s")
+        self.about = {
+            "diagnostic": diagnostic.name,
+            "settings": described,
+            "folds": self.spec.folds,
+            "grouping": headline.name,
+            "unusable": {**unusable, **more},
+            "texts": dataclasses.asdict(self.copies.repeats()),
+            "importance": [dataclasses.asdict(row) for row in importance],
+            "causes": [dataclasses.asdict(row) for row in causes(items, head.s, head.chance)],
+            "shuffled": None if null is None else to_json(null),
+            "seconds": round(seconds, 1),
+        }
+        copies = self.copies.classes(everyone, rewards, rewards.scale), unnamed_copies(items), items
+        self._columns = {
+            item.doc_id: _column(at, head, done, zero, source=text(item.source), copies=of, text=shared)
+            for at, (of, shared, item) in enumerate(zip(*copies, strict=True))
+        }
+        self.answers = dict(zip(self._columns, head.answers[0], strict=True))
 
-    def answer(self, doc_id: int) -> str:
-        """Return the held-out answer of a doc at the first fold seed."""
-        assert self.found is not None
-        return self.found.by_grouping[self.found.headline].answers[0][self.place[doc_id]]
+    def _by_grouping(
+        self, prepared: Any, runner: Runner, others: Sequence[str]
+    ) -> tuple[dict[str, Diagnosis], dict[str, str]]:
+        """Return the cross-validations by grouping, the headline's first, and why a grouping was left out.
 
-    def row_of(self, doc_id: int) -> dict[str, Any] | None:
+        Raises:
+            OptionError: the docs cannot be dealt to the folds of the headline.
+        """
+        options, done, unusable = self.spec.options, dict[str, Diagnosis](), dict[str, str]()
+        count, k = options.fold_seeds or fold_seeds(len(self.items)), self.spec.folds
+        seeds, everyone = range(options.fold_seed, options.fold_seed + count), np.arange(len(self.items))
+        for name in dict.fromkeys([self.headline.name, *others]):
+            groups = grouping(self.items, name)
+            try:
+                if not groups.usable:
+                    raise OptionError(groups.reason)
+                done[name] = diagnose(
+                    prepared,
+                    self.items,
+                    self.rewards,
+                    everyone,
+                    groups,
+                    k=k,
+                    seeds=seeds,
+                    seed=options.seed,
+                    runner=runner,
+                )
+                log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
+            except OptionError as error:
+                # without the headline there is no number; any further grouping may be missing
+                if name == self.headline.name:
+                    raise OptionError(f"{self.spec.name}: {error}") from None
+                unusable[name] = str(error)
+        return done, unusable
+
+    def row_of(self, doc_id: int) -> Mapping[str, Any] | None:
         """Return the column ``tst`` of a doc; None where there is no diagnosis, or the doc is not evaluated."""
-        place = self.place.get(doc_id)
-        if self.found is None or place is None:
-            return None
-        # a score that is missing is null in a table, and not a number that is none
-        return dict(plain(self.found.row_of(place, self.items[place])))
+        return self._columns.get(doc_id)
 
-    def about(self) -> dict[str, Any]:
-        """Return what was found out about the task as a whole, for the results file; empty where there is no diagnosis."""
-        return {} if self.found is None else self.found.about(self.spec.folds)
+
+def _check_leaks(task: TextOnly, diagnostic: Diagnostic, job: Job) -> None:
+    """Check on a fold whether features tell the golds, or the texts, of held-out docs.
+
+    Raises:
+        CannotWrapError: they do.
+    """
+
+    def prepare(items: Sequence[Item]) -> Any:
+        return diagnostic.prepare(items, task.rewards.regold(items))
+
+    train, held, seed = job
+    assert train is not None
+    if moved := leaks(task.items, prepare, train, held, seed, task.headline.groups):
+        more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
+        raise CannotWrapError(f"{task.spec.name}: leak: {moved[0]}{more}; no number of this diagnostic can be trusted")
+    log().info(
+        f"{task.spec.name}: no leak: golds of held-out docs change no feature, and their texts change no feature of a training doc"
+    )
+
+
+def _null(task: TextOnly, diagnostic: Diagnostic, runner: Runner, found: Diagnosis, shuffles: int) -> Null | None:
+    """Return what the diagnostic scores on shuffled golds; None where these decide nothing."""
+    asked: list[Null] = []
+
+    def null() -> Null:
+        log().info(
+            f"{task.spec.name}: the golds are shuffled and cross-validated, at most {shuffles} times, each as long as one fold seed"
+        )
+        options, k = task.spec.options, task.spec.folds
+        how = {"k": k, "fold_seed": options.fold_seed, "seed": options.seed, "shuffles": shuffles}
+        asked.append(shuffled_null(diagnostic, task.items, task.rewards, task.headline, found, **how, runner=runner))
+        return asked[0]
+
+    # the golds are shuffled only if the test comes to need them
+    if shuffles:
+        p_beyond_kinds(found, cluster_of(task.items), has_many_categories(task.items), null)
+    return next(iter(asked), None)
+
+
+def _column(
+    at: int, head: Diagnosis, by_grouping: Mapping[str, Diagnosis], zero_shot: Any, **known: Any
+) -> dict[str, Any]:
+    """Return the column ``tst`` of the item at a place.
+
+    Args:
+        at: the place.
+        head: the cross-validation whose answers are scored.
+        by_grouping: all of them.
+        zero_shot: bias scores and native scores of the untrained model, shape (n,) each; None where it gives no answers.
+        known: what the column says beside.
+    """
+    assert head.folds is not None
+    s = float(head.s[at])
+    zero = None if zero_shot is None else [float(values[at]) for values in zero_shot]
+    column = {
+        **known,
+        "fold": int(head.folds[0][at]),
+        "answers": [text(answers[at]) for answers in head.answers],
+        "s": s,
+        "chance": float(head.floor[at]),
+        # on the scale of s, which the metric's own floor need not be
+        "s_minus_chance": s - float(head.chance[at]),
+        "delta": None if zero is None else s - zero[0],
+        "zero_s": zero and zero[0],
+        "zero_score": zero and zero[1],
+        "folds": [
+            {"grouping": name, "seed": seed, "score": score, "baseline": baseline}
+            for name, found in by_grouping.items()
+            for seed, (score, baseline) in enumerate(
+                zip(found.scores[:, at].tolist(), found.baseline[:, at].tolist(), strict=True)
+            )
+        ],
+    }
+    # a score that is missing is null in a table, and not a number that is none
+    return dict(plain(column))
 
 
 _NO_ANSWER = "\N{SNOWMAN}"

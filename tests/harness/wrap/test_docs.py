@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lmms_patch.ask.spec import parse
+from lmms_patch.ask.spec import Options, parse
 from lmms_patch.ask.views import View, views_of
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.docs import TaggedDoc, VariantDocs
-from lmms_patch.harness.wrap.shelf import CACHED_DOCS, Cutting
+from lmms_patch.harness.wrap.shelf import CACHED_DOCS
 
 
 class Rows:
@@ -72,7 +72,7 @@ def row(doc_id, *sizes):
 
 
 def table(name="gqa_rci3", count=4, make=row, base=None, **cutting) -> VariantDocs:
-    return VariantDocs(Rows(count, make), base or Base(), views_of(parse(name)), Cutting(**cutting))
+    return VariantDocs(Rows(count, make), base or Base(), views_of(parse(name)), Options(**cutting))
 
 
 def shown(table, doc_id, view) -> list[Image.Image]:
@@ -327,7 +327,7 @@ def test_the_same_cell_of_every_image():
 
 @pytest.mark.parametrize("base", [Base(), ChatBase()], ids=["simple", "chat"])
 def test_images_first_cuts_only_the_first(base):
-    every = table("gqa_rci3", make=lambda doc_id: row(doc_id, (30, 30), (60, 90), (7, 2)), base=base, first_only=True)
+    every = table("gqa_rci3", make=lambda doc_id: row(doc_id, (30, 30), (60, 90), (7, 2)), base=base, images="first")
     if isinstance(base, ChatBase):
         images = [
             part["url"] for part in every.messages(every[every.id(0, 6)])[0]["content"] if part["type"] == "image"

@@ -195,9 +195,7 @@ def test_null_0_asks_nothing_more_and_a_larger_null_keeps_the_key_of_the_cache(t
     assert keys["some"] == keys["more"], "a larger null must find the answers of a smaller one"
     assert "null" not in keys["some"]["options"]
     assert keys["none"] != keys["some"]
-    assert any(
-        "4 of 9 docs are also asked on another doc's image" in line and "20 of 65 requests" in line for line in told
-    )
+    assert any("4 of 9 docs are also asked on another doc's image" in line for line in told)
 
 
 # --- what it shows --------------------------------------------------------------------------------------------------
