@@ -45,6 +45,7 @@ from lmms_patch.runs import reading
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import EXTRA, Analysis, Grid
 from lmms_patch.runs.run import Result
+from lmms_patch.stats.composition import LEAST
 from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.index import BANDS
 from lmms_patch.stats.intervals import at_level
@@ -178,6 +179,7 @@ _RULES = {
     "mixture": _Rule(
         "mixture", "what is solved needs no image, one cell or the whole image, none of them mostly, in {}"
     ),
+    "not told": _Rule("undecided", "what the docs need cannot be told in {}"),
     "whole": _Rule("whole", "the whole image is needed for {}"),
     "more": _Rule("whole", "one cell is not enough for {}"),
     "lines": _Rule("whole", "part of what seemed to need the whole image only fell on a line between cells in {}"),
@@ -294,7 +296,9 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
     places = [
         place
         for place, one in enumerate(cases)
-        if one.kind.index and one.analysis and _of_index(one)[0] not in ("unread", "no image", *_MOSTLY, "mixture")
+        if one.kind.index
+        and one.analysis
+        and _of_index(one)[0] not in ("unread", "no image", *_MOSTLY, "mixture", "not told")
     ]
     out, family = list(cases), len(places)
     # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something. At the level of a
@@ -378,6 +382,8 @@ def _of_index(case: Case) -> list[str]:
         return ["no image" if reading.does_not_look(case.gate) else no_image]
     if mostly := _of_shares(case):
         return [mostly]
+    if _not_told(case):
+        return ["not told"]
     if not case.grids or any(case.index(n).value is None for n in case.grids):
         return ["unread"]
     marked = any(case.grid(n).mark for n in case.grids)
@@ -412,6 +418,12 @@ def _of_shares(case: Case) -> str:
     solved = 1 - (shares["unsolved"].low or 0.0)
     least = {rule: shares[name].low or 0.0 for rule, name in _MOSTLY.items()}
     return next((rule for rule, low in least.items() if low > solved / 2), "mixture")
+
+
+def _not_told(case: Case) -> str:
+    """Return why enough docs asked again do not tell what the docs need; "" where they do, or were not asked again."""
+    maps = case.analysis.necessity if case.analysis else ()
+    return next((one.shares["text"].reason for one in maps if one.again >= LEAST), "")
 
 
 def _of_grid(case: Case, n: int) -> str:
@@ -561,6 +573,8 @@ class _Teller:
         measures = case.measures
         if rule in _MOSTLY or rule == "mixture":
             return self._composed(case)
+        if rule == "not told":
+            return _short(_not_told(case))
         if rule in ("whole", "more", "cell", "even"):
             return self._index(case, _telling(case, rule)) if case.grids else "no index"
         # An index above 1 misleads readers, so FIP and MPP stand in its place.

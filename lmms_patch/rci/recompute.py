@@ -297,7 +297,6 @@ def table_of(run: TaskRun, changes: Changes) -> tuple[Settings, str, Table]:
             primary=run.metrics[0],
             higher=higher,
             merged=run.result.about.merged,
-            cluster="cluster" if options.cluster else None,
             whole=forms.is_whole(settings.form),
         ),
     )

@@ -57,6 +57,11 @@ class Work:
                 f"{table.unscored} of {table.asked_docs} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
         self.notices += [failures.unfinished(table), failures.unread(table)]
+        if table.groups.by_image and table.groups.clusters is not None:
+            self.notices.append(
+                f"{len(table)} docs show {table.groups.clusters.max() + 1} different images, so docs of one image are drawn together "
+                "(to draw others together: option cluster)"
+            )
         self.constants = constants(table.references.uninformed)
         self.draws = Draws(self._sets(), table, self.form, native, self.settings)
 

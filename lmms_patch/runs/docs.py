@@ -53,17 +53,21 @@ class Groups:
     Attributes:
         whole: whether the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
         clusters: cluster numbers of the docs; None where docs are independent.
+        by_image: whether nobody named what docs are drawn with, and docs that show the same images are drawn together.
 
     Args:
         docs: a row a doc.
-        cluster: the column of what docs are drawn with, or None: docs are independent.
         whole: see above.
         into: category -> the name of what it counts in, with others; categories that count alone are left out.
     """
 
-    def __init__(self, docs: pl.DataFrame, cluster: str | None, whole: bool, into: Mapping[str, str]) -> None:
-        self._docs, self.whole, self._into = docs, whole, into
-        self.clusters = None if cluster is None else numbers_of(docs[cluster])
+    def __init__(self, docs: pl.DataFrame, whole: bool, into: Mapping[str, str]) -> None:
+        self._docs, self._into = docs, into
+        self.clusters, shown = numbers_of(docs["cluster"]), docs["images"].drop_nulls()
+        self.by_image = self.clusters is None and shown.n_unique() < len(shown)
+        if self.by_image:
+            self.clusters = numbers_of(docs["images"])
+        self.whole = whole and not self.by_image
 
     def clusters_of(self, docs: Any, *, renumbered: bool = False) -> Ints | None:
         """Return the cluster numbers of some docs, as they are or from 0 on; None where docs are independent."""

@@ -35,7 +35,19 @@ NEEDED = (
         "unfinished",
         "misread",
     ),
-    *("gold", "choices", "label", "stratum", "category", "cluster", "excluded", "references", "exchanged", "quick"),
+    *(
+        "gold",
+        "choices",
+        "label",
+        "stratum",
+        "category",
+        "cluster",
+        "images",
+        "excluded",
+        "references",
+        "exchanged",
+        "quick",
+    ),
 )
 """The columns that a table needs beside the scores; one that the samples lack is null."""
 _OF_DOC = [name for name in (*OF_DOC, *LISTS) if name not in ("doc_id", "choices")]
@@ -52,7 +64,6 @@ class Table:
         grids: the numbers of the task, for kinds with a curve.
         primary: the metric of the column ``score``; "": ``metric``.
         higher: whether higher is better.
-        cluster: the column of what docs are drawn with, or None: docs are independent.
         whole: the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
         merged: category -> what it counts in.
         items: the native items of the frame's rows, in the run alone.
@@ -77,7 +88,6 @@ class Table:
     grids: Sequence[int] = ()
     primary: str = ""
     higher: bool = True
-    cluster: str | None = "cluster"
     whole: bool = False
     merged: Mapping[str, str] = field(default_factory=dict)
     items: Items | None = None
@@ -112,7 +122,7 @@ class Table:
         self.best_seen = cache(self._best_seen)
 
     def _groups(self, docs: pl.DataFrame) -> Groups:
-        return Groups(docs, self.cluster, self.whole, self.merged)
+        return Groups(docs, self.whole, self.merged)
 
     def __len__(self) -> int:
         return len(self.docs)

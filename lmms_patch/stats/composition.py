@@ -350,7 +350,7 @@ class _Work:
         apart = abs(_silent(self.named) - _silent(self.named_wrong))
         tight = self.lost["wrong cells"].plain.mean() < 0.25 * self.lost["words"].plain.mean()
         if max(every, every_wrong) > (0.1 if apart > 0.1 else 0.5) or tight:
-            return "the answers that views repeat name nearly every option, on wrong images too: repeated guesses cannot be told from knowledge"
+            return "repeated guesses cannot be told from knowledge: what views repeat names nearly every option"
         if self.parts[int(not self.avoids), True][1] > 0.15:
             return "too many cells half know the answer: they would have to be asked more often"
         return ""

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from lmms_patch.present.findings import MOST, NOT_WHICH, case, findings, times_wanted
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.run import find
 from lmms_patch.stats.forms import MEAN
 from lmms_patch.stats.gate import NOT_SHOWN, SAME
 from lmms_patch.stats.luck import Measured, measured
+from tests.making.analyses import analysis
 from tests.making.cases import ends, indexed, plain
+from tests.making.reports import necessity
 from tests.making.runs import mc_run, write_run
 from tests.sizes import size
 
@@ -26,7 +29,59 @@ NEEDED = "The whole image is needed for a (luck-corrected RCI +0.50, 95 % interv
 ENOUGH = f"One cell is enough for a (luck-corrected RCI -0.20, 95 % interval [-0.30, -0.10]). {WHICH}"
 OF_TWO = "Of 2 tasks, so intervals are read at 97.5 %: at most 5 % of such findings are expected to be false."
 OF_FIVE = "Of 5 tasks, so intervals are read at 98 %: at most 5 % of such findings are expected to be false."
+
+
+def composed(base, text, one, whole, unsolved, index=FULL, **more):
+    """A task with an index whose docs were asked again: four shares, each with an interval 0.05 to both sides."""
+    case = indexed(base, index, **more)
+    shares = zip(("text", "one", "whole", "unsolved"), (text, one, whole, unsolved), strict=True)
+    known = {f"{name}3": ends(share, max(share - 0.05, 0), share + 0.05) for name, share in shares}
+    return dataclasses.replace(case, measures={**case.measures, **known})
+
+
+def refused(base, why, again=300):
+    """The same, where the answers do not tell what the docs need."""
+    case = indexed(base, FULL)
+    asked = analysis({"necessity": [to_json(necessity(0.0, 0.0, 1.0, again=again))]}).necessity[0]
+    shares = {name: dataclasses.replace(of.without(why)) for name, of in asked.shares.items()}
+    made = dataclasses.replace(case.analysis, necessity=(dataclasses.replace(asked, shares=shares),))
+    return dataclasses.replace(case, analysis=made)
+
+
+def said(text, one, whole, unsolved):
+    ends = [f"{share} % [{max(share - 5, 0)}, {share + 5}]" for share in (text, one, whole, unsolved)]
+    words = ("without its image", "on one cell", "only with the whole image", "not solved")
+    return ", ".join(f"{share} {word}" for share, word in zip(ends, words, strict=True))
+
+
 SITUATIONS = {
+    "thirds are a mixture, whatever the index says": (
+        [composed("shop", 0.3, 0.3, 0.3, 0.1)],
+        "What is solved needs no image, one cell or the whole image, none of them mostly, in shop "
+        f"({said(30, 30, 30, 10)}, 95 % intervals).",
+    ),
+    "most of what is solved needs the whole image": (
+        [composed("a", 0.1, 0.1, 0.6, 0.2, index=WRONG)],
+        f"Most of what is solved needs the whole image in a ({said(10, 10, 60, 20)}, 95 % intervals).",
+    ),
+    "a half is not most": (
+        [composed("a", 0.2, 0.2, 0.5, 0.1)],
+        "What is solved needs no image, one cell or the whole image, none of them mostly, in a "
+        f"({said(20, 20, 50, 10)}, 95 % intervals).",
+    ),
+    "one cell, for most": (
+        [composed("a", 0.05, 0.7, 0.05, 0.2)],
+        f"One cell is enough for most of what is solved in a ({said(5, 70, 5, 20)}, 95 % intervals).",
+    ),
+    "no image, for most, though few docs on wrong images do not show it": (
+        [composed("a", 0.9, 0.0, 0.0, 0.1, index=(3, None, None, None), gate=UNSHOWN)],
+        f"Most of what is solved needs no image in a ({said(90, 0, 0, 10)}, 95 % intervals).",
+    ),
+    "answers that do not tell": (
+        [refused("a", "repeated guesses cannot be told from knowledge")],
+        "What the docs need cannot be told in a (repeated guesses cannot be told from knowledge).",
+    ),
+    "too few docs asked again: the index counts": ([refused("a", "12 docs", again=12)], NEEDED),
     "one that needs the whole image": ([indexed("a", FULL)], NEEDED),
     "0.30 itself is strong global": (
         [indexed("a", (3, 0.4, 0.3, 0.5))],

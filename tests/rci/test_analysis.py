@@ -45,9 +45,14 @@ def standard(n=200, wrong=6, items=None, scale=1.0, **more):
     return docs
 
 
-def numbers(records, native=None, grids=(2,), blind=(), cluster="cluster", higher=True, **settings):
+def alone(records):
+    """The same records, each doc drawn by itself."""
+    return [{**one, "fields": {name: of for name, of in one["fields"].items() if name != "cluster"}} for one in records]
+
+
+def numbers(records, native=None, grids=(2,), blind=(), higher=True, **settings):
     return analyse(
-        table(records, cluster=cluster, higher=higher),
+        table(records, higher=higher),
         native or FakeNative(records),
         Settings(**settings),
         grids,
@@ -368,8 +373,8 @@ def medians(n=60):
 
 @pytest.mark.parametrize("cluster", [None, "cluster"])
 def test_a_median_is_bootstrapped_by_calls(cluster):
-    records = medians(180)
-    found = numbers(records, FakeNative(records, statistics.median), cluster=cluster, draws=600)
+    records = medians(180) if cluster else alone(medians(180))
+    found = numbers(records, FakeNative(records, statistics.median), draws=600)
     grid = found.grids[2]
     pairs = pairs_of(records)
     full, best = (statistics.median(pair[k] for pair in pairs) for k in (0, 1))
@@ -393,8 +398,8 @@ def test_a_median_is_bootstrapped_by_calls(cluster):
 
 
 def test_the_time_budget_is_kept_and_said():
-    records = medians()
-    found = numbers(records, FakeNative(records, statistics.median), cluster=None, seconds=0.0)
+    records = alone(medians())
+    found = numbers(records, FakeNative(records, statistics.median), seconds=0.0)
     grid = found.grids[2]
     assert grid.index.value is not None
     assert grid.index.low is None
@@ -405,9 +410,9 @@ def test_the_time_budget_is_kept_and_said():
 
 def test_what_may_not_be_called_again_is_not_bootstrapped():
     """The aggregation writes a file. It is called once for each floor and each set, never in a draw."""
-    records = medians()
+    records = alone(medians())
     native = FakeNative(records, statistics.median, no_calls="the aggregation writes a file")
-    found = numbers(records, native, cluster=None)
+    found = numbers(records, native)
     grid = found.grids[2]
     assert native.calls < 20
     assert (found.fip.value, found.fip.low) == (
@@ -630,7 +635,7 @@ def clustered():
 def test_clusters_are_resampled_whole():
     """Four equal docs an image: the standard error is that of 50 docs, twice that of 200."""
     records = clustered()
-    kept, lost = numbers(records), numbers(records, cluster=None)
+    kept, lost = numbers(records), numbers(alone(records))
     assert (kept.clusters, lost.clusters) == (50, None)
     assert kept.fip.se == pytest.approx(math.sqrt(0.7 * 0.3 / 50), rel=0.1)
     assert lost.fip.se == pytest.approx(math.sqrt(0.7 * 0.3 / 200), rel=0.1)
@@ -763,3 +768,15 @@ def test_a_caption_may_beat_its_references():
         for i in range(100)
     ]
     assert not any("does not compare" in line for line in numbers(docs).warnings)
+
+
+def test_docs_of_one_image_are_drawn_together_where_nobody_names_clusters():
+    """Four docs an image, as a circular benchmark has them: the interval is that of 50 docs, and a line says so."""
+    named, shared = clustered(), alone(clustered())
+    shared = [{**one, "images": f"{i // 4:016x}"} for i, one in enumerate(shared)]
+    wanted, found = numbers(named), numbers(shared)
+    assert (found.clusters, found.fip) == (50, wanted.fip)
+    assert found.grids[2].index == wanted.grids[2].index
+    (said,) = [line for line in found.warnings if "docs of one image are drawn together" in line]
+    assert said.startswith("200 docs show 50 different images")
+    assert not any("of one image" in line for line in wanted.warnings)

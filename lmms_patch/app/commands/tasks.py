@@ -87,6 +87,18 @@ def display(catalogue: Catalogue) -> None:
     say("\n".join(lines(catalogue)))
 
 
+def _again(catalogue: Catalogue, docs: int, wrong: int) -> str:
+    """Say how many docs are asked again, and what that most often costs: half to one and a half times what they were asked before."""
+    spec = parse(f"x_{catalogue.kind}")
+    if spec is None or not spec.asks_again or catalogue.asked is None:
+        return ""
+    every = spec.options.steady == "all"
+    before = (wrong + (docs if every else wrong)) * catalogue.asked
+    return (
+        f"; {'all' if every else 'these'} asked again, most often {before // 2:,} to {3 * before // 2:,} requests more"
+    )
+
+
 def lines(catalogue: Catalogue) -> list[str]:
     """Return a line per name, and the counts."""
     out = []
@@ -95,7 +107,9 @@ def lines(catalogue: Catalogue) -> list[str]:
         requests = (
             "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
         )
-        requests += f" ({wrong:,} docs also on another doc's image)" if wrong else ""
+        requests += (
+            f" ({wrong:,} docs also on another doc's image{_again(catalogue, e.docs or 0, wrong)})" if wrong else ""
+        )
         if e.expected is not None and catalogue.asked is not None:
             low, high = (calls + wrong * catalogue.asked for calls in e.expected)
             requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from argparse import Namespace
 
 import numpy as np
@@ -13,8 +12,9 @@ from lmms_patch.ask.spec import parse
 from tests.harness import toys
 from tests.harness.askers import Killed
 from tests.harness.toys import Model, rows, write_task
+from tests.sizes import size
 
-DOCS = 240
+DOCS = size(96, 240)
 NEEDS = ("text", "one cell", "whole image", "unsolved")
 MIX = {"text": 1 / 4, "one cell": 1 / 4, "whole image": 3 / 8, "unsolved": 1 / 8}
 """The share of docs of each class, by ``need``."""
@@ -100,7 +100,7 @@ def tasks(tmp_path_factory):
         answer=lambda i: "ABCD"[WORDS.index(gold(i))],
     )
     write_task(folder, "letters", made, doc_to_text=letters, metadata=options)
-    write_task(folder, "sampled", made, doc_to_text=letters, metadata={"lmms_patch": {"null": 120}})
+    write_task(folder, "sampled", made, doc_to_text=letters, metadata={"lmms_patch": {"null": DOCS // 2}})
     values = ("3", "4", "5", "6", "7", "8")
     asks = {"question": lambda i: f"How many in {i}?", "answer": lambda i: gold(i, values)}
     write_task(folder, "words", rows(DOCS, **asks), metadata=options)
@@ -139,16 +139,16 @@ def test_what_was_planted_is_found(tasks, tmp_path, name, answer):
     assert made["again"] == made["docs"] == DOCS
     for of in NEEDS:
         share = made["shares"][of]
-        assert share["value"] == pytest.approx(MIX[of], abs=0.05), made["shares"]
+        assert share["value"] == pytest.approx(MIX[of], abs=0.06), made["shares"]
         assert share["low"] <= MIX[of] <= share["high"]
     # of the docs solved with their image, what needs all of it
-    assert made["index"]["value"] == pytest.approx(0.6, abs=0.07)
+    assert made["index"]["value"] == pytest.approx(0.6, abs=0.08)
 
 
 def test_a_sample_says_the_same_with_wider_intervals(tasks, letters, tmp_path):
     every = composition(letters[0], "letters_rci2")
     sample = composition(run(tasks, "sampled_rci2", by_letter, tmp_path)[0], "sampled_rci2")
-    assert sample["again"] == 120
+    assert sample["again"] == DOCS // 2
     assert sample["docs"] == DOCS
     for of in NEEDS:
         one, two = every["shares"][of], sample["shares"][of]
@@ -160,7 +160,7 @@ def test_steady_asks_every_doc_again_and_steady_0_none(tasks, tmp_path):
     found, _ = run(tasks, "sampled_rci2_steady", by_letter, tmp_path / "all")
     made = composition(found, "sampled_rci2_steady")
     assert made["again"] == made["docs"] == DOCS
-    assert made["shares"]["whole image"]["value"] == pytest.approx(MIX["whole image"], abs=0.05)
+    assert made["shares"]["whole image"]["value"] == pytest.approx(MIX["whole image"], abs=0.06)
     (tasks / "none.yaml").write_text(
         "task: none_rci2\nbase: letters\ngrids: [2]\nsteady: 0\nclass: !function lmms_patch.Wrap\n"
     )
@@ -204,9 +204,19 @@ def test_a_view_is_asked_again_only_while_it_says_one_thing(letters):
 
 
 def test_the_wrong_image_changes_for_the_full_view_alone(letters):
-    found, _ = letters
-    lines = [one["patch"] for one in found["samples"]["letters_rci2"]]
-    assert len(lines) == DOCS
+    """Of each doc, on cells of a wrong image always one other doc is seen; on full wrong images another one each time."""
+    _, model = letters
+    cells, fulls = {}, {}
+    for _, doc, _, (images, _), _ in model.asked:
+        shown = np.asarray(images[0])
+        if (shown == 128).all() or shown[0, 0, 2] == doc:
+            continue
+        (fulls if images[0].size == (60, 60) else cells).setdefault(doc, []).append(int(shown[0, 0, 2]))
+    assert set(cells) == set(fulls) == set(range(DOCS))
+    assert all(len(set(donors)) == 1 for donors in cells.values())
+    assert max(len(set(donors)) for donors in fulls.values()) == 4
+    # asked on the first wrong image, and on others only while all say one thing
+    assert all(donors[0] == cells[doc][0] for doc, donors in fulls.items())
 
 
 def test_crops_of_open_questions_are_trimmed(tasks, tmp_path):
@@ -217,7 +227,7 @@ def test_crops_of_open_questions_are_trimmed(tasks, tmp_path):
 
 def test_a_killed_run_goes_on_to_the_same_numbers(tasks, letters, tmp_path):
     whole, every = letters
-    for lives in (1500, 2600, len(every.asked) - 5):
+    for lives in (len(every.asked) // 5, len(every.asked) // 2, len(every.asked) - 5):
         with pytest.raises(Killed):
             run(tasks, "letters_rci2", by_letter, tmp_path, lives=lives)
     found, model = run(tasks, "letters_rci2", by_letter, tmp_path)
@@ -230,4 +240,3 @@ def test_names():
     assert (spec.base, spec.options.steady, spec.suffix) == ("gqa", "all", "rci3_steady")
     assert parse("gqa_rci_steady").suffix == "rci_steady"
     assert parse("clips_trci4_steady").suffix == "trci4_steady"
-    assert threading is not None
