@@ -366,7 +366,6 @@ class Aggregations:
                 higher=self.metrics.higher,
                 plan=self._golds.plan,
                 about_tst={} if self._text_only is None else self._text_only.about,
-                golds=self._golds.source,
                 kept=self._state.kept,
             )
         except Exception as error:
@@ -383,9 +382,9 @@ class Aggregations:
     def _over_cells(self, metric: str, key: Key) -> float | None:
         """Return MPP, M over best-cell items; of hidden cells FIP less M over the items of the cell that hurts most."""
         full, cells, _ = self._docs.metric(metric).over_cells(key)
-        if self.spec.kind.keeps_best or full is None or cells is None:
-            return cells if self.spec.kind.keeps_best else None
-        return full - cells
+        if self.spec.kind.keeps_best:
+            return cells
+        return None if full is None or cells is None else full - cells
 
     def _report(self) -> None:
         """Say which docs could not be scored, which are left out, and which failed calls the native metric counts."""

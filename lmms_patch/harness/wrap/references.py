@@ -67,9 +67,9 @@ class References:
         if len(self._known) > _KEPT:
             self._known.popitem(last=False)
 
-    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
+    @functools.lru_cache(maxsize=16)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:
-        """Return a doc."""
+        """Return a doc. Few are kept, since rows may hold images."""
         return self._golds.rows()[doc_id]
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from lmms_patch.ask.references import Plan, shown
-from lmms_patch.ask.spec import Options, WrapSpec
+from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.draws import Native
@@ -54,14 +54,6 @@ class Details(dict):  # type: ignore[type-arg]
         return Details, (dict(self.items()),)
 
 
-def asking_in_words(options: Options) -> str:
-    """Say when a run was told to stop asking; "" where everything is asked."""
-    if not options.quick:
-        return "of each doc, until a cell of each grid earns full marks" if options.exit else ""
-    most = "" if options.budget is None else f", at most {options.budget} calls"
-    return f"until the 95 % interval of the index of the {options.target} is ± {options.precision:g} or less{most}"
-
-
 def details(
     spec: WrapSpec,
     samples: pl.DataFrame,
@@ -71,7 +63,6 @@ def details(
     higher: Mapping[str, bool],
     plan: Plan | None = None,
     about_tst: Mapping[str, Any] = {},
-    golds: str = "",
     kept: int = 0,
 ) -> Details:
     """Compute the numbers of a finished run, log what to mind of them, and return them with all that the task's table is to say.
@@ -84,7 +75,6 @@ def details(
         higher: whether higher is better, by native metric.
         plan: the golds and uninformed answers of the docs.
         about_tst: what a text-only diagnostic found out about the task as a whole.
-        golds: where golds come from, in words.
         kept: how many answers an earlier process of the same command gave.
     """
     metric, options, firsts = table.metric, spec.options, samples.filter(view=0)
@@ -96,8 +86,6 @@ def details(
         seconds=options.seconds,
         form=options.form(metric),
         signed=options.signed,
-        gold=golds,
-        asking=asking_in_words(options),
     )
     # without an index, no set of views has numbers
     found = analyse(table, native, settings, spec.sets if spec.kind.prefix else ())
