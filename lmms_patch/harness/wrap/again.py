@@ -125,7 +125,8 @@ class Again:
 
     def _asked(self, call: _Call, several: bool) -> _Answer:
         answer = self._answer(call)
-        if self._tried[call.metric, several] < _SURE:
+        # a judge, for which there is no limit, is paid once
+        if call.seconds is not None and self._tried[call.metric, several] < _SURE:
             self._tried[call.metric, several] += 1
             # calls with several items may show what those with one did not
             if self._answer(call) != answer:

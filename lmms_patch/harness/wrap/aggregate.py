@@ -75,17 +75,14 @@ class Docs:
         docs: their rows.
         samples: the same as a frame.
         failed: how many docs have no answer to their first view.
+        metric: takes a name, and returns the native metric over the docs.
     """
 
     def __init__(self, spec: WrapSpec, metrics: Metrics, state: RunState, items: Sequence[PatchItem] = ()) -> None:
         self.spec, self.metrics, self.state, self.items = spec, metrics, state, items
         self.docs = [item.doc for item in items]
         self.samples, self.failed = frame_of(self.docs, metrics.names), sum(doc.failed for doc in self.docs)
-        self._metrics: dict[str, NativeMetric] = {}
-
-    def metric(self, name: str) -> NativeMetric:
-        """Return a native metric over the docs."""
-        return self._metrics.setdefault(name, NativeMetric(self, name))
+        self.metric = functools.cache(lambda name: NativeMetric(self, name))
 
     @functools.cached_property
     def errors(self) -> list[tuple[int, str]]:
