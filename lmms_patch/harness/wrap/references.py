@@ -161,16 +161,13 @@ class References:
             exchanged += [
                 {"to": to, "set": name, "score": score, "wrong": others[name]} for name, score in scores.items()
             ]
-        columns = {
-            "references": [
-                {"answer": text(answer), "roles": list(roles), "metric": metric, "score": one.scores[metric]}
-                | labels(one.items.get(metric))
-                for answer, roles, one, metric in entries
-            ],
-            "exchanged": exchanged,
-        }
+        references = [
+            {"answer": text(answer), "roles": list(roles), "metric": metric, "score": one.scores[metric]}
+            | labels(one.items.get(metric))
+            for answer, roles, one, metric in entries
+        ]
         items = [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
-        return {name: column for name, column in columns.items() if column}, items
+        return {"references": references, "exchanged": exchanged}, items
 
     def _in_orders(
         self, doc_id: int, answer: str, roles: Sequence[str], own: Scored
@@ -183,13 +180,10 @@ class References:
             return [(roles, own)]
         out: list[tuple[Sequence[str], Scored]] = [(("gold",), own)] if "gold" in roles else []
         if others := [role for role in roles if role != "gold"]:
-            rows, results = (
-                self._orders.others(self._row(doc_id), doc_id),
-                self._golds.as_results(doc_id, answer),
-            )
+            results = self._golds.as_results(doc_id, answer)
             scored = [own] + [
                 self._scorer.score_answers(row, doc_id, results, f"order {turn}/{answer}")[0]
-                for turn, row in enumerate(rows, 1)
+                for turn, row in enumerate(self._orders.others(self._row(doc_id), doc_id), 1)
             ]
             # the scores are of a single view in all its orders, so a single place comes back
             (worst,) = worst_orders(scored, lambda one: answer, lambda one: one.scores.get(self._golds.primary))
