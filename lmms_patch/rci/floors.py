@@ -94,9 +94,8 @@ def unread(work: Work) -> str:
         shown = f"{beaten} of {len(golds.scores)} docs have an answer that scores above their gold"
     else:
         return ""
-    s = work.settings
     mend = "metadata: {lmms_patch: {gold: FIELD}} in the task file, or gold: FIELD in a profile"
-    return f"{shown}: the scorer does not compare with {s.gold or 'doc_to_target'}; name the field that it compares with ({mend})"
+    return f"{shown}: the scorer does not compare with them; name the field that it compares with ({mend})"
 
 
 def gold_below(work: Work) -> tuple[int, str]:

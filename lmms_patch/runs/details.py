@@ -33,7 +33,6 @@ class Settings:
         seconds: time budget where the native aggregation is called for each draw.
         form: the aggregation's declared form, by a profile.
         signed: whether a profile says that the metric's scale goes below 0, so that it has no index.
-        gold: where golds come from, in words; empty: not recorded.
     """
 
     draws: Annotated[int, Meta(ge=2, le=100_000)] = DRAWS
@@ -45,7 +44,6 @@ class Settings:
     seconds: Seconds = 60.0
     form: str | None = None
     signed: bool = False
-    gold: str = ""
 
     @property
     def how(self) -> dict[str, Any]:

@@ -725,7 +725,7 @@ def test_golds_that_score_nothing_leave_no_index():
     for one in records:
         for baseline in one["baselines"]:
             baseline["scores"][METRIC] = 0.0
-    found = numbers(records, grids=(3,), gold="doc_to_target, 'answer'")
+    found = numbers(records, grids=(3,))
     assert (found.ceiling, found.chance.value) == (0.0, 0.0)
     assert found.fip.value > 0.2, "the guesser beats the false floor by far"
     assert (found.gate.valid, found.gate.threshold, found.grids[3].index.value, found.grids[3].adj) == (
@@ -736,7 +736,7 @@ def test_golds_that_score_nothing_leave_no_index():
     )
     assert found.grids[3].index.reason == found.gate.reason.removeprefix("unknown: ")
     assert found.gate.reason == (
-        "unknown: the gold answers score 0: the scorer does not compare with doc_to_target, 'answer'; name the field that it "
+        "unknown: the gold answers score 0: the scorer does not compare with them; name the field that it "
         "compares with (metadata: {lmms_patch: {gold: FIELD}} in the task file, or gold: FIELD in a profile)"
     )
     assert found.grids[3].index.reason in found.warnings

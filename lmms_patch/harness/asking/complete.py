@@ -8,7 +8,6 @@ answer of their neighbour. And three in four adapters catch an exception of thei
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import logging
 import os
@@ -32,8 +31,6 @@ TRIED = 8
 """Calls that are repeated one by one before a portion is given up in which all of them failed again."""
 _KINDS = ("generate_until", "loglikelihood")
 _MODELS = os.path.dirname(lmms_eval.models.__file__)
-Ask = Callable[[Sequence["Instance"]], Any]
-"""Gives the answers to requests."""
 _UNEQUAL = "the adapter gave another number of answers than requests"
 
 
@@ -60,41 +57,43 @@ class Complete:
         *,
         catches: bool = False,
     ) -> None:
-        self._model, self._adapter, self._ranks, self._alone, self._told = model, adapter, ranks, ranks.world == 1, told
+        self._model, self._adapter, self._alone, self._told = model, adapter, ranks.world == 1, told
         self._knows, self._last, self._met = knows, "", dict[str, Any]()
         self._foreign = not type(model).__module__.startswith("lmms_eval.")
         self._catches, self._given_up, self._answered = catches, "", False
-        self._faults: dict[str, str] = {}
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._model, name)
-        return functools.partial(self._ask, found) if name in _KINDS else found
+        return self._ask if name in _KINDS else getattr(self._model, name)
 
-    def _ask(self, ask: Ask, requests: Sequence[Instance]) -> list[Any]:
+    def _call(self, requests: Sequence[Instance]) -> list[Any]:
+        """Return what the model gives for requests of a kind."""
+        return list(getattr(self._model, requests[0].request_type)(requests)) if requests else []
+
+    def _ask(self, requests: Sequence[Instance]) -> list[Any]:
         """Ask the model, and return an answer for each request; ``compat.Lost`` for a failed call."""
         if self._given_up:
             return [compat.Lost(self._given_up)] * len(requests)
         try:
-            answers = self._complete(ask, requests)
+            answers = self._complete(requests)
         except Exception as error:
             # a mistake of the user ends the run: it is no failed call
             if not self._catches or isinstance(error, PatchError):
                 raise
-            answers = self._one_by_one(ask, requests, one_line(error))
+            answers = self._one_by_one(requests, one_line(error))
             # where all of them fail, the adapter most likely raises on every such request
             if not self._answered and all(map(_is_lost, answers)):
                 self._given_up = one_line(error)
         self._answered |= not all(map(_is_lost, answers))
         return answers
 
-    def _complete(self, ask: Ask, requests: Sequence[Instance]) -> list[Any]:
+    def _complete(self, requests: Sequence[Instance]) -> list[Any]:
         """Ask the model; ask again after too few or too many answers, or after empty answers in place of an error."""
         with self._swallowed() as errors:
-            answers = list(ask(requests))
+            answers = self._call(requests)
         if len(answers) != len(requests):
             why = f"{len(answers):,} answers came to {len(requests):,} requests, and which answer belongs to which request is not known"
             self._say("length", why)
-            return self._one_by_one(ask, requests, _UNEQUAL)
+            return self._one_by_one(requests, _UNEQUAL)
         answers = list(map(self._checked, requests, answers))
         texts = [self._last, *map(compat.text_of, answers)]
         # two answers that differ are enough
@@ -115,7 +114,7 @@ class Complete:
         for doubtful, told in ((empty, "an empty answer"), (repeated, "the answer before")):
             if doubtful:
                 self._say("swallowed", f"{errors[0]}: the adapter went on with {told}")
-                again = self._one_by_one(ask, [requests[place] for place in doubtful], errors[0])
+                again = self._one_by_one([requests[place] for place in doubtful], errors[0])
                 for place, answer in zip(doubtful, again, strict=True):
                     answers[place] = answer
         return answers
@@ -128,7 +127,7 @@ class Complete:
         lost = doubtful and not self._knows(request, text)
         return compat.Lost(" ".join(text.split())[: compat.LONGEST_FAILURE]) if lost else answer
 
-    def _one_by_one(self, ask: Ask, requests: Sequence[Instance], why: str) -> list[Any]:
+    def _one_by_one(self, requests: Sequence[Instance], why: str) -> list[Any]:
         """Ask each request alone. If the first ``TRIED`` fail again, leave the rest unasked.
 
         Returns:
@@ -138,13 +137,13 @@ class Complete:
         for place, request in enumerate(requests if self._alone else ()):
             if place == TRIED and all(map(_is_lost, answers[:place])):
                 break
-            answers[place] = self._one(ask, request)
+            answers[place] = self._one(request)
         return answers
 
-    def _one(self, ask: Ask, request: Instance) -> Any:
+    def _one(self, request: Instance) -> Any:
         try:
             with self._swallowed() as errors:
-                answers = list(ask([request]))
+                answers = self._call([request])
         except Exception as error:
             # some adapters hand on what another request left, and fail where there was none
             return compat.Lost(one_line(error))
@@ -153,10 +152,10 @@ class Complete:
         answer, before = self._checked(request, answers[0]), self._last
         self._last = compat.text_of(answer)
         repeats = errors.caught and self._foreign and self._last == before
-        lost = bool(errors) and (_is_empty(answer) or (repeats and self._is_repeated(ask, request)))
+        lost = bool(errors) and (_is_empty(answer) or (repeats and self._is_repeated(request)))
         return compat.Lost(errors[0]) if lost else answer
 
-    def _is_repeated(self, ask: Ask, request: Instance) -> bool:
+    def _is_repeated(self, request: Instance) -> bool:
         """Return whether a failed call gives the answer to the request before: asked after another, it gives that one's.
 
         An adapter that tries again, and tells of it, gives equal answers to many requests rightly.
@@ -164,28 +163,16 @@ class Complete:
         other = next((met for text, met in self._met.items() if text != self._last), None)
         if other is None:
             return False
-        first, second = (compat.text_of(next(iter(ask([one])), "")) for one in (other, request))
+        first, second = (compat.text_of(next(iter(self._call([one])), "")) for one in (other, request))
         told, self._last = self._last, second
         return bool(first == second and first != told)
 
     def _say(self, about: str, why: str) -> None:
-        """Say each kind of fault once; where there are several ranks, note the fault for ``tell``."""
-        then = "they are asked again one by one" if self._alone else "they count as failed calls"
-        self._faults.setdefault(about, f"{type(self._model).__name__}: {why}; {then}")
-        if self._alone:
-            self.tell()
-
-    def tell(self) -> None:
-        """Have the first rank say every kind of fault noted by any rank, once in a run.
-
-        All ranks call this at the same time.
-        """
-        for noted in self._ranks.all(self._faults):
-            for about, said in noted.items():
-                if about not in self._told and self._ranks.first:
-                    log().warning(said)
-                self._told.add(about)
-        self._faults = {}
+        """Say each kind of fault once in a run."""
+        if about not in self._told:
+            self._told.add(about)
+            then = "they are asked again one by one" if self._alone else "they count as failed calls"
+            log().warning(f"{type(self._model).__name__}: {why}; {then}")
 
     @contextlib.contextmanager
     def _swallowed(self) -> Iterator[_Errors]:

@@ -156,7 +156,6 @@ class InPortions:
                 line.update(len(fresh))
                 if at >= probe.ENOUGH:
                     self._probe(whole, kind, wanted, answers, portions.batch, ranks)
-        whole.tell()
         self._probe(whole, kind, wanted, answers, portions.batch, ranks)
         if self.probe.failed:
             return [compat.Lost(self.probe.why)] * len(requests)

@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from lmms_patch.errors import RecordError
 from lmms_patch.harness.asking import keys
@@ -87,16 +87,8 @@ class Journal:
             answers = {one["key"]: one for one in told if isinstance(one.get("key"), str)}
             self.of_batches |= bool(answers) and told[0] != {"batch": "1"}
             self._kept |= answers
-        path = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.jsonl"
-        self._file: IO[str] | None = path.open("x", encoding="utf-8")
-        self._append([{"batch": batch}])
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file, however the run ends."""
-        self._close()
+        self._path: Path | None = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.jsonl"
+        self._path.write_text(json.dumps({"batch": batch}) + "\n")
 
     @property
     def has_earlier(self) -> bool:
@@ -114,23 +106,20 @@ class Journal:
 
     def write(self, answers: Iterable[tuple[bytes, Any]]) -> None:
         """Write answers down. After a failure the run goes on without a journal."""
-        self._written += self._append([{"key": key.hex(), **told} for key, one in answers if (told := _told(one))])
-
-    def _append(self, lines: Sequence[dict[str, Any]]) -> int:
-        """Write lines down, and return how many."""
-        if self._file is None:
-            return 0
+        lines = [json.dumps({"key": key.hex(), **told}) for key, answer in answers if (told := _told(answer))]
+        if self._path is None:
+            return
         try:
-            self._file.write("".join(json.dumps(one) + "\n" for one in lines))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(f"{one}\n" for one in lines)
+                file.flush()
+                os.fsync(file.fileno())
+            self._written += len(lines)
         except OSError as error:
             log().warning(
-                f"{self._file.name} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed"
+                f"{self._path} cannot be written any more ({line(error)}): the run goes on, but later answers are lost if it is killed"
             )
-            self._close()
-            return 0
-        return len(lines)
+            self._path = None
 
     def told(self) -> str:
         """Say how many answers are kept, and what to do."""
@@ -149,8 +138,7 @@ class Journal:
 
     def forget(self) -> None:
         """Remove all answers at once: batches have garbled them, and no run may find them."""
-        self._close()
-        self._remove, self._kept = False, {}
+        self._path, self._remove, self._kept = None, False, {}
         if self._first:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -201,13 +189,6 @@ class Journal:
                     raise ValueError(f"{results} is cut ({error})") from None
                 return True
         return False
-
-    def _close(self) -> None:
-        if self._file is not None:
-            # what a full disk did not take is lost
-            with contextlib.suppress(OSError):
-                self._file.close()
-        self._file = None
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def _evaluate(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         task.show_frames_of(given["lm"])
     kept = journal.open_for(cli, sorted(tasks), Ranks.here())
     agentic = {name for name, task in every.items() if getattr(task, "OUTPUT_TYPE", None) == "generate_until_agentic"}
-    with kept or contextlib.nullcontext(), _one_line_if_it_ends(kept), _one_event_loop():
+    with _one_line_if_it_ends(kept), _one_event_loop():
         in_portions = InPortions(tasks, cache, kept, cli)
         given["response_cache"] = Asker(tasks, agentic, in_portions, cli)
         results = original(*call.args, **call.kwargs)

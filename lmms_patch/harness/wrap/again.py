@@ -67,8 +67,8 @@ class Again:
         self._natives, self._state, self._seconds = natives, state, seconds
         self._lock = threading.Lock()
         self._pipe: Any = None
-        self._ended = "this system cannot fork a process in which to call it"
-        """Why the child makes no calls; "" while it does."""
+        self._ended = ""
+        """Why the child makes no more calls; "" while it does."""
         self._tried = Counter[tuple[str, bool]]()
         """Calls made twice, by metric, and by whether they had several items."""
         self._remembers = set[str]()
@@ -76,7 +76,7 @@ class Again:
     def start(self) -> None:
         """Fork the child; called before an aggregation is first called in this process, whose memory it takes along."""
         with self._lock:
-            if self._pipe is not None or not hasattr(os, "fork"):
+            if self._pipe is not None:
                 return
             self._pipe, theirs = Pipe()
             with warnings.catch_warnings():
@@ -87,7 +87,6 @@ class Again:
                 self._pipe.close()
                 _serve(theirs, self._natives, self._state.args)
             theirs.close()
-            self._ended = ""
 
     def __call__(self, metric: str, items: list[Any], start: Draws | None = None) -> Scalar:
         """Return M of some items, as a number.
@@ -126,7 +125,8 @@ class Again:
 
     def _asked(self, call: _Call, several: bool) -> _Answer:
         answer = self._answer(call)
-        if self._tried[call.metric, several] < _SURE:
+        # a judge, for which there is no limit, is paid once
+        if call.seconds is not None and self._tried[call.metric, several] < _SURE:
             self._tried[call.metric, several] += 1
             # calls with several items may show what those with one did not
             if self._answer(call) != answer:

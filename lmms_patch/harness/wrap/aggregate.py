@@ -75,17 +75,14 @@ class Docs:
         docs: their rows.
         samples: the same as a frame.
         failed: how many docs have no answer to their first view.
+        metric: takes a name, and returns the native metric over the docs.
     """
 
     def __init__(self, spec: WrapSpec, metrics: Metrics, state: RunState, items: Sequence[PatchItem] = ()) -> None:
         self.spec, self.metrics, self.state, self.items = spec, metrics, state, items
         self.docs = [item.doc for item in items]
         self.samples, self.failed = frame_of(self.docs, metrics.names), sum(doc.failed for doc in self.docs)
-        self._metrics: dict[str, NativeMetric] = {}
-
-    def metric(self, name: str) -> NativeMetric:
-        """Return a native metric over the docs."""
-        return self._metrics.setdefault(name, NativeMetric(self, name))
+        self.metric = functools.cache(lambda name: NativeMetric(self, name))
 
     @functools.cached_property
     def errors(self) -> list[tuple[int, str]]:
@@ -366,7 +363,6 @@ class Aggregations:
                 higher=self.metrics.higher,
                 plan=self._golds.plan,
                 about_tst={} if self._text_only is None else self._text_only.about,
-                golds=self._golds.source,
                 kept=self._state.kept,
             )
         except Exception as error:
@@ -383,9 +379,9 @@ class Aggregations:
     def _over_cells(self, metric: str, key: Key) -> float | None:
         """Return MPP, M over best-cell items; of hidden cells FIP less M over the items of the cell that hurts most."""
         full, cells, _ = self._docs.metric(metric).over_cells(key)
-        if self.spec.kind.keeps_best or full is None or cells is None:
-            return cells if self.spec.kind.keeps_best else None
-        return full - cells
+        if self.spec.kind.keeps_best:
+            return cells
+        return None if full is None or cells is None else full - cells
 
     def _report(self) -> None:
         """Say which docs could not be scored, which are left out, and which failed calls the native metric counts."""

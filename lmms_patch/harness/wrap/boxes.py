@@ -85,13 +85,9 @@ class BoxTable:
         raise CannotWrapError(f"{self._spec.name}: {why}")
 
     def counts(self, doc_ids: Sequence[int]) -> str:
-        """Return, in words, how many boxes of each set the docs have, and how they are asked."""
-        docs = [self._of_docs[doc_id].boxes for doc_id in doc_ids]
-        sets = Counter(box.set for boxes in docs for box in boxes)
-        by_set = ", ".join(f"{sets[name]} {name}" for name in REGIONS)
-        how = "all boxes of a set are hidden at once" if self._spec.kind.hides else "each is asked once"
-        most = max(map(len, docs), default=0)
-        return f"{len(docs)} docs with {by_set} boxes, up to {most} in one; {how}, beside the full images"
+        """Return, in words, how many boxes of each set the docs have."""
+        sets = Counter(box.set for doc_id in doc_ids for box in self._of_docs[doc_id].boxes)
+        return f"{len(doc_ids)} docs with {', '.join(f'{sets[name]} {name}' for name in REGIONS)} boxes"
 
     # --- on the images that the base shows ----------------------------------------------------------
 

@@ -105,14 +105,17 @@ class Golds:
         """
         rows, options = self.rows(), self.spec.options
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
-        read = [rows[i] for i in tqdm(ids, desc=f"{self.spec.name}: golds", disable=len(ids) < _MANY)]
-        for i, row in zip(ids, read, strict=True):
-            self._known[i] = self._known.get(i) or self._asked(row)
-        texts = questions([self._known[i].prompt for i in ids], [row.get("question") for row in read])
         named = options.cluster, options.group or options.cluster, options.stratum
+        values = []
+        # row by row, since rows may hold images
+        for i in tqdm(ids, desc=f"{self.spec.name}: golds", disable=len(ids) < _MANY):
+            row = rows[i]
+            self._known[i] = self._known.get(i) or self._asked(row)
+            values.append((row.get("question"), *(field(row, names) for names in named)))
+        texts = questions([self._known[i].prompt for i in ids], [question for question, *_ in values])
         return [
-            Doc(i, self._known[i], question, *(field(row, names) for names in named))
-            for i, row, question in zip(ids, read, texts, strict=True)
+            Doc(i, self._known[i], question, *of_doc)
+            for i, question, (_, *of_doc) in zip(ids, texts, values, strict=True)
         ]
 
     def _asked(self, row: Any) -> Asked:
@@ -132,13 +135,6 @@ class Golds:
     def by_index(self) -> bool:
         """Whether answers are places among the options: those of log-likelihood tasks."""
         return (self.base.OUTPUT_TYPE or self.base.config.output_type) == "multiple_choice"
-
-    @property
-    def source(self) -> str:
-        """Where golds come from, in words."""
-        given, target = self.spec.options.gold, self.base.config.doc_to_target
-        shown = f"function {target.__name__}" if hasattr(target, "__name__") else repr(target)
-        return f"the option gold, {given!r}" if given else f"doc_to_target, {shown}"
 
     def as_results(self, doc_id: int, text: str) -> list[Any]:
         """Return an answer to a doc in the scorer's form.

@@ -15,7 +15,7 @@ from lmms_patch.harness.wrap.session import Session
 from lmms_patch.text import log
 
 _DOCS_TO_LOOK_AT = 16
-"""How many docs without a readable image, or without a wrong one, are looked at before the run is refused."""
+"""How many docs without a wrong image are looked at before the run is refused."""
 NO_REPEATS = "--repeats above 1 is not possible (views would be read as repeats); run it several times instead"
 
 
@@ -50,7 +50,7 @@ def _look_at_first_docs(session: Session, doc_ids: Sequence[int]) -> None:
 
     The first doc that shows anything decides; a doc whose image cannot be loaded does not.
     """
-    spec, table, unreadable = session.spec, session.table, list[str]()
+    spec, table, broken = session.spec, session.table, ""
     refused = f"{spec.name}: {spec.base} cannot be wrapped"
     for doc_id in doc_ids:
         try:
@@ -66,19 +66,11 @@ def _look_at_first_docs(session: Session, doc_ids: Sequence[int]) -> None:
             raise CannotWrapError(f"{refused} (doc {doc_id}): {error}") from None
         if facts.sizes and not facts.problem:
             return
-        # a broken file or two are no reason to refuse; many are
-        if facts.unreadable:
-            unreadable.append(f"doc {doc_id}: {facts.problem}")
-            if len(unreadable) == min(_DOCS_TO_LOOK_AT, len(doc_ids)):
-                raise CannotWrapError(
-                    f"{refused}: no image of the first {len(unreadable)} docs can be loaded ({unreadable[0]})"
-                )
-    some = len(doc_ids) < len(table.rows)
-    asked = f"none of the {len(doc_ids)} docs asked" if some else "none of its docs"
-    broken = f" ({unreadable[0]})" if unreadable else ""
-    more = f"{'raise --limit; ' * some}possible for it: {spec.base}_tst5"
+        # a broken file or two are no reason to refuse
+        broken = broken or (f" (doc {doc_id}: {facts.problem})" if facts.problem else "")
     raise CannotWrapError(
-        f"{refused}: {asked} shows an image or a video{broken}, so there is nothing to look at; {more}"
+        f"{refused}: none of the {len(doc_ids)} docs asked shows an image or a video{broken}, so there is nothing to look at; "
+        f"if others do, raise --limit; possible for it: {spec.base}_tst5"
     )
 
 

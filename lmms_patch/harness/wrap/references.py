@@ -65,9 +65,9 @@ class References:
         if len(self._known) > _KEPT:
             self._known.popitem(last=False)
 
-    @functools.lru_cache(maxsize=512)  # noqa: B019 - one object per task, as long-lived as the task
+    @functools.lru_cache(maxsize=16)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:
-        """Return a doc."""
+        """Return a doc. Few are kept, since rows may hold images."""
         return self._golds.rows()[doc_id]
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
@@ -156,16 +156,13 @@ class References:
             exchanged += [
                 {"to": to, "set": name, "score": score, "wrong": others[name]} for name, score in scores.items()
             ]
-        columns = {
-            "references": [
-                {"answer": text(answer), "roles": list(roles), "metric": metric, "score": one.scores[metric]}
-                | labels(one.items.get(metric))
-                for answer, roles, one, metric in entries
-            ],
-            "exchanged": exchanged,
-        }
+        references = [
+            {"answer": text(answer), "roles": list(roles), "metric": metric, "score": one.scores[metric]}
+            | labels(one.items.get(metric))
+            for answer, roles, one, metric in entries
+        ]
         items = [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
-        return {name: column for name, column in columns.items() if column}, items
+        return {"references": references, "exchanged": exchanged}, items
 
     def _elsewhere(self, doc_id: int, to: int, views: Answered, used: Sequence[Key], of: str = "") -> dict[str, Scalar]:
         """Return the scalar of a doc's first view (``full``), and of the best of each set, under the gold of another doc.

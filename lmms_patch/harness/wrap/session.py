@@ -137,7 +137,7 @@ class Session:
             base,
             views_of(spec),
             options,
-            prompt=None if own_messages else base.doc_to_text,
+            own_messages=own_messages,
             boxes=self.boxes,
             plain=self.rows.plain,
             wrong=functools.partial(WrongImages, spec, self.rows.plain, self.golds.read) if swaps else None,

@@ -63,7 +63,6 @@ def details(
     higher: Mapping[str, bool],
     plan: Plan | None = None,
     about_tst: Mapping[str, Any] = {},
-    golds: str = "",
     kept: int = 0,
 ) -> Details:
     """Compute the numbers of a finished run, log what to mind of them, and return them with all that the task's table is to say.
@@ -76,7 +75,6 @@ def details(
         higher: whether higher is better, by native metric.
         plan: the golds and uninformed answers of the docs.
         about_tst: what a text-only diagnostic found out about the task as a whole.
-        golds: where golds come from, in words.
         kept: how many answers an earlier process of the same command gave.
     """
     metric, options, firsts = table.metric, spec.options, samples.filter(view=0)
@@ -88,7 +86,6 @@ def details(
         seconds=options.seconds,
         form=options.form(metric),
         signed=options.signed,
-        gold=golds,
     )
     # without an index, no set of views has numbers
     found = analyse(table, native, settings, spec.sets if spec.kind.prefix else ())

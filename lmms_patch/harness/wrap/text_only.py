@@ -7,8 +7,8 @@ of docs, and where need be on shuffled golds.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import os
+import pkgutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -396,11 +396,9 @@ def _features_function(spec: WrapSpec) -> Callable[[Any], Mapping[str, float | s
     """
     if spec.options.features is None:
         return None
-    module, _, name = spec.options.features.rpartition(".")
     try:
-        function = getattr(importlib.import_module(module), name)
+        return pkgutil.resolve_name(spec.options.features)
     except (ImportError, AttributeError, ValueError) as error:
         raise OptionError(
             f"{spec.name}: features names {spec.options.features!r}, which cannot be imported ({error}); write module.function"
         ) from None
-    return function

@@ -25,9 +25,7 @@ def lines():
 
 def left(folder, pairs):
     """A journal that a killed run left."""
-    with Journal(folder, ALONE) as one:
-        one.write(pairs)
-    return one
+    Journal(folder, ALONE).write(pairs)
 
 
 texts = st.text(st.characters(exclude_categories=()), max_size=20)
@@ -51,17 +49,17 @@ def test_all_earlier_files_are_read(tmp_path):
     many = {str(i).encode(): str(i) for i in range(1700)}
     left(tmp_path, list(many.items())[:900])
     left(tmp_path, list(many.items())[900:])
-    with Journal(tmp_path, ALONE) as third:
-        assert (third.has_earlier, third.count()) == (True, 1700)
-        assert third.find([*many, b"never asked"]) == many
+    third = Journal(tmp_path, ALONE)
+    assert (third.has_earlier, third.count()) == (True, 1700)
+    assert third.find([*many, b"never asked"]) == many
 
 
 def test_a_run_that_was_killed_while_it_wrote_loses_that_line_alone(tmp_path):
     left(tmp_path, [(b"a", "1"), (b"b", "2")])
     [path] = tmp_path.iterdir()
     path.write_text(path.read_text()[:-3])
-    with Journal(tmp_path, ALONE) as again:
-        assert again.find([b"a", b"b"]) == {b"a": "1"}
+    again = Journal(tmp_path, ALONE)
+    assert again.find([b"a", b"b"]) == {b"a": "1"}
 
 
 DAMAGED = ["", "5", "null", "[]", '"x"', '{"words": 1}', "[" * 100_000]
@@ -75,20 +73,20 @@ def test_a_damaged_answer_is_asked_again_and_the_others_are_used(tmp_path, text)
     key = f'{{"key": "{b"b".hex()}", ' if text in OTHER else ""
     first, second, third = path.read_text().splitlines()
     path.write_text("\n".join([first, second, key + text[bool(key) :], third, ""]))
-    with Journal(tmp_path, ALONE) as again:
-        assert again.find([b"a", b"b", b"c"]) == {b"a": "1", b"c": "3"}
+    again = Journal(tmp_path, ALONE)
+    assert again.find([b"a", b"b", b"c"]) == {b"a": "1", b"c": "3"}
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, lines, monkeypatch):
-    with Journal(tmp_path, ALONE) as one:
-        one.write([(b"a", "1")])
-        monkeypatch.setattr(
-            journal.os, "fsync", lambda number: (_ for _ in ()).throw(OSError(28, "No space left on device"))
-        )
-        one.write([(b"b", "2")])
-        monkeypatch.undo()
-        one.write([(b"c", "3")])
+    one = Journal(tmp_path, ALONE)
+    one.write([(b"a", "1")])
+    monkeypatch.setattr(
+        journal.os, "fsync", lambda number: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
+    one.write([(b"b", "2")])
+    monkeypatch.undo()
+    one.write([(b"c", "3")])
     assert len(lines) == 1
     assert "cannot be written any more" in lines[0]
-    with Journal(tmp_path, ALONE) as again:
-        assert again.find([b"a", b"c"]) == {b"a": "1"}
+    again = Journal(tmp_path, ALONE)
+    assert again.find([b"a", b"c"]) == {b"a": "1"}

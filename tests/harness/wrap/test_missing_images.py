@@ -160,7 +160,7 @@ def test_a_folder_that_is_not_there_does(tmp_path):
     write(tmp_path, "opens", "missing", broken=range(DOCS))
     model = Model(answer)
     with pytest.raises(
-        CannotWrapError, match=r"no image of the first 9 docs can be loaded \(doc 0: .*No such file"
+        CannotWrapError, match=r"none of the 9 docs asked shows an image or a video \(doc 0: .*No such file"
     ) as caught:
         run(model, "toy_rci2", tmp_path)
     assert not model.seen

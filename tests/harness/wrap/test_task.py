@@ -761,12 +761,12 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
         (
             20,
             None,
-            "none of its docs shows an image or a video, so there is nothing to look at; possible for it: toy_tst5",
+            "none of the 20 docs asked shows an image or a video, so there is nothing to look at; if others do, raise --limit; possible for it: toy_tst5",
         ),
         (
             18,
             17,
-            "none of the 17 docs asked shows an image or a video, so there is nothing to look at; raise --limit; possible for it: toy_tst5",
+            "none of the 17 docs asked shows an image or a video, so there is nothing to look at; if others do, raise --limit; possible for it: toy_tst5",
         ),
         (18, None, None),
     ],
@@ -961,3 +961,32 @@ def test_a_run_says_which_images_it_showed(tmp_path):
     larger = [{**row, "image": row["image"].resize((90, 60), 0)} for row in plain]
     other, _ = _shown(larger, tmp_path / "d", tasks="toy_rci2")
     assert (other["image_sizes"] == first["image_sizes"], other["images"] == first["images"]) == (False, False)
+
+
+# --- scorers that look at the image ---------------------------------------------------------------
+
+LOOKING = """
+import copy, pickle
+
+def size(doc, results):
+    doc["question"] = "changed"  # in place, as TextVQA and VizWiz do
+    return {"sum": sum(doc["image"].size) * (results[0] == "yes")}
+
+def copied(doc, results):
+    both = [copy.deepcopy(dict(doc)), pickle.loads(pickle.dumps(doc))]
+    return {"sum": sum(one["image"].convert("L").width for one in both) * (results[0] == "yes")}
+
+def total(items):
+    return float(sum(items))
+"""
+
+
+@pytest.mark.parametrize("scorer", ["size", "copied"])
+@pytest.mark.parametrize("given", [None, Namespace(output_path=None, process_with_media=True, reasoning_tags=None)])
+def test_a_scorer_finds_the_image(tmp_path, scorer, given):
+    metric = [{"metric": "sum", "aggregation": "!function utils.total", "higher_is_better": True}]
+    (tmp_path / "utils.py").write_text(LOOKING)
+    write_task(tmp_path, "toy", rows(4), process_results=f"!function utils.{scorer}", metric_list=metric)
+    results = run(Model(lambda prompt, images: "yes"), "toy_rci2", tmp_path, cli_args=given)
+    assert results["results"]["toy_rci2"]["sum,none"] == 4 * 120
+    assert set(results["samples"]["toy_rci2"][0]["doc"]) == {"question", "answer"}

@@ -65,7 +65,7 @@ def test_a_video_that_cannot_be_read_is_left_out_and_counted(tmp_path, videos, t
 def test_a_folder_without_its_videos_is_refused(tmp_path):
     write(tmp_path, "toy", [tmp_path / f"{i}.mp4" for i in range(4)])
     with pytest.raises(
-        CannotWrapError, match=r"no image of the first 4 docs can be loaded \(doc 0: .*no such file"
+        CannotWrapError, match=r"none of the 4 docs asked shows an image or a video \(doc 0: .*no such file"
     ) as caught:
         run(Watching(per_request), tmp_path, ["toy_trci4"])
     assert "\n" not in str(caught.value)
