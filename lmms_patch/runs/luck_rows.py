@@ -71,12 +71,9 @@ def _rows(table: Table, form: Form, chosen: Chosen, used: Bools) -> Array:
 
 def _misread(table: Table) -> float:
     """Return the share of answers with full marks read as another answer than the gold, 0..1: wrong answers may be misread as often."""
-    right = [
-        rows.filter((pl.col("names") > 0) & (pl.col("names") == pl.col("gold_at")))["misread"].fill_null(False)
-        for rows in (table.views.rows, table.wrong.views.rows)
-    ]
-    misread = np.concatenate(right)
-    return float(misread.mean()) if len(misread) else 0.0
+    rows = pl.concat([table.views.rows, table.wrong.views.rows])
+    right = rows.filter((pl.col("names") > 0) & (pl.col("names") == pl.col("gold_at")))
+    return float(right["misread"].fill_null(False).cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
 
 
 def _habits(table: Table, key: Key, used: Bools, asked: Bools, with_full: bool) -> Habits:

@@ -17,7 +17,6 @@ stands brings the words that every table sets beside it (``contradicted``, ...).
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -79,10 +78,8 @@ def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed:
     """
     if analysis is None or signed or any(grid.reason == SIGNED for grid in analysis.sets.values()):
         return None
-    top = scale if isinstance(scale, (int, float)) else analysis.ceiling
-    if analysis.form not in ("mean", "percent") or top is None or not math.isfinite(top) or top <= 0:
-        return None
-    return float(top)
+    top = analysis.ceiling if scale is None else scale
+    return top if analysis.form in ("mean", "percent") and top is not None and top > 0 else None
 
 
 def full_marks_of(result: Result) -> float | None:

@@ -197,23 +197,6 @@ def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
 # --- asked the same way, and whether it is two runs -------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("given", "known"),
-    [
-        ({}, None),
-        ({"system_instruction_sha": None}, "none"),
-        ({"system_instruction_sha": None, "system_instruction": None}, "none"),
-    ],
-)
-def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, plain, given, known):
-    def edit(data):
-        data.pop("system_instruction_sha", None)
-        data |= given
-
-    path = write(tmp_path, plain, edit=edit)
-    assert one(path).fingerprint["system instruction"] == known
-
-
 def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_path, plain):
     a = one(write(tmp_path / "a", plain)).fingerprint
     b = one(
@@ -222,17 +205,6 @@ def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_p
     (told,) = runs.differences(a, b)
     assert told.startswith("system instruction")
     assert "secret" not in json.dumps(b)
-
-
-@pytest.mark.parametrize("key", runs.RECORDED)
-def test_each_setting_that_is_not_recorded_is_named(tmp_path, plain, key):
-    whole = one(write(tmp_path, plain)).fingerprint
-    assert None not in [whole[name] for name in runs.RECORDED]
-    assert runs.not_compared(whole, whole) == ""
-    lacking = {**whole, key: None}
-    for pair in ((whole, lacking), (lacking, whole), (lacking, lacking)):
-        assert runs.not_compared(*pair) == f"not recorded in both runs, so not compared: {key}"
-        assert runs.differences(*pair) == []
 
 
 def test_what_shows_no_image_has_none_to_compare(tmp_path, plain):
