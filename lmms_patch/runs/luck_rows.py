@@ -41,7 +41,10 @@ def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool
         return None
 
     def rows(chosen: Chosen, mask: Bools) -> Array:
-        return _rows(table, form, chosen.where(mask), used)
+        found = form.rows(table.picked(chosen.where(mask)))[used]
+        # a row without a score adds nothing to the sums
+        found[~np.isfinite(found).all(axis=1)] = 0
+        return found
 
     classes, labels = table.groups.answer_classes
     corners = form.rows(Picked(np.array([0.0, float(golds.scores.max())]))) if form.plain else None
@@ -60,13 +63,6 @@ def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool
         if form.plain and table.higher and not table.sampling.used and not table.kind.every_order
         else None,
     )
-
-
-def _rows(table: Table, form: Form, chosen: Chosen, used: Bools) -> Array:
-    """Return what a form sums of the used docs; a row without a score adds nothing to the sums."""
-    found = form.rows(table.picked(chosen))[used]
-    found[~np.isfinite(found).all(axis=1)] = 0
-    return found
 
 
 def _misread(table: Table) -> float:

@@ -51,7 +51,7 @@ def measures(result: Result) -> dict[str, Estimate]:
         )
     if kind.full:
         out["fip"] = out["score"]
-    for name in result.about.metrics if kind.suffix else ():
+    for name in result.about.metrics:
         own = name == metric and not kind.every_order
         out[name] = out["score"] if own else without_interval(values.get(name), result.docs)
     out |= {name: without_interval(value, result.docs) for name, value in computed.drops.items()}

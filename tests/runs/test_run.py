@@ -5,7 +5,6 @@ import json
 import pytest
 from msgspec import structs
 
-import lmms_patch
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.errors import RecordError
@@ -148,13 +147,6 @@ def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
     assert runs.differences(a, b, ignore=[told.split(" (")[0]]) == []
 
 
-def test_what_a_run_does_not_say_is_no_difference(tmp_path, plain):
-    a = one(write(tmp_path / "a", plain)).fingerprint
-    b = one(write(tmp_path / "b", plain, edit=made(docs=None, prompts=None, lmms_eval=None))).fingerprint
-    assert b["docs"] is None
-    assert runs.differences(a, b) == []
-
-
 def test_rci_and_pcri_are_one_way_of_asking(tmp_path, plain):
     a = one(write(tmp_path / "a", plain)).fingerprint
     b = one(write(tmp_path / "b", plain, edit=described("kind", "pcri"))).fingerprint
@@ -186,12 +178,6 @@ def test_digests_change_with_prompts_golds_and_docs_and_with_nothing_else():
     fewer = digests((0, "Which?", "cat"))
     assert fewer["docs"] != first["docs"]
     assert fewer["prompts"] != first["prompts"]
-
-
-def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
-    found = one(write(tmp_path, plain)).made
-    assert found.lmms_patch == lmms_patch.__version__
-    assert None not in (found.lmms_eval, found.all_docs, found.docs, found.prompts, found.image_sizes, found.images)
 
 
 # --- asked the same way, and whether it is two runs -------------------------------------------------
