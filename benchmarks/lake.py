@@ -2,7 +2,7 @@
 
     python benchmarks/lake.py [--models 50] [--tasks 20] [--docs 10000] [--folder FOLDER]
 
-Makes runs of docs of 10 views (``lmms_patch.write_samples``), laid out ``model=<name>/task=<name>/``, 300 docs of most also
+Makes runs of docs of 10 views, laid out ``model=<name>/task=<name>/``, 300 docs of most also
 asked on a wrong image. Then asks for the full score and the best cell by model, task and category (docs/tables.md), in a
 process of its own for each engine. Both must give what was counted when the runs were made. See benchmarks/README.md.
 """
@@ -38,8 +38,8 @@ def make(folder: Path, model: int, tasks: int, docs: int) -> tuple[list[tuple[An
     import polars as pl
     import pyarrow.parquet as pq
 
-    import lmms_patch
-    from lmms_patch.runs import schema
+    from lmms_patch.runs import samples, schema
+    from lmms_patch.runs.details import About, Model, Of
 
     rows, views_in_all, size, lean = [], 0, 0, 0
     for task in range(tasks):
@@ -97,8 +97,33 @@ def make(folder: Path, model: int, tasks: int, docs: int) -> tuple[list[tuple[An
             pl.when("failed").then(pl.lit("no answer")).alias("failed"),
         )
         frame = views.join(of_doc, on="doc_id", maintain_order="left")
-        place = folder / f"model=m{model}" / f"task=t{task}_rci3"
-        path = lmms_patch.write_samples(frame, place, task=f"t{task}_rci3", base=f"t{task}", model=f"m{model}")
+        frame = frame.cast({name: schema.TYPES[name] for name in frame.columns})
+        frame = frame.sort("doc_id", pl.col("swapped").fill_null(False), pl.col("cell").fill_null(0))
+        cell, rivals = pl.col("cell"), ("doc_id", "swapped", "kind")
+        wins = pl.int_range(pl.len()).over(rivals) == pl.col("score").arg_max().over(rivals)
+        frame = frame.with_columns(
+            view=pl.int_range(pl.len(), dtype=pl.Int32).over("doc_id"),
+            row=(cell - 1) // 3,
+            col=(cell - 1) % 3,
+            best=pl.when(wins, cell.is_not_null(), pl.col("swapped").is_null()).then(True),
+            choices=pl.lit(4, pl.Int32),
+            label=pl.lit("mc4"),
+        ).with_columns(pl.when(view=0).then(pl.col("options")))
+        asked = {"base": f"t{task}", "kind": "rci", "grids": [3], "metric": "acc", "options": {}}
+        about = About(
+            schema=1,
+            task=f"t{task}_rci3",
+            asked=asked,
+            metrics={"acc": True},
+            native={"none": Of("mean")},
+            model=Model(f"m{model}"),
+            rows=0,
+            docs=0,
+            columns=[],
+        )
+        path = folder / f"model=m{model}" / f"task={about.task}" / f"2026_samples_{about.task}.parquet"
+        path.parent.mkdir(parents=True)
+        samples.write(path, frame, about)
         views_in_all, size = views_in_all + len(frame), size + path.stat().st_size
         about = pq.read_metadata(path)
         for group, column in itertools.product(range(about.num_row_groups), range(about.num_columns)):

@@ -62,7 +62,7 @@ def make(folder: Path, count: int, benchmarks: int, docs: int) -> None:
         samples.write(own, samples.frame_of(table), structs.replace(about, model=named, run=str(number)))
         # a run leaves its numbers beside its tables
         given = read(table).results[0].computed
-        cache.keep(replace(one, given=given) for one in read(own).results)
+        cache.keep([replace(one, given=given) for one in read(own).results])
     for number in range(min(count, benchmarks * DIFFERENT)):
         shutil.rmtree(folder / f"made{number:05d}")
 

@@ -142,8 +142,7 @@ class Side:
             run=SimpleNamespace(path="toy"),
             kind=KINDS["rci"],
             grids=[2],
-            options=SimpleNamespace(scale=None),
-            about=SimpleNamespace(settings=SimpleNamespace(signed=False)),
+            about=SimpleNamespace(settings=SimpleNamespace(signed=False, scale=None)),
             analysis=SimpleNamespace(form="mean", ceiling=1.0, sets={}, failed=None, asked=None),
         )
 
@@ -156,11 +155,6 @@ class Side:
         mpp = sample.estimate(lambda s: s[..., 1] / s[..., 2], corners, unseen=UNSEEN)
         index = sample.estimate(lambda s: 1 - s[..., 1] / s[..., 0], corners, unseen=UNSEEN_OF_PAIRS)
         return {"score": score, "fip": score, "mpp2": mpp, "rci2": index}
-
-    @property
-    def score(self) -> Estimate:
-        """The task's own metric."""
-        return self.numbers["score"]
 
     def unjudged(self, name: str) -> int:
         """Return how many docs have no verdict of a judge."""

@@ -25,7 +25,6 @@ Changes = dict[str, Difference]
 _OWN, _DROP = Number(("own",)), Number(("full", "own"), np.subtract)
 OF_DOCS = ("chance",)
 """Numbers that say nothing of the model."""
-WHICH = ("first", "second")
 
 
 def mcnemar(pair: Pair) -> McNemar | None:

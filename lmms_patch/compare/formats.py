@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import polars as pl
 from msgspec import Meta, Struct, field
 
 from lmms_patch import __version__
 from lmms_patch.ask.kinds import INDICES
-from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import Estimate
@@ -176,8 +175,3 @@ class Comparison(Struct, frozen=True, kw_only=True):
         heads = ["task", "number", self.first.model, self.second.model, "difference", "low", "high"]
         with pl.Config(tbl_rows=-1):
             return pl.DataFrame(rows, heads, orient="row")._repr_html_()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison in plain JSON types."""
-        found: dict[str, Any] = to_json(self)
-        return found

@@ -137,7 +137,7 @@ def join(first: Result, second: Result) -> Pair:
         raise RecordError(
             f"{second.task}: doc {doc_id} has the gold {ours!r} in the first run and {theirs!r} in the second: the benchmark has changed"
         )
-    only = [tuple(side.docs.join(both, on="doc_id", how="anti")["doc_id"].to_list()) for side in sides]
+    ours, theirs = (tuple(side.docs.join(both, on="doc_id", how="anti")["doc_id"].to_list()) for side in sides)
     # a run that scored too little to have a number has no form to know it by
     known = [side.form for side in sides if side.form is not None or side.result.measures["score"].value is not None]
     form = known[0] if known and known[0] is known[-1] else None
@@ -147,10 +147,9 @@ def join(first: Result, second: Result) -> Pair:
     # of a doc in neither table the scorer may have given another metric than the task's
     due = both.filter(pl.any_horizontal(pl.col("scored", "scored_2").is_not_null()))
     kept, warnings = scored, list[str]()
-    for table in (side.table for side in sides):
-        places = table.doc_id
-        halved = places[~table.groups.complete(np.isin(places, scored))]
-        kept = kept[~np.isin(kept, halved)]
+    for side in sides:
+        places = side.table.doc_id
+        kept = kept[~np.isin(kept, places[~side.table.groups.complete(np.isin(places, scored))])]
     if len(kept) < len(scored):
         warnings.append(
             f"{len(scored) - len(kept)} docs are left out: not all docs of their cluster are scored in both runs"
@@ -159,14 +158,13 @@ def join(first: Result, second: Result) -> Pair:
         raise RecordError(f"{second.task}: no doc is scored in both runs")
     # all docs of a table, as a rule: then it is the table itself, which takes no memory
     one, other = (side.table if len(side.table) == len(kept) else side.table.of(kept.tolist()) for side in sides)
-    tables = one, other
-    kinds = [(table.groups.categories, table.groups.merged) for table in tables]
+    kinds = [(table.groups.categories, table.groups.merged) for table in (one, other)]
     if form is not None and form.name in _BY_CATEGORY and kinds[0] != kinds[1]:
         raise RecordError(
             f"{second.label}: {second.metric} is made of categories, and the two runs put docs in other categories"
         )
     form = None if form is None else forms.on(form, one.groups.merged)
     # what is drawn together: the second run's clusters, unless only the first has clusters
-    labels = [side.clusters(table) for side, table in zip(sides, tables, strict=True)]
-    clusters = labels[0] if labels[1] is None else labels[1]
-    return Pair(sides, form, kept.tolist(), tables, clusters, (only[0], only[1]), len(due) - len(scored), warnings)
+    clusters = sides[1].clusters(other)
+    clusters = sides[0].clusters(one) if clusters is None else clusters
+    return Pair(sides, form, kept.tolist(), (one, other), clusters, (ours, theirs), len(due) - len(scored), warnings)

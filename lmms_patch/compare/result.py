@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 
 from lmms_patch.compare import alike
-from lmms_patch.compare.differences import WHICH, changes_of, first_views, mcnemar
+from lmms_patch.compare.differences import changes_of, first_views, mcnemar
 from lmms_patch.compare.formats import Task, numbers_of
 from lmms_patch.compare.pair import join
 from lmms_patch.errors import RecordError
@@ -60,7 +60,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
     contradicted = {
         f"{pair.kind.index}{n}": tuple(
             f"of the {which} run is {reading.explained(mark)}"
-            for which, one in zip(WHICH, (first, second), strict=True)
+            for which, one in (("first", first), ("second", second))
             if (mark := reading.mark_of(one.grid(n)))
         )
         for n in pair.grids

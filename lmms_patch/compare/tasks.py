@@ -26,8 +26,6 @@ from lmms_patch.stats.resample import LEVEL
 from lmms_patch.stats.spatial import holm
 from lmms_patch.text import line
 
-POWER = 0.8
-
 Pair = tuple[Result, Result]
 Watch = Callable[[Collection[Pair], str], Iterable[Pair]]
 
@@ -128,6 +126,6 @@ def _corrected(compared: Sequence[Task], level: float) -> tuple[Task, ...]:
         for task, one in family:
             p_holm = None if one.p is None else float(next(corrected))
             enough = one.p is not None and (one.differing is None or least_p(one.differing) <= alpha)
-            found = detectable(one.difference.se or None, level=1 - alpha, power=POWER) if enough else None
+            found = detectable(one.difference.se or None, level=1 - alpha) if enough else None
             numbers[id(task)].append(structs.replace(one, p_holm=p_holm, tests=len(tested), detectable=found))
     return tuple(structs.replace(task, numbers=tuple(numbers[id(task)])) for task in compared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,6 @@ from lmms_patch.runs.measures import matching
 from lmms_patch.runs.run import check_keys
 
 PASSED, FAILED, BAD_INPUT, INCONCLUSIVE = 0, 1, 2, 3
-UNCHANGED = "no answer changed: the same scores on every doc"
 LOST = 0.01
 """Share of docs with a failed call above which no number holds: a model could get better by failing on what it answers wrong."""
 
@@ -257,7 +257,7 @@ class Check:
         unjudged = max(side.unjudged(name) for side in ([one, before.partner(one)] if before else [one]))
         if number.unchanged:
             # the interval could only speak of docs that nobody asked
-            call, why = limits.call(0.0, 0.0, allowed), UNCHANGED
+            call, why = limits.call(0.0, 0.0, allowed), "no answer changed: the same scores on every doc"
         elif unjudged > LOST * one.result.docs:
             # a judge that refuses the wrong answers must not make a model pass
             call = "inconclusive" if call == "pass" else call
@@ -295,11 +295,7 @@ def verdicts(checks: Sequence[Check]) -> list[Verdict]:
     A number that two rules judge counts once, and so does a number with several names. Checks without interval do not
     count.
     """
-    families: dict[Hashable, set[tuple[int, int]]] = {}
-    for check in checks:
-        if check.by_interval:
-            # by the estimate's id, so that a number with several names counts once
-            number = id(check.one), id(check.one.numbers[check.metric])
-            families.setdefault(check.family, set()).add(number)
-    counts = [len(families[check.family]) if check.by_interval else 1 for check in checks]
-    return [check.verdict(1 - (1 - check.rule.level) / count) for check, count in zip(checks, counts, strict=True)]
+    # by the estimate's id, so that a number with several names counts once
+    judged = {(one.family, one.one, id(one.one.numbers[one.metric])) for one in checks if one.by_interval}
+    counts = Counter(family for family, *_ in judged)
+    return [one.verdict(1 - (1 - one.rule.level) / (counts[one.family] if one.by_interval else 1)) for one in checks]

@@ -15,7 +15,6 @@ Basis = Literal["paired", "unpaired", "interval", "number"]
 """What a verdict rests on: a paired or unpaired difference, the number's own interval, or the number alone."""
 ORDER = ("fail", "inconclusive", "warned", "pass")
 """The words of verdicts (``Verdict.word``), worst first."""
-TOLERANCE = 1e-12
 Ends = tuple[float | None, float | None]
 """A lower and an upper limit; None: there is no such limit."""
 
@@ -35,7 +34,7 @@ def call(low: float, high: float, allowed: Ends) -> Call:
     calls: list[Call] = []
     for lower, upper, bound in sides:
         # limit and margin together may differ from a plain number in the last digit
-        bound -= TOLERANCE * max(1.0, abs(bound))
+        bound -= 1e-12 * max(1.0, abs(bound))
         calls.append("pass" if lower >= bound else "fail" if upper < bound else "inconclusive")
     return min(calls, key=ORDER.index)
 

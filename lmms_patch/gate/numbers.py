@@ -149,10 +149,8 @@ def excluded(one: Subject) -> Judged:
 
 def docs(one: Subject) -> Judged:
     """Return how many docs have the primary metric."""
-    asked = one.result.analysis.asked if one.result.analysis else None
-    if one.result.kind.name == "magic":
-        return known(one, one.result.docs)
-    return known(one, asked.docs if asked and asked.estimated else one.result.scored)
+    result, asked = one.result, one.result.analysis and one.result.analysis.asked
+    return known(one, result.docs if result.magic else asked.docs if asked and asked.estimated else result.scored)
 
 
 FACTS = {"gate": ("index", gate), "looks": ("index", looks), "excluded": ("index", excluded), "n_docs": ("name", docs)}

@@ -113,14 +113,15 @@ def text(judged: Judgement, *, every: bool = False) -> str:
         judged: the judgement.
         every: list what passed, too.
     """
-    listed = []
-    for one in ordered(judged):
-        if every or one.verdict != "pass":
-            listed += [f"{one.word}: {line(one.rule)}", f"  {fact(one, judged)}"]
-    passed = 0 if every else sum(one.verdict == "pass" for one in judged.verdicts)
-    blocks = [f"{headline(judged)}\n{judged.counts}", "\n".join(listed)]
-    blocks += ["\n".join(f"note: {line(note)}" for note in judged.notes)]
-    return "\n\n".join(filter(None, [*blocks, f"{passed} pass; --all lists what passed" if passed else ""]))
+    listed = [one for one in ordered(judged) if every or one.verdict != "pass"]
+    passed = len(judged.verdicts) - len(listed)
+    blocks = (
+        f"{headline(judged)}\n{judged.counts}",
+        "\n".join(f"{one.word}: {line(one.rule)}\n  {fact(one, judged)}" for one in listed),
+        "\n".join(f"note: {line(note)}" for note in judged.notes),
+        f"{passed} pass; --all lists what passed" * bool(passed),
+    )
+    return "\n\n".join(filter(None, blocks))
 
 
 def summary(judged: Judgement) -> str:

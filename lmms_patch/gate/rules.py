@@ -18,7 +18,6 @@ from lmms_patch.files import YamlLoader
 from lmms_patch.resources import folder
 from lmms_patch.stats.resample import LEVEL
 
-SCHEMA = 1
 SELECTORS = ("task", "model", "base", "kind")
 LIMITS = ("min", "max", "max_drop", "max_rise")
 CHECKS = (*LIMITS, "require", "max_excluded", "min_docs")
@@ -38,7 +37,6 @@ def _entries(value: Any) -> Any:
 
 _TO_TUPLE = BeforeValidator(_entries)
 _TEXTS = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
-Texts = Annotated[tuple[_Text, ...], _TO_TUPLE, must("a text or a list of texts"), _TEXTS]
 Globs = Annotated[tuple[_Text, ...], Field(min_length=1), _TO_TUPLE, must("a text or a list of texts"), _TEXTS]
 Required = Annotated[
     tuple[Requirement, ...],
@@ -79,7 +77,7 @@ class Shared(_Keys):
 class Defaults(Shared):
     """The part ``defaults`` of a file."""
 
-    ignore: Texts = ()
+    ignore: Globs = ()
     """Settings in which a result and its baseline may differ (keys of ``Result.fingerprint``)."""
 
 
@@ -120,9 +118,9 @@ class Rule(Shared):
     @property
     def demands(self) -> list[tuple[str, float | None, float | None]]:
         """What is demanded of results themselves: the name of a number (a wildcard, or one of ``FACTS``), and its limits."""
-        needed = [name for word, name in (("valid gate", "gate"), ("looks", "looks")) if word in self.require]
         limits = (
-            *((name, 1, None) for name in needed),
+            ("gate", 1 if "valid gate" in self.require else None, None),
+            ("looks", 1 if "looks" in self.require else None, None),
             ("excluded", None, self.max_excluded),
             ("n_docs", self.min_docs, None),
             (str(self.metric), self.min, self.max),
@@ -155,8 +153,8 @@ class Rule(Shared):
 class File(_Keys):
     """The rules that `lmms-patch gate --config` reads, in YAML (docs/gate.md)."""
 
-    version: Annotated[int, Field(ge=SCHEMA, le=SCHEMA), must(f"{SCHEMA}, which this version of lmms-patch reads")] = (
-        Field(alias="schema")
+    version: Annotated[int, Field(ge=1, le=1), must("1, which this version of lmms-patch reads")] = Field(
+        alias="schema"
     )
     defaults: Defaults = Defaults()
     rules: Annotated[list[Rule], Field(min_length=1)]

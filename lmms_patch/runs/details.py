@@ -13,7 +13,6 @@ from lmms_patch.stats.bounds import LARGEST, Count, Level, Number, Share, Some
 from lmms_patch.stats.resample import DRAWS, LEVEL, Estimate
 
 Seconds = Annotated[float, Meta(gt=0, le=LARGEST)]
-Majority = Annotated[str, Meta(pattern="^majority$")]
 
 
 # --- its numbers ----------------------------------------------------------------------------------
@@ -40,7 +39,7 @@ class Settings:
     seed: Annotated[int, Meta(ge=0, le=10**15)] = 0
     delta: Number | None = None
     scale: Number | None = None
-    chance: Number | Majority | None = None
+    chance: Number | Literal["majority"] | None = None
     seconds: Seconds = 60.0
     form: str | None = None
     signed: bool = False

@@ -100,10 +100,9 @@ class Groups:
         names = self.categories
         if names is None or self.category_numbers is None or not self._into.keys() & set(names):
             return ()
-        of_number = dict(zip(self.category_numbers.tolist(), names, strict=True))
         groups = [
             ("merged", self._into[name]) if name in self._into else ("alone", str(number))
-            for number, name in sorted(of_number.items())
+            for number, name in sorted(set(zip(self.category_numbers.tolist(), names, strict=True)))
         ]
         return tuple(np.unique([repr(group) for group in groups], return_inverse=True)[1].tolist())
 

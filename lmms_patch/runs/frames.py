@@ -91,11 +91,6 @@ def merged_of(docs: Sequence[Doc]) -> dict[str, str]:
     return {str(doc.rows[0].get("category")): doc.merged for doc in docs if doc.merged is not None}
 
 
-def steps_of(docs: pl.DataFrame) -> pl.Series:
-    """Return in how many steps docs were asked, of their first rows; null where all was asked at once."""
-    return docs["quick"].struct.field("steps")
-
-
 def images_of(docs: pl.DataFrame) -> Iterator[tuple[int, list[tuple[int, int]], str]]:
     """Yield of docs' first rows the id, the sizes of the images shown, and their digest."""
     for doc_id, sizes, images in docs.select("doc_id", "shown", "images").iter_rows():

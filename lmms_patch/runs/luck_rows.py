@@ -41,7 +41,10 @@ def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool
         return None
 
     def rows(chosen: Chosen, mask: Bools) -> Array:
-        return _rows(table, form, chosen.where(mask), used)
+        found = form.rows(table.picked(chosen.where(mask)))[used]
+        # a row without a score adds nothing to the sums
+        found[~np.isfinite(found).all(axis=1)] = 0
+        return found
 
     classes, labels = table.groups.answer_classes
     corners = form.rows(Picked(np.array([0.0, float(golds.scores.max())]))) if form.plain else None
@@ -62,21 +65,11 @@ def measured(table: Table, key: Key, form: Form, used: Bools, *, with_full: bool
     )
 
 
-def _rows(table: Table, form: Form, chosen: Chosen, used: Bools) -> Array:
-    """Return what a form sums of the used docs; a row without a score adds nothing to the sums."""
-    found = form.rows(table.picked(chosen))[used]
-    found[~np.isfinite(found).all(axis=1)] = 0
-    return found
-
-
 def _misread(table: Table) -> float:
     """Return the share of answers with full marks read as another answer than the gold, 0..1: wrong answers may be misread as often."""
-    right = [
-        rows.filter((pl.col("names") > 0) & (pl.col("names") == pl.col("gold_at")))["misread"].fill_null(False)
-        for rows in (table.views.rows, table.wrong.views.rows)
-    ]
-    misread = np.concatenate(right)
-    return float(misread.mean()) if len(misread) else 0.0
+    rows = pl.concat([table.views.rows, table.wrong.views.rows])
+    right = rows.filter((pl.col("names") > 0) & (pl.col("names") == pl.col("gold_at")))
+    return float(right["misread"].fill_null(False).cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
 
 
 def _habits(table: Table, key: Key, used: Bools, asked: Bools, with_full: bool) -> Habits:

@@ -17,7 +17,6 @@ stands brings the words that every table sets beside it (``contradicted``, ...).
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -52,7 +51,7 @@ def measures(result: Result) -> dict[str, Estimate]:
         )
     if kind.full:
         out["fip"] = out["score"]
-    for name in result.about.metrics if kind.suffix else ():
+    for name in result.about.metrics:
         out[name] = out["score"] if name == metric else without_interval(values.get(name), result.docs)
     out |= {name: without_interval(value, result.docs) for name, value in computed.drops.items()}
     # means over fold seeds; the harness's own number is of the first seed
@@ -78,10 +77,8 @@ def full_marks(analysis: Analysis | None, scale: float | None = None, *, signed:
     """
     if analysis is None or signed or any(grid.reason == SIGNED for grid in analysis.sets.values()):
         return None
-    top = scale if isinstance(scale, (int, float)) else analysis.ceiling
-    if analysis.form not in ("mean", "percent") or top is None or not math.isfinite(top) or top <= 0:
-        return None
-    return float(top)
+    top = analysis.ceiling if scale is None else scale
+    return top if analysis.form in ("mean", "percent") and top is not None and top > 0 else None
 
 
 def full_marks_of(result: Result) -> float | None:

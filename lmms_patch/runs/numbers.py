@@ -445,12 +445,9 @@ def to_mind(analysis: Analysis, kind: Kind) -> list[str]:
         if grid.index.value is None:
             out.append(f"{kind.prefix}{end(key)} is null: {grid.reason}")
             continue
-        mark = (
-            [f"{reading.name(str(kind.prefix), key, corrected=False)}, {reading.explained(grid.mark)}"]
-            if grid.mark
-            else []
-        )
-        out += [*grid.warnings, *mark]
+        out += grid.warnings
+        if grid.mark:
+            out.append(f"{reading.name(str(kind.prefix), key, corrected=False)}, {reading.explained(grid.mark)}")
     # grids may repeat a warning
     return list(dict.fromkeys(out))
 

@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -357,7 +357,7 @@ def read(path: Path) -> Run:
     """
     path = Path(path)
     results = place_of(path) if samples.NAME in path.name else path
-    tables = [one for one in results.parent.glob(f"*{samples.NAME}*.parquet") if place_of(one) == results]
+    tables = [one for one in _tables(results.parent, "*") if place_of(one) == results]
     if not tables:
         if not results.is_file():
             raise RecordError(f"{path}: no such run; give the folder that was --output_path of one")
@@ -368,6 +368,10 @@ def read(path: Path) -> Run:
     for result in run.results:
         _check_whole(result)
     return run
+
+
+def _tables(folder: Path, where: str) -> Iterator[Path]:
+    return filter(samples.is_table, Path(folder).glob(f"{where}{samples.NAME}*.parquet"))
 
 
 def place_of(table: Path) -> Path:
@@ -381,7 +385,7 @@ def places(folder: Path) -> list[Path]:
     Raises:
         RecordError: there is none.
     """
-    found = {place_of(one) for one in Path(folder).rglob(f"*{samples.NAME}*.parquet")}
+    found = {place_of(one) for one in _tables(folder, "**/*")}
     if not found:
         told = "give the folder that was --output_path of a run"
         raise RecordError(f"{folder}: no samples tables (*{samples.NAME}*.parquet) here; {told}")

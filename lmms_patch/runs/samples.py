@@ -69,7 +69,7 @@ def write(path: Path, frame: pl.DataFrame, about: About) -> About:
         RecordError: the file cannot be written.
     """
     kept = frame.select(column.name for column in frame if column.null_count() < len(column))
-    told = msgspec.structs.replace(about, rows=len(kept), docs=_docs(kept), columns=kept.columns)
+    told = msgspec.structs.replace(about, rows=len(kept), docs=frame["doc_id"].n_unique(), columns=kept.columns)
     footer = whole(json.dumps(to_json(told), ensure_ascii=False)).encode()
     store(path, kept, {KEY: footer, CHECKSUM: _checksum(footer)})
     return about_of(path)
@@ -86,10 +86,6 @@ def _checksum(footer: bytes) -> bytes:
     return hashlib.sha256(footer).hexdigest()[:16].encode()
 
 
-def _docs(frame: pl.DataFrame) -> int:
-    return frame["doc_id"].n_unique() if "doc_id" in frame.columns else 0
-
-
 def about_of(path: Path) -> About:
     """Return what the footer of a table says.
 
@@ -97,6 +93,14 @@ def about_of(path: Path) -> About:
         RecordError: it is no such table, is cut, or was written by another version.
     """
     return _about(path, *_state(path))
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file is a samples table, or was one: what only stands for it, or is cut, counts too."""
+    try:
+        return KEY in (pq.read_metadata(mapped(path)).metadata or {})
+    except _FAULTS:
+        return True
 
 
 def mapped(path: Path) -> pa.MemoryMappedFile:
@@ -222,7 +226,7 @@ def _check(path: Path, *state: int) -> bool:
             raise RecordError(f"{path}: the column {name} must be {wanted}, not {kind}")
     lists = [name for name in found if name in _LISTS or name.startswith(OTHER_METRIC)]
     frame = _read(path, list(dict.fromkeys([*_NEEDED, *RANGES, *lists])))
-    rows, docs = len(frame), _docs(frame)
+    rows, docs = len(frame), frame["doc_id"].n_unique()
     if (rows, docs) != (about.rows, about.docs):
         raise RecordError(
             f"{path}: {rows:,} rows of {docs:,} docs, but its footer says {about.rows:,} of {about.docs:,}; a part is missing or doubled"

@@ -35,8 +35,7 @@ def join(runs: Sequence[Run], folder: Path) -> Run:
             raise RecordError(f"{run.path}: its tasks are not those of {first.path}, so these are no shards of one run")
         for ours, theirs in zip(first.results, run.results, strict=True):
             told = differences(ours.fingerprint, theirs.fingerprint, _OF_A_SHARD)
-            models = [structs.replace(one.about.model, date="") for one in (ours, theirs)]
-            if told or models[0] != models[1]:
+            if told or ours.run.identity != theirs.run.identity:
                 what = ", ".join(told) or "model"
                 raise RecordError(f"{run.path}: {ours.task} was asked otherwise than in {first.path} ({what})")
     for of_task in zip(*(run.tables for run in ordered), strict=True):

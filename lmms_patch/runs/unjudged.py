@@ -39,12 +39,9 @@ class Bounds:
     @property
     def matter(self) -> bool:
         """Whether the two lie more than a point apart."""
-        return (
-            self.low.value is not None
-            and self.high.value is not None
-            # bounds just a point apart may come out a trace further
-            and self.high.value - self.low.value > A_POINT + 1e-12
-        )
+        low, high = self.low.value, self.high.value
+        # bounds just a point apart may come out a trace further
+        return low is not None and high is not None and high - low > A_POINT + 1e-12
 
     @property
     def span(self) -> str:

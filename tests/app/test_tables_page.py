@@ -130,11 +130,6 @@ def test_which_benchmarks_need_the_whole_image(names):
     assert len(eval(wide, names)) == names["numbers"].select("model", "task").unique().height
 
 
-def test_each_question_takes_six_lines_at_most():
-    for word in ("wins =", "misled =", "by_category =", "abstains =", "whole ="):
-        assert len(block(word).splitlines()) <= 6
-
-
 # --- columns --------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lmms_patch.app.cli import main
-from tests.gate.running import DROP, VALUE, copied, gate, refused, rules_file
+from tests.gate.running import VALUE, copied, gate, refused, rules_file
 from tests.making import lean
 from tests.sizes import each, size
 
@@ -86,38 +86,6 @@ def test_an_output_that_cannot_be_written_is_bad_input_and_nothing_is_half_writt
         assert printed.err.startswith(f"lmms-patch: {place}: cannot be written: ")
         assert printed.out == ""
         assert not [path for path in tmp_path.iterdir() if path.name.startswith("o.")]
-
-
-def test_a_terminal_without_unicode_does_not_change_the_verdict(run, tmp_path):
-    config = rules_file(tmp_path, {"name": "ünï ☃", "metric": "fip", "min": 0.99})
-    done = subprocess.run(
-        [sys.executable, "-m", "lmms_patch.app.cli", "gate", str(run), "--config", str(config)],
-        capture_output=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii"},
-    )
-    assert done.returncode == 1
-    assert b"\\u2603" in done.stdout
-
-
-def test_it_needs_neither_the_harness_nor_torch(run, tmp_path):
-    config = rules_file(tmp_path, DROP, {"metric": "fip", "max": 0.99})
-    code = """
-import importlib.machinery, sys
-BLOCKED = ("torch", "lmms_eval", "transformers", "datasets", "sklearn", "matplotlib", "lightgbm", "loguru")
-class Blocked:  # polars looks for torch, and does not import it
-    def find_spec(self, name, path=None, target=None):
-        return importlib.machinery.ModuleSpec(name, self) if name.partition(".")[0] in BLOCKED else None
-    def create_module(self, spec):
-        raise ImportError("blocked: " + spec.name)
-    def exec_module(self, module):
-        pass
-sys.meta_path.insert(0, Blocked())
-from lmms_patch.app.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-    argv = ["gate", str(run), "--config", str(config), "--baseline", str(copied(run))]
-    done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_shipped_rules_on_whole_runs(capsys, tmp_path):

@@ -1,14 +1,12 @@
 """Docs with boxes of their own, and numbers known beforehand."""
 
-from lmms_patch.ask.kinds import KINDS, REGIONS
+from lmms_patch.ask.kinds import REGIONS
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import Region, View
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import numbers as outcome
-from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Settings
 from tests.making.docs import baseline, doc, view
-from tests.making.files import described, lines_of, write_files
 from tests.making.recordings import METRIC, FakeNative, mean, table
 
 
@@ -74,14 +72,3 @@ PLANTED = [
 
 def planted(n=200):
     return [record(i, *PLANTED[i % 5], cluster=i // 5 if n > 50 else None) for i in range(n)]
-
-
-def write_boxes(folder, n=200):
-    """The files of a run on ``planted`` docs; by hand, MPP is 0.75 of either set."""
-    records, spec = planted(n), parse("toy_regions")
-    analysis = numbers(records, chance=0.0)
-    flat = columns(analysis, KINDS["regions"])
-    about = {"records": n, **flat, "made": {}, "settings": {"level": 0.95}, "higher_is_better": {METRIC: True}}
-    values = {METRIC: analysis.fip.value, f"{METRIC}_mpp_relevant": 0.75, f"{METRIC}_mpp_adversarial": 0.75, **flat}
-    values["patch"] = {**about, "analysis": outcome.to_json(analysis)}
-    return write_files(folder, {spec.name: (values, described(spec, METRIC), lines_of(records))}, model_name="m")

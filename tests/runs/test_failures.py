@@ -9,8 +9,6 @@ import pytest
 from scipy import stats
 
 from lmms_patch.compare import result
-from lmms_patch.present.terminal import rci
-from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import columns
@@ -178,18 +176,6 @@ def test_too_many_failures_leave_no_index(made, tmp_path):
 # --- readers --------------------------------------------------------------------------------------
 
 
-def test_the_table_shows_fip_of_the_answered_docs(made, run):
-    shown = rci.load(read(run))
-    text = rci.table(shown)
-    assert f"{N - 2} (2 left out, 4 failed)" in text
-    assert f"{by_hand(made, {3, 10, 20, 21})[0]:.3f}" in text, "FIP of the docs that the index beside it uses"
-    assert f"{shown[0].result.native.values['acc']:.3f}" not in text.splitlines()[2].split()[:6]
-    said = rci.warnings(shown)
-    assert [line for line in said if "4 of 200 docs have a failed call" in line]
-    assert [line for line in said if "acc as the harness prints it counts 2 failed calls as wrong answers" in line]
-    assert rci.table(rci.recomputed([recompute(tasks(run)[0])])) == text
-
-
 def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path):
     (other,), _ = newest(find([finish(tmp_path, made, [(50, 0), (51, 3)])])[0].results)
     (one,), _ = newest(find([run])[0].results)
@@ -199,21 +185,3 @@ def test_two_runs_are_compared_over_docs_that_both_answered(made, run, tmp_path)
     assert found.by_name["rci2"].first == pytest.approx(1 - mpp / fip)
     assert found.by_name["rci2"].difference.value == 0
     assert found.by_name["fip"].first == pytest.approx(by_hand(made, {3, 10, 50})[0])
-
-
-def test_runs_that_failed_elsewhere_are_averaged(made, run, tmp_path):
-    runs = [[recompute(task) for task in tasks(path)] for path in (run, finish(tmp_path, made, [(50, 0)]))]
-    (found,) = pooling.average(runs)
-    fips = [by_hand(made, without)[0] for without in ({3, 10}, {50})]
-    assert found.metrics["n_failed"] == 2.5
-    assert [run[0].analysis.fip.value for run in runs] == pytest.approx(fips)
-    estimate = found.intervals["rci2"]
-    assert estimate.low < found.metrics["rci2"] < estimate.high
-
-
-def test_a_group_with_a_member_that_failed_has_no_index(made, run, tmp_path):
-    bad = recompute(tasks(finish(tmp_path, made, [(i, 0) for i in range(20)]))[0])
-    (pooled,) = pooling.pool("both", [recompute(tasks(run)[0]), bad])
-    assert pooled.index.value is None
-    assert pooled.index.reason.startswith("toy_rci2: 20 of 200 calls for the full image failed")
-    assert pooled.fip is not None

@@ -5,7 +5,6 @@ import json
 import pytest
 from msgspec import structs
 
-import lmms_patch
 from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.errors import RecordError
@@ -148,13 +147,6 @@ def test_each_setting_that_matters_tells(tmp_path, plain, edit, told):
     assert runs.differences(a, b, ignore=[told.split(" (")[0]]) == []
 
 
-def test_what_a_run_does_not_say_is_no_difference(tmp_path, plain):
-    a = one(write(tmp_path / "a", plain)).fingerprint
-    b = one(write(tmp_path / "b", plain, edit=made(docs=None, prompts=None, lmms_eval=None))).fingerprint
-    assert b["docs"] is None
-    assert runs.differences(a, b) == []
-
-
 def test_rci_and_pcri_are_one_way_of_asking(tmp_path, plain):
     a = one(write(tmp_path / "a", plain)).fingerprint
     b = one(write(tmp_path / "b", plain, edit=described("kind", "pcri"))).fingerprint
@@ -188,30 +180,7 @@ def test_digests_change_with_prompts_golds_and_docs_and_with_nothing_else():
     assert fewer["prompts"] != first["prompts"]
 
 
-def test_what_made_a_run_is_written_with_its_numbers(tmp_path, plain):
-    found = one(write(tmp_path, plain)).made
-    assert found.lmms_patch == lmms_patch.__version__
-    assert None not in (found.lmms_eval, found.all_docs, found.docs, found.prompts, found.image_sizes, found.images)
-
-
 # --- asked the same way, and whether it is two runs -------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "known"),
-    [
-        ({}, None),
-        ({"system_instruction_sha": None}, "none"),
-        ({"system_instruction_sha": None, "system_instruction": None}, "none"),
-    ],
-)
-def test_no_system_instruction_is_known_from_a_file_that_does_not_say(tmp_path, plain, given, known):
-    def edit(data):
-        data.pop("system_instruction_sha", None)
-        data |= given
-
-    path = write(tmp_path, plain, edit=edit)
-    assert one(path).fingerprint["system instruction"] == known
 
 
 def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_path, plain):
@@ -222,17 +191,6 @@ def test_a_system_instruction_on_one_side_is_a_difference_and_is_not_shown(tmp_p
     (told,) = runs.differences(a, b)
     assert told.startswith("system instruction")
     assert "secret" not in json.dumps(b)
-
-
-@pytest.mark.parametrize("key", runs.RECORDED)
-def test_each_setting_that_is_not_recorded_is_named(tmp_path, plain, key):
-    whole = one(write(tmp_path, plain)).fingerprint
-    assert None not in [whole[name] for name in runs.RECORDED]
-    assert runs.not_compared(whole, whole) == ""
-    lacking = {**whole, key: None}
-    for pair in ((whole, lacking), (lacking, whole), (lacking, lacking)):
-        assert runs.not_compared(*pair) == f"not recorded in both runs, so not compared: {key}"
-        assert runs.differences(*pair) == []
 
 
 def test_what_shows_no_image_has_none_to_compare(tmp_path, plain):

@@ -53,8 +53,9 @@ def compare(
 def display(compared: Comparison, first: Path, second: Path, json_file: JsonFile = None, wide: Wide = False) -> None:
     """Print the comparison, and what each side shows by itself."""
     from lmms_patch.present.terminal import compare
+    from lmms_patch.runs.numbers import to_json
 
-    lines = written(compared.to_json, json_file)
+    lines = written(lambda: to_json(compared), json_file)
     shows = [] if compared.same_run else _shows(compared, (first, second), width(wide))
     say("\n".join([compare.text(compared, wide=wide, most=width(wide)), *shows, *lines]))
 

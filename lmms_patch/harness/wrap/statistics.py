@@ -17,7 +17,7 @@ from lmms_patch.rci.method import drops
 from lmms_patch.runs import failures
 from lmms_patch.runs.catalogue import columns
 from lmms_patch.runs.details import Computed, Made, Of, Settings, TstDetails
-from lmms_patch.runs.frames import images_of, steps_of
+from lmms_patch.runs.frames import images_of
 from lmms_patch.runs.numbers import to_json, to_mind
 from lmms_patch.runs.tables import Table
 from lmms_patch.runs.typed import convert
@@ -90,7 +90,7 @@ def details(
     # without an index, no set of views has numbers
     found = analyse(table, native, settings, spec.sets if spec.kind.prefix else ())
     flat = columns(found, spec.kind)
-    steps = steps_of(firsts)
+    steps = firsts["quick"].struct.field("steps")
     made = Made(
         **compat.versions(),
         all_docs=None if plan is None else plan.all_docs,
