@@ -1,8 +1,8 @@
 """Every name of lmms-eval that we touch, and the versions that we know.
 
-Start here when a new version of the host comes out: the tables below say what we replace and call, what a wrapped task
-answers itself, and what it hands to its base. A host that has what the first tables name can be used, whatever its
-version: ``check_host`` compares them with what is imported. Tests check the others.
+Start here when a new version of the host comes out: the tables below say what we replace and call. A host that has what
+they name can be used, whatever its version: ``check_host`` compares them with what is imported. What a wrapped task
+answers itself, and what it hands to its base, is listed in tests/harness/wrap/test_task.py.
 ``python scripts/host/shown.py --write`` adds a table of what the new version's tasks show.
 """
 
@@ -80,30 +80,6 @@ DATE = "%Y%m%d_%H%M%S"
 """How the host writes the date of a run, by which its files are named."""
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
-
-OVERRIDDEN = {
-    # what the model is shown
-    "dataset", "doc_to_visual", "doc_to_messages", "build_all_requests", "instances",
-    # what is scored
-    "apply_filters", "process_results", "aggregation", "higher_is_better", "override_metric",
-    # the docs that are scored: the rows of the base, each with its number
-    "eval_docs", "eval_docs_no_media", "doc_iterator", "test_docs", "validation_docs",
-    # the settings
-    "config", "set_config", "dump_config", "task_name", "VERSION", "OUTPUT_TYPE", "args",
-    # methods that ``Task`` defines, so that they would hide the base's: handed on unchanged
-    "download", "training_docs", "fewshot_docs", "has_training_docs", "has_validation_docs", "has_test_docs",
-    "fewshot_examples", "fewshot_context", "doc_to_text", "doc_to_target", "doc_to_decontamination_query",
-    "construct_requests", "count_bytes", "set_fewshot_seed", "DATASET_PATH", "DATASET_NAME",
-}  # fmt: skip
-"""Public attributes of a task that a wrapped task defines itself."""
-
-DELEGATED = {
-    "CONFIG", "dataset_no_image", "doc_to_choice", "features", "get_config", "model_name", "multiple_input",
-    "multiple_target", "sampler", "should_decontaminate", "task_docs", "test_docs_no_media", "validation_docs_no_media",
-    "lmms_eval_specific_kwargs", "model_specific_generation_kwargs", "model_specific_target_kwargs", "fewshot_rnd", "all_dataset",
-}  # fmt: skip
-"""Public attributes of a task that reach the base through ``__getattr__``."""
-
 
 _PAIR = re.compile(
     r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]"

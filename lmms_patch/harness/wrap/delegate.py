@@ -17,7 +17,7 @@ class Delegate(Task):
     """A task which hands every undefined attribute to ``_base``; a subclass sets ``_base`` first.
 
     What ``Task`` defines would hide what the base has, so this class hands it on by name.
-    ``compat.OVERRIDDEN`` lists what a subclass and this class answer, ``compat.DELEGATED`` what reaches the base
+    tests/harness/wrap/test_task.py lists what a subclass and this class answer, and what reaches the base
     through ``__getattr__``.
     """
 
