@@ -114,12 +114,13 @@ def check_host(*owners: str) -> list[Any]:
     """
     found, wrong = {name: owner_of(name) for name in owners}, list[str]()
     for name, owner in found.items():
-        given = {one: _parameters(owner, one) for one in wanted_of(name)}
-        wrong += (
-            [f"{name} is missing"]
-            if owner is None
-            else filter(None, (function_at_odds(name, *one) for one in given.items()))
-        )
+        functions: dict[str, Any] = {one: getattr(owner, one, None) for one in wanted_of(name)}
+        missing = [name] if owner is None else [f"{name}.{one}" for one, function in functions.items() if not function]
+        wrong += [f"{one} is missing" for one in missing]
+        for one, wanted in wanted_of(name).items() if not missing else ():
+            # look under our replacement, or a second check would find the parameters of that; more at the end do no harm
+            if tuple(inspect.signature(inspect.unwrap(functions[one])).parameters)[: len(wanted)] != wanted:
+                wrong.append(f"{name}.{one} has other parameters")
     if wrong:
         raise at_odds(wrong)
     if version_at_odds(host_version()):
@@ -140,12 +141,6 @@ def wanted_of(owner: str) -> dict[str, tuple[str, ...]]:
     """Return the functions wanted of a class or module of the host, with their first parameters."""
     wanted = {**PATCHED, **CALLED}.get(owner, {})
     return {name: tuple(parameters.split()) for name, parameters in wanted.items()}
-
-
-def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:
-    function = getattr(owner, name, None)
-    # look under our replacement, or a second check would find the parameters of that
-    return None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
 
 
 def at_odds(wrong: list[str]) -> HostError:
@@ -169,22 +164,6 @@ def version_at_odds(installed: str) -> str:
     # () where the version is unknown
     release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)
     return "" if OLDEST <= release < TOO_NEW else "its version is not known"
-
-
-def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
-    """Say how a function of the host differs from the function that we replace or call; "" where it does not.
-
-    Parameters added at the end do no harm.
-
-    Args:
-        owner: a class or module (``HOMES``).
-        name: the function.
-        parameters: the names of its parameters; None: there is no such function.
-    """
-    wanted = wanted_of(owner)[name]
-    if parameters is None:
-        return f"{owner}.{name} is missing"
-    return "" if parameters[: len(wanted)] == wanted else f"{owner}.{name} has other parameters"
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

@@ -143,16 +143,14 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
     if original is None or getattr(original, _MARK, False):
         return
     # parameters that a later host adds are unknown here, and handed on past the replacement
-    known = compat.wanted_of(owner.__name__).get(name)
-    more = () if known is None else tuple(inspect.signature(original).parameters)[len(known) :]
+    parameters = tuple(inspect.signature(original).parameters)
+    known = compat.wanted_of(owner.__name__).get(name, parameters)
+    more = parameters[len(known) :]
 
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if not more or known is None:
-            return replacement(original, *args, **kwargs)
-        beyond = dict(zip(more, args[len(known) :], strict=False)) | {
-            key: kwargs.pop(key) for key in more if key in kwargs
-        }
+        beyond = dict(zip(more, args[len(known) :], strict=False))
+        beyond |= {key: kwargs.pop(key) for key in more if key in kwargs}
         return replacement(functools.partial(original, **beyond), *args[: len(known)], **kwargs)
 
     setattr(function, _MARK, True)
