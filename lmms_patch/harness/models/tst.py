@@ -21,7 +21,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, PatchError, must, re
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
-from lmms_patch.harness.wrap.text_only import Diagnosed, TextOnly
+from lmms_patch.harness.wrap.text_only import TextOnly
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
@@ -36,19 +36,12 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(
-        self,
-        diagnostic: Diagnostic,
-        described: Mapping[str, Any],
-        everything: bool,
-        check: bool = False,
-        shuffles: int = 0,
-    ) -> None:
+    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], **asked: Any) -> None:
+        """Take a diagnostic, its settings for the record, and what ``TextOnly.diagnose`` is asked for."""
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
-        self._diagnostic, self._described = diagnostic, described
-        self._asked: dict[str, Any] = {"everything": everything, "check": check, "shuffles": shuffles}
+        self._diagnostic, self._described, self._asked = diagnostic, described, asked
 
     @property
     def device(self) -> Any:
@@ -73,16 +66,18 @@ class _TextOnlyModel(lmms):
                 )
             )
         if text_only.found is None:
+            name = text_only.spec.name
             try:
-                name = text_only.spec.name
                 found = text_only.diagnose(self._diagnostic, self._described, self._runner(name), **self._asked)
-                _tell(name, found)
             except PatchError as error:
                 refuse(error)
             except Exception as error:
                 # the host would print it and end with status 0
                 log().exception("the text-only diagnostic failed")
-                refuse(CannotWrapError(f"{text_only.spec.name}: the text-only diagnostic failed: {one_line(error)}"))
+                refuse(CannotWrapError(f"{name}: the text-only diagnostic failed: {one_line(error)}"))
+            head = found.by_grouping[found.headline]
+            told = f"{found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s"
+            log().info(f"{name}: TsT {head.accuracy:.3f} ({told}")
         return text_only
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
@@ -91,21 +86,12 @@ class _TextOnlyModel(lmms):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
-        out = []
-        for request in requests:
-            chosen = self._found(request).answer(request.doc_id) == str(request.metadata["choice"])
-            out.append((0.0 if chosen else 1.0, chosen))
-        return out
+        answers = zip(self.generate_until(requests), requests, strict=True)
+        chosen = [answer == str(request.metadata["choice"]) for answer, request in answers]
+        return [(0.0 if one else 1.0, one) for one in chosen]
 
     def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
         raise NotImplementedError("a wrapped task has one round")
-
-
-def _tell(name: str, found: Diagnosed) -> None:
-    head = found.by_grouping[found.headline]
-    log().info(
-        f"{name}: TsT {head.accuracy:.3f} ({found.diagnostic}, {found.headline} grouping), {found.seconds:.0f} s"
-    )
 
 
 class _RfArguments(BaseModel):
@@ -142,7 +128,8 @@ class TstRf(_TextOnlyModel):
             refuse(error)
         self._workers = asked.workers or os.cpu_count() or 1
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        super().__init__(diagnostic, described, asked.groupings == "all", asked.check, asked.shuffles)
+        everything = asked.groupings == "all"
+        super().__init__(diagnostic, described, everything=everything, check=asked.check, shuffles=asked.shuffles)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")
@@ -172,7 +159,7 @@ class TstLora(_TextOnlyModel):
             diagnostic = LoraDiagnostic(settings)
         except PatchError as error:
             refuse(error)
-        super().__init__(diagnostic, settings.described(), groupings == "all")
+        super().__init__(diagnostic, settings.described(), everything=groupings == "all")
 
     def _runner(self, name: str) -> Runner:
         from lmms_patch.tst.lora.diagnostic import run_folds
