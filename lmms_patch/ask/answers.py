@@ -35,16 +35,12 @@ class Asked:
         the choices.
         choices: the option texts, where a field or the task names them.
         by_index: whether an answer is the index of a choice (tasks scored by log-likelihoods).
-        letters: the letter of each choice; empty: A, B, C, ...
-        format: one of ``FORMATS``, where the doc's source says it; None: recognised.
     """
 
     prompt: str
     target: Any
     choices: tuple[str, ...] = ()
     by_index: bool = False
-    letters: str = ""
-    format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,13 +92,12 @@ def recognise(docs: Sequence[Asked], declared: str | None = None) -> list[Answer
 
     Args:
         docs: all docs of the task.
-        declared: the profile's format. It wins over the recognised format, and a doc's own over both; the options are
-        still the recognised ones.
+        declared: the profile's format. It wins over the recognised format; the options are still the recognised ones.
     """
     golds = [_by_letter(doc, _golds(doc)) if declared == "mc" else _golds(doc) for doc in docs]
     golds = _in_words(docs, golds, declared)
     letters = _letters_of_task(golds)
-    return [_recognise(doc, own, letters, doc.format or declared) for doc, own in zip(docs, golds, strict=True)]
+    return [_recognise(doc, own, letters, declared) for doc, own in zip(docs, golds, strict=True)]
 
 
 def _recognise(doc: Asked, golds: tuple[str, ...], letters: str, declared: str | None) -> Answer:
@@ -121,9 +116,8 @@ def _by_rules(doc: Asked, golds: tuple[str, ...], letters: str) -> Answer:
         return Answer("yesno", golds, binary)
     spelled = _LETTER.match(gold)
     texts = doc.choices or options_in(doc.prompt)
-    letters_of_doc = doc.letters or _FROM_A[: len(texts)]
-    if spelled and spelled[2] in letters_of_doc:
-        return Answer("mc", golds, _spelled(spelled, letters_of_doc), without_letters(texts))
+    if spelled and spelled[2] in _FROM_A[: len(texts)]:
+        return Answer("mc", golds, _spelled(spelled, _FROM_A[: len(texts)]), without_letters(texts))
     if len(texts) > 1 and gold in texts:
         return Answer("mc", golds, texts, texts)
     if spelled and letters:
@@ -436,11 +430,11 @@ def _one_line(text: str) -> str:
     return text.strip().split("\n")[0].strip(" \t,;")
 
 
-def first_words(question: str, count: int = 2) -> str:
-    """Return a question's first words in lower case with digits as #, its skeleton.
+def first_words(question: str) -> str:
+    """Return a question's first two words in lower case with digits as #, its skeleton.
 
     >>> first_words("How many 3s are there?")
     'how many'
     """
     words = re.findall(r"[^\W_]+", question.lower())
-    return " ".join(re.sub(r"\d+", "#", word) for word in words[:count])
+    return " ".join(re.sub(r"\d+", "#", word) for word in words[:2])

@@ -1,8 +1,8 @@
 """Every name of lmms-eval that we touch, and the versions that we know.
 
-Start here when a new version of the host comes out: the tables below say what we replace and call, what a wrapped task
-answers itself, and what it hands to its base. A host that has what the first tables name can be used, whatever its
-version: ``check_host`` compares them with what is imported. Tests check the others.
+Start here when a new version of the host comes out: the tables below say what we replace and call. A host that has what
+they name can be used, whatever its version: ``check_host`` compares them with what is imported. What a wrapped task
+answers itself, and what it hands to its base, is listed in tests/harness/wrap/test_task.py.
 ``python scripts/host/shown.py --write`` adds a table of what the new version's tasks show.
 """
 
@@ -81,18 +81,6 @@ DATE = "%Y%m%d_%H%M%S"
 SETTINGS_OF_TASKS = "_task_fingerprints"
 """The attribute of the host's response cache that holds, by task, the digest of its settings that goes into each key."""
 
-OVERRIDDEN = {
-    # what the model is shown
-    "dataset", "doc_to_visual", "doc_to_messages", "build_all_requests", "instances",
-    # what is scored
-    "apply_filters", "process_results", "aggregation", "higher_is_better", "override_metric",
-    # the docs that are scored: the rows of the base, each with its number
-    "eval_docs", "eval_docs_no_media", "doc_iterator", "test_docs", "validation_docs",
-    # the settings
-    "config", "set_config", "dump_config", "task_name", "args",
-}  # fmt: skip
-"""Public attributes of a task that a wrapped task defines itself."""
-
 HANDED_ON = {
     "download", "training_docs", "fewshot_docs", "has_training_docs", "has_validation_docs", "has_test_docs",
     "fewshot_examples", "fewshot_context", "doc_to_text", "doc_to_target", "doc_to_decontamination_query",
@@ -101,14 +89,6 @@ HANDED_ON = {
     "_filters",
 }  # fmt: skip
 """Attributes of a task that ``Task`` defines, so that they would hide the base's: handed on unchanged."""
-
-DELEGATED = {
-    "CONFIG", "dataset_no_image", "doc_to_choice", "features", "get_config", "model_name", "multiple_input",
-    "multiple_target", "sampler", "should_decontaminate", "task_docs", "test_docs_no_media", "validation_docs_no_media",
-    "lmms_eval_specific_kwargs", "model_specific_generation_kwargs", "model_specific_target_kwargs", "fewshot_rnd", "all_dataset",
-}  # fmt: skip
-"""Public attributes of a task that reach the base through ``__getattr__``."""
-
 
 _PAIR = re.compile(
     r"[(\[]\s*(?:(?:np\.float\d+|tensor)\()?'?([-+.\w]+)'?\)?\s*,\s*(?:(?:np\.|tensor\()?(True|False)_?\)?)\s*[)\]]"
@@ -143,12 +123,13 @@ def check_host(*owners: str) -> list[Any]:
     """
     found, wrong = {name: owner_of(name) for name in owners}, list[str]()
     for name, owner in found.items():
-        given = {one: _parameters(owner, one) for one in wanted_of(name)}
-        wrong += (
-            [f"{name} is missing"]
-            if owner is None
-            else filter(None, (function_at_odds(name, *one) for one in given.items()))
-        )
+        functions: dict[str, Any] = {one: getattr(owner, one, None) for one in wanted_of(name)}
+        missing = [name] if owner is None else [f"{name}.{one}" for one, function in functions.items() if not function]
+        wrong += [f"{one} is missing" for one in missing]
+        for one, wanted in wanted_of(name).items() if not missing else ():
+            # look under our replacement, or a second check would find the parameters of that; more at the end do no harm
+            if tuple(inspect.signature(inspect.unwrap(functions[one])).parameters)[: len(wanted)] != wanted:
+                wrong.append(f"{name}.{one} has other parameters")
     if wrong:
         raise at_odds(wrong)
     if version_at_odds(host_version()):
@@ -169,12 +150,6 @@ def wanted_of(owner: str) -> dict[str, tuple[str, ...]]:
     """Return the functions wanted of a class or module of the host, with their first parameters."""
     wanted = {**PATCHED, **CALLED}.get(owner, {})
     return {name: tuple(parameters.split()) for name, parameters in wanted.items()}
-
-
-def _parameters(owner: Any, name: str) -> tuple[str, ...] | None:
-    function = getattr(owner, name, None)
-    # look under our replacement, or a second check would find the parameters of that
-    return None if function is None else tuple(inspect.signature(inspect.unwrap(function)).parameters)
 
 
 def at_odds(wrong: list[str]) -> HostError:
@@ -198,22 +173,6 @@ def version_at_odds(installed: str) -> str:
     # () where the version is unknown
     release = tuple(int(number) for number in re.findall(r"^[\d.]*", installed)[0].split(".") if number)
     return "" if OLDEST <= release < TOO_NEW else "its version is not known"
-
-
-def function_at_odds(owner: str, name: str, parameters: tuple[str, ...] | None) -> str:
-    """Say how a function of the host differs from the function that we replace or call; "" where it does not.
-
-    Parameters added at the end do no harm.
-
-    Args:
-        owner: a class or module (``HOMES``).
-        name: the function.
-        parameters: the names of its parameters; None: there is no such function.
-    """
-    wanted = wanted_of(owner)[name]
-    if parameters is None:
-        return f"{owner}.{name} is missing"
-    return "" if parameters[: len(wanted)] == wanted else f"{owner}.{name} has other parameters"
 
 
 def _dotted(numbers: tuple[int, ...]) -> str:

@@ -143,16 +143,14 @@ def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
     if original is None or getattr(original, _MARK, False):
         return
     # parameters that a later host adds are unknown here, and handed on past the replacement
-    known = compat.wanted_of(owner.__name__).get(name)
-    more = () if known is None else tuple(inspect.signature(original).parameters)[len(known) :]
+    parameters = tuple(inspect.signature(original).parameters)
+    known = compat.wanted_of(owner.__name__).get(name, parameters)
+    more = parameters[len(known) :]
 
     @functools.wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if not more or known is None:
-            return replacement(original, *args, **kwargs)
-        beyond = dict(zip(more, args[len(known) :], strict=False)) | {
-            key: kwargs.pop(key) for key in more if key in kwargs
-        }
+        beyond = dict(zip(more, args[len(known) :], strict=False))
+        beyond |= {key: kwargs.pop(key) for key in more if key in kwargs}
         return replacement(functools.partial(original, **beyond), *args[: len(known)], **kwargs)
 
     setattr(function, _MARK, True)
@@ -478,7 +476,7 @@ def _own_date(folder: Path, date: str) -> str:
     return date
 
 
-def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwargs: Any) -> None:
+def _save_results(original: Callable[..., Any], tracker: Any, results: Any, samples: Any, datetime_str: str) -> None:
     """Write the tables of our tasks, and then the results file as the host does.
 
     Why this method: the host calls it on the first rank alone, once for each run, and nothing of ours is called between
@@ -486,24 +484,17 @@ def _save_results(original: Callable[..., Any], tracker: Any, *args: Any, **kwar
     """
     from lmms_patch.harness import written
 
-    call = inspect.signature(original).bind(tracker, *args, **kwargs)
-    given = call.arguments
     if not tracker.output_path:
-        original(*call.args, **call.kwargs)
+        original(tracker, results, samples, datetime_str)
         return
-
-    def write(results: Any) -> None:
-        given["results"] = results
-        original(*call.args, **call.kwargs)
-
     # the host puts these among its results only while it writes them; our tables are written before
-    tracker.general_config_tracker.log_end_time()
-    results, folder = given["results"], Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
-    date = _own_date(folder, given["datetime_str"])
-    given |= {"datetime_str": date}
-    results.update(dataclasses.asdict(tracker.general_config_tracker), date=date)
+    about = tracker.general_config_tracker
+    about.log_end_time()
+    folder = Path(tracker.output_path, about.model_name_sanitized)
+    date = _own_date(folder, datetime_str)
+    results.update(dataclasses.asdict(about), date=date)
     path = folder / f"{date.replace(':', '-')}_results.json"
-    written.save(write, results, path)
+    written.save(lambda filed: original(tracker, filed, samples, date), results, path)
 
 
 def _to_tracker(original: Callable[..., Any], logger: Any, results: dict[str, Any]) -> Any:

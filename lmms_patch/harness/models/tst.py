@@ -36,19 +36,12 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(
-        self,
-        diagnostic: Diagnostic,
-        described: Mapping[str, Any],
-        everything: bool,
-        check: bool = False,
-        shuffles: int = 0,
-    ) -> None:
+    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], **asked: Any) -> None:
+        """Take a diagnostic, its settings for the record, and what ``TextOnly.diagnose`` is asked for."""
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
-        self._diagnostic, self._described = diagnostic, described
-        self._asked: dict[str, Any] = {"everything": everything, "check": check, "shuffles": shuffles}
+        self._diagnostic, self._described, self._asked = diagnostic, described, asked
 
     @property
     def device(self) -> Any:
@@ -90,11 +83,9 @@ class _TextOnlyModel(lmms):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""
-        out = []
-        for request in requests:
-            chosen = self._found(request).answers[request.doc_id] == str(request.metadata["choice"])
-            out.append((0.0 if chosen else 1.0, chosen))
-        return out
+        answers = zip(self.generate_until(requests), requests, strict=True)
+        chosen = [answer == str(request.metadata["choice"]) for answer, request in answers]
+        return [(0.0 if one else 1.0, one) for one in chosen]
 
     def generate_until_multi_round(self, requests: list[Instance]) -> list[str]:
         raise NotImplementedError("a wrapped task has one round")
@@ -134,7 +125,8 @@ class TstRf(_TextOnlyModel):
             refuse(error)
         self._workers = asked.workers or os.cpu_count() or 1
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
-        super().__init__(diagnostic, described, asked.groupings == "all", asked.check, asked.shuffles)
+        everything = asked.groupings == "all"
+        super().__init__(diagnostic, described, everything=everything, check=asked.check, shuffles=asked.shuffles)
 
     def _runner(self, name: str) -> Runner:
         return in_threads(self._workers, f"{name}: folds")
@@ -164,7 +156,7 @@ class TstLora(_TextOnlyModel):
             diagnostic = LoraDiagnostic(settings)
         except PatchError as error:
             refuse(error)
-        super().__init__(diagnostic, settings.described(), groupings == "all")
+        super().__init__(diagnostic, settings.described(), everything=groupings == "all")
 
     def _runner(self, name: str) -> Runner:
         from lmms_patch.tst.lora.diagnostic import run_folds

@@ -66,22 +66,21 @@ def meant(known: Sequence[str], name: str) -> list[str]:
         known: the names of the harness.
         name: a name that the harness does not know; its base may be a wildcard.
     """
-    low, every = name.lower(), {one.lower(): one for one in known}
-    likeness: dict[str, float] = {}
+    low, every, found = name.lower(), {one.lower(): one for one in known}, list[str]()
+
+    def likeness(full: str) -> float:
+        return difflib.SequenceMatcher(None, full.lower(), low).ratio()
+
     for end in range(1, len(name)):
         head, tail = low[:end], low[end:].lstrip(_BETWEEN)
         whole = head in every or (any(sign in head for sign in _WILD) and any(fnmatchcase(one, head) for one in every))
-        if not tail or not (whole or low[end] in _BETWEEN):
-            continue
-        suffixes = _suffixes_like(tail)
-        bases = ([every.get(head, name[:end])] if whole else nearest(head, known, count=1)) if suffixes else []
-        for full in (f"{base}_{suffix}" for base in bases for suffix in suffixes):
-            likeness[full] = difflib.SequenceMatcher(None, full.lower(), low).ratio()
+        if tail and (whole or low[end] in _BETWEEN) and (suffixes := _suffixes_like(tail)):
+            bases = [every.get(head, name[:end])] if whole else nearest(head, known, count=1)
+            found += [f"{base}_{suffix}" for base in bases for suffix in suffixes]
     # where a native name is at least as near, that was meant more likely
-    native = max(
-        (difflib.SequenceMatcher(None, one.lower(), low).ratio() for one in nearest(name, known, count=1)), default=0.0
-    )
-    return [full for full in sorted(likeness, key=lambda one: -likeness[one]) if likeness[full] > native][:3]
+    native = max(map(likeness, nearest(name, known, count=1)), default=0.0)
+    nearer = [full for full in dict.fromkeys(found) if likeness(full) > native]
+    return sorted(nearer, key=likeness, reverse=True)[:3]
 
 
 def _suffixes_like(tail: str) -> list[str]:

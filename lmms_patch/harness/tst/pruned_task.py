@@ -254,13 +254,13 @@ class _Copies:
         return f"{self._add(path, folder).removesuffix('.py')}.{name}"
 
     def _code(self, folder: Path) -> None:
-        """Add the modules of a folder, and the files beside them whose names stand in them."""
-        beside = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-        modules = [path for path in beside if path.suffix == ".py"]
+        """Add the modules of a folder, and what is named in them of the files beside them and one folder down."""
+        modules = list(folder.glob("*.py"))
         code = "\n".join(path.read_text(encoding="utf-8") for path in modules)
         # the host would take YAML files for tasks
-        read = (path for path in beside if path.suffix not in (".py", ".yaml", ".yml") and path.name in code)
-        for path in (*modules, *read):
+        beside = (path for depth in ("*", "*/*") for path in folder.glob(depth) if path.suffix not in (".yaml", ".yml"))
+        named = (path for path in beside if path.name.removesuffix(".py") in code and path.is_file())
+        for path in {*modules, *(path for path in named if path.parent == folder or path.parent.name in code)}:
             if path.stat().st_size > MAX_BYTES:
                 raise CannotWrapError(f"the code of {folder} reads {path}, which is too large for a task folder")
             self._add(path, folder)

@@ -16,8 +16,8 @@ _OfBase: Any = type("_OfBase", (), {name: property(attrgetter(f"_base.{name}")) 
 class Delegate(_OfBase, Task):
     """A task which hands every undefined attribute to ``_base``; a subclass sets ``_base`` first.
 
-    ``compat.OVERRIDDEN`` lists what a subclass answers, ``compat.HANDED_ON`` what the base answers by name,
-    ``compat.DELEGATED`` what reaches the base through ``__getattr__``.
+    ``compat.HANDED_ON`` lists what the base answers by name; tests/harness/wrap/test_task.py what a subclass answers, and
+    what reaches the base through ``__getattr__``.
     """
 
     _base: Any

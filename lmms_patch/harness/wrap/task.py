@@ -34,7 +34,7 @@ class WrappedTask(Delegate):
     """A task of the harness which asks every doc in several views.
 
     The task has a name of its own, but shares the config object of its base. The base answers what the wrapper does not
-    (``compat.OVERRIDDEN`` and ``compat.DELEGATED`` list both).
+    (tests/harness/wrap/test_task.py lists both).
 
     Attributes:
         spec: what was asked, with all options filled in.
