@@ -11,6 +11,7 @@ A change of a number is named in CHANGELOG.md; ``python -m tests.golden --write`
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import csv
 import hashlib
@@ -171,10 +172,23 @@ class ChatNoting(Noting):
     is_simple = False
 
 
-def exchanged(answers: Mapping[str, Any]) -> Answers:
-    """Return the answers with a tenth of them exchanged for the answer before: those of another model."""
-    keys = sorted(answers)
-    return {key: answers[keys[at - 1]] if int(key[:4], 16) % 10 == 0 else answers[key] for at, key in enumerate(keys)}
+class Exchanged(Answers):
+    """The answers of another model: a tenth is exchanged for the answer before in the order of the digests.
+
+    A view that says another thing than the first model is asked again otherwise: what the first model was not asked is
+    answered by the digest before it.
+
+    Args:
+        answers: those of the first model.
+    """
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        keys = self._keys = sorted(answers)
+        other = {key: answers[keys[at - 1]] for at, key in enumerate(keys) if int(key[:4], 16) % 10 == 0}
+        super().__init__({**answers, **other})
+
+    def __missing__(self, key: str) -> Any:
+        return self[self._keys[bisect.bisect(self._keys, key) - 1]]
 
 
 class Folds:
@@ -225,7 +239,7 @@ def model_of(scene: Scene, answers: Mapping[str, Any]) -> Iterator[lmms]:
 def replay(name: str, folder: Path, answers: Mapping[str, Answers]) -> Path:
     """Run a scene with stored answers, save what the command line would, and return the output folder."""
     scene = SCENES[name]
-    own = exchanged(answers[scene.of]) if scene.of else answers.get(name, {})
+    own = Exchanged(answers[scene.of]) if scene.of else answers.get(name, {})
     with model_of(scene, own) as model:
         return run(scene, model, folder / name, name)
 

@@ -227,11 +227,11 @@ def test_crops_of_open_questions_are_trimmed(tasks, tmp_path):
 
 def test_a_killed_run_goes_on_to_the_same_numbers(tasks, letters, tmp_path):
     whole, every = letters
-    for lives in (len(every.asked) // 5, len(every.asked) // 2, len(every.asked) - 5):
+    for _ in range(2):
         with pytest.raises(Killed):
-            run(tasks, "letters_rci2", by_letter, tmp_path, lives=lives)
+            run(tasks, "letters_rci2", by_letter, tmp_path, lives=len(every.asked) // 3)
     found, model = run(tasks, "letters_rci2", by_letter, tmp_path)
-    assert len(model.asked) < len(every.asked) / 2
+    assert len(model.asked) < 0.6 * len(every.asked)
     assert composition(found, "letters_rci2") == composition(whole, "letters_rci2")
 
 
