@@ -228,7 +228,7 @@ MOST_TIMES = 8
 
 
 def times_of(options: int) -> int:
-    """Return how often a view is asked, so that a guess is steady in a 240th of docs: four times without options.
+    """Return how often to ask a view: guesses are then steady in a 240th of docs; four times without options.
 
     >>> [times_of(options) for options in (0, 2, 3, 4, 10)]
     [4, 8, 5, 4, 4]
@@ -237,7 +237,7 @@ def times_of(options: int) -> int:
 
 
 def again(views: Sequence[View], times: int, golds: Sequence[int] = (0,), *, wrong: bool = True) -> tuple[View, ...]:
-    """Return what a doc is asked beside its views and those on a wrong image, so that each view is asked several times.
+    """Return the views by which a doc is asked again, beside its views and the same on a wrong image.
 
     Each time its options stand in their next order; where all orders were asked, its crops are trimmed. The views on a
     wrong image keep that image; the full view is also asked on another wrong image each time, and on a uniform image.

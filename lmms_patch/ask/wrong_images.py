@@ -118,7 +118,7 @@ class Ring:
 
 
 def choose(own: Look, candidates: Iterator[int], look: Callable[[int], Look | None], most: int = 1) -> tuple[int, ...]:
-    """Return the docs whose images replace a doc's own images, the best first.
+    """Return the docs whose images replace those of a doc, the best first.
 
     Candidates must show as many images as the doc, and as many clips, none of them the doc's own. Of the first
     ``ACCEPTED`` candidates that fit, the doc with the most similar image shapes is returned. At most ``LOOKED_AT`` docs

@@ -1,4 +1,4 @@
-"""The verdicts of a gate: every rule on every result that it is about."""
+"""The verdicts of a gate: every rule on every result in question."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Shown = Callable[[Any], tuple[Image.Image, str] | None]
 def first_images(
     base: str, doc_ids: Iterable[Any], include_path: str | os.PathLike[str] | None = None
 ) -> dict[Any, Image.Image]:
-    """Return the first image of each doc of a base task (``image_of``); docs without an image that can be read are left out."""
+    """Return the first image of each doc of a base task (``image_of``); docs without a readable image are left out."""
     shown, ids = image_of(base, include_path), list(doc_ids)
     found = {doc_id: image[0] for doc_id in ids if (image := shown(doc_id)) is not None}
     if ids and not found and isinstance(ids[0], str):

@@ -1,4 +1,4 @@
-"""What docs that were asked again answered, as arrays (``stats.composition``)."""
+"""Answers of docs asked again, as arrays (``stats.composition``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN, _WRONG, _WORDS, _GREY = range(4)
 
 
 def asked_again(table: Table, n: int) -> tuple[Asked, Ints, Ints, Ints] | None:
-    """Return what docs answered that were asked again; None where none was.
+    """Return the answers of docs asked again; None where no doc was.
 
     Args:
         table: the docs.

@@ -70,7 +70,7 @@ def compute(result: Result) -> Computed:
 
 
 def keep(results: Sequence[Result]) -> None:
-    """Write the numbers of results of a run beside its tables, and leave those of its other tasks.
+    """Write the numbers of results of a run beside its tables, and leave those of further tasks.
 
     Where they cannot be written (a folder that nobody may write to), the next reader computes them.
     """

@@ -369,7 +369,7 @@ NUMBERS = (
     ),
     _Shown(
         "{index}{key}_steady",
-        "share of docs that the whole image alone answers, of those answered with their image, luck removed by asking again",
+        "docs that the whole image alone answers, as a share of those answered with their image",
         _again,
         _need("index"),
         label="Steady index, {key}",

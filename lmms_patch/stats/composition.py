@@ -1,4 +1,4 @@
-"""The composition of a benchmark: the shares of docs that are answered without their image, by a cell, by the whole image alone, or not at all.
+"""The composition of a benchmark: the shares of docs answered without their image, by a cell, by the whole image alone, or not at all.
 
 What a view knows it says again when it is asked in another way: with its options moved, or its crop trimmed. What it
 guesses it does not. So a view *names* an answer where all its answers were that one, and luck is what is left of it on
@@ -48,7 +48,7 @@ _MOST = 40_000_000
 
 @dataclass(frozen=True)
 class Asked:
-    """What docs answered that were asked several times.
+    """Answers of docs asked several times.
 
     Answers are numbers of each doc's own: 0 is the gold, ``NONE`` is no answer.
 
@@ -101,7 +101,7 @@ class Composition:
 
 
 def steady(said: Ints) -> Ints:
-    """Return the answer that a view gives every time; ``NONE`` where it gives several, or none.
+    """Return the answer given by a view every time; ``NONE`` where it gives several, or none.
 
     Args:
         said: shape (..., times).
@@ -196,7 +196,7 @@ def compose(
 
 
 class _Losses(NamedTuple):
-    """What docs lose with the answers that some views name.
+    """Losses of docs with the answers named by some views.
 
     Attributes:
         forms: shape (docs,), 1 where the gold is not among the answers; and the same, weighed.
@@ -248,7 +248,7 @@ class _Work:
     # --- what is not known -------------------------------------------------------------------------
 
     def _losses(self, docs: Asked, named: Ints) -> _Losses:
-        """Return what each doc loses with the answers that some views name."""
+        """Return the losses of docs with the answers named by some views."""
         said = np.stack([(named == answer).any(1) for answer in range(docs.spread.shape[1])], 1)
         miss = ~said[:, GOLD]
         share = (said * docs.spread).sum(1)
@@ -275,7 +275,7 @@ class _Work:
         return np.asarray(weights @ (used * ((named == GOLD) - expected)) / weights.sum(1))
 
     def _lingering(self) -> tuple[Array | float, Array | None]:
-        """Return how many more cells half know than is seen, on each draw; or where cells know but slip, how often they say it again."""
+        """Return how many more cells half know than is seen, on each draw; or where cells know but slip, how often they repeat themselves."""
         change, times = [], self.own_docs.times
         for weights, docs, said in (
             (self.mine, self.own_docs, self.own_docs.own),
@@ -299,7 +299,7 @@ class _Work:
         return np.maximum(last, 0) * ratio / (1 - ratio), None
 
     def _said_again(self) -> dict[str, Array]:
-        """Return s, how often an image that knows says so every time: of the full image, of words, and of grey."""
+        """Return s, how often knowledge is said every time: from the full image, from words, and from grey."""
         out, times = {}, self.own_docs.times
         for name, docs, said in (
             ("full", self.own_docs, self.own_docs.own[:, 0]),
@@ -423,12 +423,12 @@ def _above(values: Array, least: float) -> bool:
 
 
 def _silent(named: Ints) -> float:
-    """Return the share of views of missed docs that name nothing."""
+    """Return the share of silent views among those of missed docs."""
     missed = named[(named != GOLD).all(1)]
     return float((missed == NONE).mean()) if missed.size else 0.0
 
 
 def _known(part: Array) -> Array:
-    """Return shares that are none below 0 and add up to 1."""
+    """Return shares from 0 up with the sum 1."""
     positive = np.clip(part, 0, None)
     return np.asarray(positive / positive.sum(0))

@@ -88,7 +88,7 @@ def display(catalogue: Catalogue) -> None:
 
 
 def _again(catalogue: Catalogue, docs: int, wrong: int) -> str:
-    """Say how many docs are asked again, and what that most often costs: half to one and a half times what they were asked before."""
+    """Say which docs are asked again, and the price: most often half to one and a half times their requests before."""
     spec = parse(f"x_{catalogue.kind}")
     if spec is None or not spec.asks_again or catalogue.asked is None:
         return ""

@@ -67,7 +67,7 @@ def _stamps(path: str) -> list[tuple[str, int, int]]:
 
 
 def of_request(model: str, request: Instance, digests: Digests) -> bytes:
-    """Return the key of a request; empty where the doc cannot be read, so that its answer is not kept.
+    """Return the key of a request; empty where the doc cannot be read: its answer is then not kept.
 
     Args:
         model: ``of_model``.

@@ -48,7 +48,7 @@ Draws = tuple[int | None, tuple[Hashable, ...], str]
 
 @dataclass(frozen=True)
 class Answered:
-    """A request that was answered in a batch.
+    """A request answered in a batch.
 
     Attributes:
         request: the request.

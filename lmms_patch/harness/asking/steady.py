@@ -1,4 +1,4 @@
-"""Asks some docs again, a view only while all its answers so far name one answer: what it says after that could change no number."""
+"""Asks some docs again: a view only while all its answers agree, since later answers could change no number."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Again:
         self._names: dict[int, dict[int, Any]] = {doc_id: {} for doc_id in self._chains}
 
     def wanted(self, time: int) -> list[Instance]:
-        """Return the requests of a round; the first round, 0, is of everything that is asked once.
+        """Return the requests of a round; round 0 is of everything asked once.
 
         Args:
             time: how often views were asked before.
@@ -71,12 +71,12 @@ class Again:
             self._names[doc_id] |= self._recorder.names_now(doc_id, filtered)
 
     def plan(self, plan: AskPlan) -> AskPlan:
-        """Return a plan with the views that were asked."""
+        """Return a plan with the views asked."""
         return dataclasses.replace(plan, numbers={doc_id: sorted(names) for doc_id, names in self._names.items()})
 
 
 def chains_of(session: Session, doc_id: int) -> list[list[int]]:
-    """Return the numbers of the views of a doc that show the same, each list in the order of asking; none of a doc that is asked once."""
+    """Return the numbers of a doc's views by what they show, in the order of asking; none of a doc asked once."""
     views = session.table.views_of(doc_id)
     if not views[-1].repeat:
         return []
@@ -93,7 +93,7 @@ def chains_of(session: Session, doc_id: int) -> list[list[int]]:
 def filtered_now(
     recorder: Recorder, requests: Iterable[Instance], answers: Mapping[Place, Any]
 ) -> dict[int, dict[int, list[Any]]]:
-    """Return the answers of a round as the base's filters leave them, by doc id and number of the view: one, or one per choice."""
+    """Return the answers of a round as the base's filters leave them, by doc id and number of the view, a list with an answer per choice."""
     from lmms_eval import evaluator
 
     copies = []

@@ -90,7 +90,7 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
 
 
 def source(data: str = "") -> tuple[Dataset, str]:
-    """Return the dataset that a task or the environment names, and what it is called in results."""
+    """Return the dataset named by a task or the environment, and its name in results."""
     told = settings()
     if not data and not told.data:
         raise OptionError(

@@ -1,4 +1,4 @@
-"""Every name that the installed lmms-eval knows: whether it can be wrapped, why not, and at what cost."""
+"""Every name known to the installed lmms-eval: whether it can be wrapped, why not, and at what cost."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
 
 
 def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda names, _: names) -> list[Entry]:
-    """Return the entries of all names that match a pattern.
+    """Return the entries of all names matching a pattern.
 
     Args:
         manager: the host's task manager, or a ``task_files.Index``.

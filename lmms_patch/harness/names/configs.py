@@ -222,7 +222,7 @@ _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_downlo
 
 
 def without_videos(manager: Any, name: str) -> dict[str, Any]:
-    """Return the changes to a task's config that keep its videos from being downloaded.
+    """Return the changes to a task's config by which its videos are not downloaded.
 
     Empty for a group or a task without videos.
 
@@ -288,7 +288,7 @@ def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
 
 
 def check(manager: Any, spec: WrapSpec) -> None:
-    """Refuse a base if its config shows that it cannot be wrapped. No data or module is loaded for this.
+    """Refuse a base whose config rules out wrapping. No data or module is loaded for this.
 
     Raises:
         CannotWrapError: one line that names the task and the reason.
@@ -311,7 +311,7 @@ def check(manager: Any, spec: WrapSpec) -> None:
 
 
 def check_model(spec: WrapSpec, model: str | None) -> None:
-    """Refuse a model that cannot answer a kind of wrapped task, before the model is loaded.
+    """Refuse a model unable to answer a kind of wrapped task, before the model is loaded.
 
     Raises:
         CannotWrapError: a vision model on a text-only cross-validation, or a text-only diagnostic on anything else.

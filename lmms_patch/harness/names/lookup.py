@@ -19,7 +19,7 @@ _BETWEEN = "_-. "
 
 
 def resolve(manager: Any, name: str) -> WrapSpec | None:
-    """Return the spec that a name means; None for a name of the harness, and for a name that is not wrapped.
+    """Return the spec meant by a name; None for a name of the harness, and for a name not wrapped.
 
     A name that the harness knows is native, whatever it ends in, unless its file is an explicit task file of ours.
 
@@ -42,7 +42,7 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
 
 
 def refuse_misspelled(manager: Any, name: str) -> None:
-    """Refuse a name that looks like a misspelled wrapped name, such as ``gqa_rcii3`` or ``gqa-rci3``.
+    """Refuse names like misspelled wrapped names, such as ``gqa_rcii3`` or ``gqa-rci3``.
 
     Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what
     looks more like a native name, is left to the harness.
@@ -58,7 +58,7 @@ def refuse_misspelled(manager: Any, name: str) -> None:
 
 
 def meant(known: Sequence[str], name: str) -> list[str]:
-    """Return up to three wrapped names that a misspelled name may mean, nearest first.
+    """Return up to three wrapped names perhaps meant by a misspelled name, nearest first.
 
     Where a name of the harness is nearer than all of them, return none.
 
@@ -84,7 +84,7 @@ def meant(known: Sequence[str], name: str) -> list[str]:
 
 
 def _suffixes_like(tail: str) -> list[str]:
-    """Return the suffixes that the end of a misspelled name may mean, at most one of each kind.
+    """Return the suffixes perhaps meant by the end of a misspelled name, at most one of each kind.
 
     A suffix keeps the number of the name where its kind takes one. The kinds of time, such as ``trci``,
     are meant only where their first letter is there.

@@ -51,7 +51,7 @@ _Dumper.add_representer(yaml.ScalarNode, lambda dumper, node: dumper.represent_s
 
 @dataclass(frozen=True)
 class PrunedTask:
-    """A base that can be written with fewer docs: all is checked.
+    """A base to be written with fewer docs: all is checked.
 
     Attributes:
         base: its name.
@@ -108,7 +108,7 @@ def prepare(
     key: str | None = None,
     keys: Sequence[str] = (),
 ) -> PrunedTask:
-    """Load a base, and see that a pruned task can be made of it.
+    """Load a base, and check whether a pruned task can be made of the base.
 
     Args:
         base: the task to prune.

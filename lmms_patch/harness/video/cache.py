@@ -152,7 +152,7 @@ _first = threading.Lock()
 
 
 def written(owner: object, key: Hashable, clip: Clip, view: View, *, min_cell: int, seed: str, batch: int = 1) -> str:
-    """Return the path of a file that holds a view of a clip.
+    """Return the path of a file with a view of a clip.
 
     It is written where it is not there.
 

@@ -301,7 +301,7 @@ def _with_both(shown: Labelled) -> Cell:
 
 
 def _order_table(shown: Sequence[Labelled]) -> Sheet:
-    """Return one row per task that asks every order of the options."""
+    """Return a row per task with docs in every order of the options."""
     columns: Columns = [
         ("task", _label),
         ("docs", _docs_turned),
