@@ -13,7 +13,7 @@ import html
 import itertools
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -397,6 +397,21 @@ def latex(text: str) -> str:
     '50\\% of a\\_b'
     """
     return "".join(_LATEX.get(c, c) for c in line(text))
+
+
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table for a notebook: every text is shown as it is, and colours are those of the notebook, light or dark.
+
+    >>> html_table(["a"], [["<b>"]])
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(line(one, LONGEST))}</{tag}>" for one in texts) + "</tr>"
+
+    return (
+        f"<table><thead>{cells('th', heads)}</thead><tbody>{''.join(cells('td', row) for row in rows)}</tbody></table>"
+    )
 
 
 def html_list(sentences: Iterable[str]) -> str:

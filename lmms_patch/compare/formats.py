@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
-import polars as pl
 from msgspec import Meta, Struct, field
 
 from lmms_patch import __version__
@@ -13,6 +12,7 @@ from lmms_patch.ask.kinds import INDICES
 from lmms_patch.stats.bounds import Count, Level, Number, Share, Some, one_of
 from lmms_patch.stats.paired import Difference, McNemar
 from lmms_patch.stats.resample import Estimate
+from lmms_patch.text import html_table
 
 
 class Side(Struct, frozen=True):
@@ -159,19 +159,11 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         """Return a table of the differences for a notebook."""
-        rows = [
-            (
-                task.second,
-                one.name,
-                one.first,
-                one.second,
-                one.difference.value,
-                one.difference.low,
-                one.difference.high,
-            )
-            for task in self.tasks
-            for one in task.numbers
-        ]
-        heads = ["task", "number", self.first.model, self.second.model, "difference", "low", "high"]
-        with pl.Config(tbl_rows=-1):
-            return pl.DataFrame(rows, heads, orient="row")._repr_html_()
+        rows = []
+        for task in self.tasks:
+            for one in task.numbers:
+                found = one.first, one.second, one.difference.value, one.difference.low, one.difference.high, one.p_holm
+                rows.append([task.second, one.name, *("" if end is None else f"{end:.3f}" for end in found)])
+        return html_table(
+            ["task", "number", self.first.model, self.second.model, "difference", "low", "high", "p (Holm)"], rows
+        )

@@ -68,8 +68,7 @@ def difference(metric: str, docs: Docs, *, both: bool, exact: bool, **how: Any) 
         exact: whether the p-value of flags is McNemar's, where all docs count on both sides.
         how: ``draws`` and ``level`` of ``stats.paired.differences``.
     """
-    nothing = (np.nan, np.nan)
-    parts = np.array([[part(record, metric) or nothing for record in pair] for pair in docs], float)
+    parts = np.array([[part(record, metric) or (np.nan, np.nan) for record in pair] for pair in docs], float)
     return _paired(parts, docs, both=both, exact=exact and metric in _FLAGS, **how)
 
 

@@ -129,7 +129,7 @@ def gate(one: Subject) -> Judged:
 def looks(one: Subject) -> Judged:
     """Return whether the answers are shown to depend on the image."""
     shown = one.result.analysis.gate if one.result.analysis else None
-    value = reading.looks(shown) if shown else None
+    value = shown and reading.looks(shown)
     if value:
         return known(one, 1.0)
     told = [way.reason for way in shown.looks if way.value is value and way.reason] if shown else []

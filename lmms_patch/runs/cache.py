@@ -80,8 +80,8 @@ def keep(results: Sequence[Result]) -> None:
     with contextlib.suppress(RecordError, OSError, pa.ArrowException):
         frame, tasks = rows_of(results), {}
         with contextlib.suppress(*_FAULTS, pl.exceptions.PolarsError):
-            tasks = _kept(path)
             old = pl.DataFrame(pl.from_arrow(pq.read_table(samples.mapped(path), page_checksum_verification=True)))
+            tasks = _kept(path)
             frame = pl.concat([old.join(frame, on=["task", "filter"], how="anti"), frame])
         for one in results:
             found = to_json(one.computed)

@@ -22,7 +22,6 @@ from lmms_patch.stats.resample import Estimate
 ABSENT: Any = object()
 """Marks a number as absent from a task, where null says: not defined."""
 Value = Estimate | float | int | None
-Of = Callable[["Kind", "Keys"], Iterable[Key | None]]
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class Number:
         name: what it is called; ``{index}``, ``{kind}`` and ``{key}`` stand for the names of the task's index and kind,
         and for the key.
         help: what it is, in one sentence (docs/metrics.md).
-        of: from the kind and keys of a task to the keys of the family; to one None for a single number; to nothing if
-        the kind lacks the number.
+        of: which keys of a task it has (``sets``, ``points`` or ``places``; empty: it is a single number), and which flag
+            the kind must have, or which name; empty: every kind has the number.
         where: where it stands in an analysis, ``*`` for its key, or what takes it from one: an estimate, or a value where
             there is no interval.
         ends: whether the ends of its interval are flat numbers (``columns``).
@@ -73,7 +72,7 @@ class Number:
 
     name: str
     help: str
-    of: Of
+    of: tuple[str, str]
     where: str | Callable[[Analysis, Key], Value]
     _: dataclasses.KW_ONLY
     ends: bool = False
@@ -85,6 +84,13 @@ class Number:
     words: Literal["", "raw", "corrected"] = ""
     title: str = ""
     label: str = ""
+
+    def keys(self, kind: Kind, keys: Keys) -> Sequence[Key | None]:
+        """Return the keys of the family, of a task's; one None for a single number; nothing if the kind lacks the number."""
+        of, flag = self.of
+        if flag and not getattr(kind, flag, kind.name == flag):
+            return ()
+        return getattr(keys, of) if of else (None,)
 
     def get(self, analysis: Analysis, key: Key | None) -> Value:
         """Return the number of a key; ``ABSENT`` where the analysis has no such part."""
@@ -131,26 +137,9 @@ class Number:
         return self.name.format(index=kind.prefix, kind=kind.name, key="" if key is None else end(key))
 
 
-def _once(flag: str) -> Of:
-    """Return a function for ``Number.of``: a single number for kinds with a flag (``full``, ``regions``, ...), nothing for the rest."""
-    return lambda kind, keys: (None,) if getattr(kind, flag) else ()
-
-
-def _always(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return (None,)
-
-
-def _keys(of: str, flag: str) -> Of:
-    """Return a function for ``Number.of``: the task's ``sets``, ``points`` or ``places`` for kinds with a flag, nothing for the rest."""
-    return lambda kind, keys: getattr(keys, of) if getattr(kind, flag) else ()
-
-
-_sets, _shifted, _boxes = (_keys("sets", flag) for flag in ("prefix", "shifted", "regions"))
-_drops, _places = _keys("points", "full"), _keys("places", "turns")
-
-
-def _again(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.sets if kind.asks_again else ()
+_ALWAYS = ("", "")
+_SETS, _SHIFTED, _BOXES, _AGAIN = (("sets", flag) for flag in ("prefix", "shifted", "regions", "asks_again"))
+_POINTS, _DROPS, _PLACES = ("points", ""), ("points", "full"), ("places", "turns")
 
 
 def _need(part: str) -> Callable[[Analysis, Key], Value]:
@@ -163,10 +152,6 @@ def _need(part: str) -> Callable[[Analysis, Key], Value]:
         return found.shares[part] if part in found.shares else cast(Value, getattr(found, part))
 
     return get
-
-
-def _points(kind: Kind, keys: Keys) -> Iterable[Key | None]:
-    return keys.points
 
 
 def _wrong(analysis: Analysis, what: str, otherwise: Value = None) -> Value:
@@ -191,11 +176,6 @@ def _chance(analysis: Analysis) -> Estimate:
     return Estimate(chance.value, None, None, None, docs, docs, 0, reason=chance.reason or NO_INTERVAL)
 
 
-def _of_kind(name: str) -> Of:
-    """Return a function for ``Number.of``: a single number for a kind, nothing for the rest."""
-    return lambda kind, keys: (None,) if kind.name == name else ()
-
-
 def _left_out(analysis: Analysis, key: Key) -> Any:
     points = analysis.curve
     return ABSENT if points is None else analysis.n_docs - points[key if key in points else str(key)].n
@@ -218,7 +198,7 @@ NUMBERS = (
     Number(
         "score",
         "the primary metric of the task's own first view",
-        _always,
+        _ALWAYS,
         "fip",
         columns=False,
         measured=True,
@@ -228,7 +208,7 @@ NUMBERS = (
     Number(
         "fip",
         "Full Image Performance: the same on full images",
-        _once("full"),
+        ("", "full"),
         "fip",
         columns=False,
         measured=True,
@@ -237,7 +217,7 @@ NUMBERS = (
     Number(
         "chance",
         "what the best uninformed answer scores",
-        _always,
+        _ALWAYS,
         lambda a, k: _chance(a),
         measured=True,
         listed=True,
@@ -246,7 +226,7 @@ NUMBERS = (
     Number(
         "ceiling",
         "what the gold answers score",
-        _always,
+        _ALWAYS,
         lambda a, k: without_interval(a.ceiling, a.fip.n),
         measured=True,
         label="Ceiling",
@@ -254,38 +234,38 @@ NUMBERS = (
     _Count(
         "gate",
         "1: the index may be read; 0: it may not, the reason says why; null: unknown",
-        _once("has_index"),
+        ("", "has_index"),
         "gate.number",
         listed=True,
     ),
     _Count(
         "n_docs",
         "docs with the primary metric and an answer to their first view",
-        _always,
+        _ALWAYS,
         "n_docs",
     ),
     _Count(
         "n_failed",
         "docs with a failed call, of all that were asked",
-        _always,
+        _ALWAYS,
         lambda a, k: a.failed.docs if a.failed else 0,
     ),
     _Count(
         "n_null",
         "docs that were also asked on another doc's image",
-        _once("has_index"),
+        ("", "has_index"),
         lambda a, k: _wrong(a, "docs", 0),
     ),
     Number(
         "fip0",
         "the native metric of the answers to whole wrong images",
-        _once("has_index"),
+        ("", "has_index"),
         lambda a, k: _wrong(a, "other"),
     ),
     Number(
         "mpp{key}",
         "Maximum Patch Performance: the native metric over each doc's best cell, segment or box",
-        _sets,
+        _SETS,
         "sets.*.mpp",
         columns=False,
         measured=True,
@@ -295,7 +275,7 @@ NUMBERS = (
     _Shown(
         "{index}{key}",
         "1 − MPP / FIP of the primary metric; null where the gate fails",
-        _sets,
+        _SETS,
         "sets.*.index",
         scale="index",
         words="raw",
@@ -303,7 +283,7 @@ NUMBERS = (
     _Shown(
         "{index}{key}_adj",
         "the luck-corrected index: FIP and MPP less what wrong images score",
-        _sets,
+        _SETS,
         lambda a, k: _corrected(a.sets[k]),
         scale="index",
         words="corrected",
@@ -311,7 +291,7 @@ NUMBERS = (
     Number(
         "{index}{key}_full_pass",
         "of a quick run: the index of a full pass",
-        _sets,
+        _SETS,
         lambda a, k: ABSENT if a.sets[k].full_pass is None else a.sets[k].full_pass,
         ends=True,
         columns=False,
@@ -320,7 +300,7 @@ NUMBERS = (
     _Shown(
         "gap{key}",
         "FIP − MPP, which stays stable where FIP is near 0 and the ratio does not",
-        _sets,
+        _SETS,
         "sets.*.gap",
         scale="difference",
         better=True,
@@ -329,7 +309,7 @@ NUMBERS = (
     _Shown(
         "mpp_windows{key}",
         "the same as `mpp<n>` with the windows between the cells among those of which the best counts",
-        _shifted,
+        _SHIFTED,
         "lines.*.mpp",
         better=True,
         label="Best of cells and windows, {key}",
@@ -337,7 +317,7 @@ NUMBERS = (
     _Shown(
         "between{key}",
         "share of docs that a window between the cells answers and no cell does, luck-corrected",
-        _shifted,
+        _SHIFTED,
         "lines.*.between",
         title="between {key}",
         label="Answered between the cells only, {key}",
@@ -345,14 +325,14 @@ NUMBERS = (
     _Shown(
         "on_lines{key}",
         "of the docs that the full image answers and no cell does, the share that a window answers, luck-corrected",
-        _shifted,
+        _SHIFTED,
         "lines.*.share",
         title="on lines {key}",
         label="Of what no cell answers, on a line, {key}",
     ),
     *(
         _Shown(
-            f"{name}{{key}}", f"share of docs {told}, luck removed by asking again", _again, _need(need), label=label
+            f"{name}{{key}}", f"share of docs {told}, luck removed by asking again", _AGAIN, _need(need), label=label
         )
         for name, told, need, label in (
             ("text", "that are answered without their image", "text", "Answered without the image, {key}"),
@@ -370,20 +350,20 @@ NUMBERS = (
     _Shown(
         "{index}{key}_steady",
         "docs that the whole image alone answers, as a share of those answered with their image",
-        _again,
+        _AGAIN,
         _need("index"),
         label="Steady index, {key}",
     ),
     _Count(
         "n_excluded{key}",
         "docs that the other numbers of this `<n>` leave out",
-        _sets,
+        _SETS,
         "sets.*.excluded",
     ),
     _Shown(
         "mean{key}",
         "the metric of one box of each doc drawn at random; it does not rise with the number of boxes",
-        _boxes,
+        _BOXES,
         "regions.mean.*",
         better=True,
         label="One box drawn at random, {key}",
@@ -391,7 +371,7 @@ NUMBERS = (
     _Shown(
         "regions_best",
         "best relevant less best adversarial box, over docs with both",
-        _once("regions"),
+        ("", "regions"),
         "regions.best",
         scale="difference",
         label="Best relevant less best adversarial box",
@@ -399,7 +379,7 @@ NUMBERS = (
     _Shown(
         "regions_even",
         "the best of equally many boxes of each set, likewise",
-        _once("regions"),
+        ("", "regions"),
         "regions.even",
         scale="difference",
         label="Best of equally many boxes, relevant less adversarial",
@@ -407,16 +387,16 @@ NUMBERS = (
     _Shown(
         "regions_mean",
         "one box of each set drawn at random, likewise",
-        _once("regions"),
+        ("", "regions"),
         "regions.average",
         scale="difference",
         label="One box drawn at random, relevant less adversarial",
     ),
-    _Count("n_both", "docs with usable boxes of both sets", _once("regions"), "regions.both"),
+    _Count("n_both", "docs with usable boxes of both sets", ("", "regions"), "regions.both"),
     _Shown(
         "rotate_every",
         "the circular score: the metric over each doc's worst order of its options",
-        _once("turns"),
+        ("", "turns"),
         "turned.every",
         better=True,
         label="Right in every order of the options",
@@ -424,7 +404,7 @@ NUMBERS = (
     _Shown(
         "rotate_once",
         "the metric in the docs' own order, over the docs of `rotate_every`",
-        _once("turns"),
+        ("", "turns"),
         "turned.once",
         better=True,
         label="Asked once, the same docs",
@@ -432,7 +412,7 @@ NUMBERS = (
     _Shown(
         "rotate_mean",
         "the mean over all orders, over the same docs",
-        _once("turns"),
+        ("", "turns"),
         "turned.mean",
         better=True,
         label="Mean over the orders",
@@ -440,7 +420,7 @@ NUMBERS = (
     _Shown(
         "rotate_lost",
         "`rotate_once` less `rotate_every`, paired by doc",
-        _once("turns"),
+        ("", "turns"),
         "turned.lost",
         scale="difference",
         better=True,
@@ -449,7 +429,7 @@ NUMBERS = (
     _Shown(
         "rotate_at{key}",
         "the metric where the gold stands at that place, of the docs with the commonest number of options",
-        _places,
+        _PLACES,
         _at_place,
         better=True,
         label="Gold at place {letter}",
@@ -457,14 +437,14 @@ NUMBERS = (
     Number(
         "rotate_guess",
         "what independent guesses would earn in place of `rotate_every`",
-        _once("turns"),
+        ("", "turns"),
         "turned.guess",
         listed=True,
     ),
     Number(
         "rotate_p",
         'permutation p-value of "the place of the gold changes nothing"',
-        _once("turns"),
+        ("", "turns"),
         _p,
         scale="p",
         listed=True,
@@ -472,23 +452,23 @@ NUMBERS = (
     _Count(
         "n_rotated",
         "docs that are asked in every order, each with a score",
-        _once("turns"),
+        ("", "turns"),
         "turned.docs",
         listed=True,
     ),
     _Shown(
         "{kind}{key}",
         "the metric at so many frames, that reduction, with boxes hidden, or on the view beside",
-        _points,
+        _POINTS,
         "curve.*",
         better=True,
         label="Score, {key}",
     ),
-    _Count("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _points, _left_out),
+    _Count("n_excluded{key}", "docs that the other numbers of this `<n>` leave out", _POINTS, _left_out),
     _Shown(
         "drop{key}",
         "how far the full image is above that, over the same docs",
-        _drops,
+        _DROPS,
         "drops.*",
         scale="difference",
         better=True,
@@ -497,15 +477,15 @@ NUMBERS = (
     _Shown(
         "drop_extra",
         "how much further the metric falls with the relevant boxes hidden than with the adversarial ones, over docs with both",
-        _once("hides"),
+        ("", "hides"),
         "hidden.extra",
         scale="difference",
         better=True,
         label="Drop of the relevant boxes less that of the adversarial ones",
     ),
-    _Count("n_both", "docs with usable boxes of both sets", _once("hides"), "hidden.both"),
+    _Count("n_both", "docs with usable boxes of both sets", ("", "hides"), "hidden.both"),
     *(
-        _Shown(own.name, own.help, _of_kind(name), f"own.{own.name}", scale=own.scale, title=own.title)
+        _Shown(own.name, own.help, ("", name), f"own.{own.name}", scale=own.scale, title=own.title)
         for name, kind in KINDS.items()
         for own in kind.own
     ),
@@ -525,11 +505,11 @@ def rows(kind: Kind, keys: Keys) -> Iterator[tuple[Number, Key | None]]:
     """Yield the numbers of a task with their keys, all numbers of a set of views together."""
     # numbers of boxes and of windows have sets as keys too, and belong beside the remaining numbers of their set
     for _, group in itertools.groupby(
-        NUMBERS, lambda number: number.of if number.of not in (_boxes, _shifted) else _sets
+        NUMBERS, lambda number: number.of if number.of not in (_BOXES, _SHIFTED) else _SETS
     ):
         numbers = list(group)
-        for key in dict.fromkeys(key for number in numbers for key in number.of(kind, keys)):
-            yield from ((number, key) for number in numbers if key in number.of(kind, keys))
+        for key in dict.fromkeys(key for number in numbers for key in number.keys(kind, keys)):
+            yield from ((number, key) for number in numbers if key in number.keys(kind, keys))
 
 
 def columns(analysis: Analysis, kind: Kind) -> dict[str, float | int | None]:
@@ -605,7 +585,7 @@ def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Itera
 
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
-    known = {name: key for name, (number, key) in keyed(kind, grids).items() if number.of is not _places}
+    known = {name: key for name, (number, key) in keyed(kind, grids).items() if number.of is not _PLACES}
     of_cells = {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
     return {name: key for name, key in known.items() if isinstance(key, int)} | of_cells
 

@@ -23,7 +23,7 @@ def numbers() -> Iterator[tuple[str, str]]:
     yield "name", "what it is"
     told: dict[str, dict[str, None]] = {}
     for number in catalogue.NUMBERS:
-        of = [kind for kind in KINDS.values() if list(number.of(kind, Keys.asked(kind, kind.sizes[:1], (1,))))]
+        of = [kind for kind in KINDS.values() if list(number.keys(kind, Keys.asked(kind, kind.sizes[:1], (1,))))]
         names = [number.name.format(index=kind.prefix, kind=kind.name, key="" if kind.beside else "<n>") for kind in of]
         sides = ["low", "high"] * number.ends
         # only the ends of its interval have a name

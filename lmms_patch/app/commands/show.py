@@ -40,15 +40,18 @@ class Run:
         return self.taken.path
 
     def _repr_html_(self) -> str:
-        """Return the findings and the numbers as HTML, for a notebook."""
-        import polars as pl
+        """Return the findings, and the score and indices of each task, as HTML for a notebook."""
+        from lmms_patch.runs import reading
+        from lmms_patch.runs.catalogue import indices
+        from lmms_patch.text import html_list, html_table
 
-        from lmms_patch.runs.tabular import rows_of
-        from lmms_patch.text import html_list
-
-        numbers = rows_of(self.taken.run.results).select("task", "measure", "value", "low", "high", "note")
-        with pl.Config(tbl_rows=-1):
-            return html_list(one.text for one in self.findings) + numbers._repr_html_()
+        rows = [
+            [result.label, name, reading.text(one, "{:.3f}".format)]
+            for result in self.taken.run.results
+            for name, one in result.measures.items()
+            if one.value is not None and (name == "score" or name in indices())
+        ]
+        return html_list(one.text for one in self.findings) + html_table(["task", "number", "value"], rows)
 
 
 @examples(
