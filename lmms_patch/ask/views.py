@@ -263,14 +263,14 @@ def again(views: Sequence[View], times: int, golds: Sequence[int] = (0,), *, wro
 
 
 def trimmed(box: Box, trim: int) -> Box:
-    """Return a box without a strip of a thirty-second of its side: of the left, the top, the right, the bottom, or of several.
+    """Return a box without a strip of a sixty-fourth of its side: of the left, the top, the right, the bottom, or of several.
 
-    >>> trimmed((0, 0, 64, 64), 0), trimmed((0, 0, 64, 64), 1), trimmed((0, 0, 64, 64), 6)
-    ((0, 0, 64, 64), (2, 0, 64, 64), (0, 2, 62, 64))
+    >>> trimmed((0, 0, 128, 128), 0), trimmed((0, 0, 128, 128), 1), trimmed((0, 0, 128, 128), 6)
+    ((0, 0, 128, 128), (2, 0, 128, 128), (0, 2, 126, 128))
     """
     left, top, right, bottom = box
     # a side of one pixel cannot be trimmed
-    x, y = (min(max(1, side // 32), side - 1) for side in (right - left, bottom - top))
+    x, y = (min(max(1, side // 64), side - 1) for side in (right - left, bottom - top))
     cut = _STRIPS[trim % len(_STRIPS)]
     return left + x * cut[0], top + y * cut[1], right - x * cut[2], bottom - y * cut[3]
 
@@ -335,10 +335,10 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         ValueError: the view has no image.
     """
     if view.kind == "full":
-        return image.crop(trimmed((0, 0, *image.size), view.trim)) if view.trim else image.copy()
+        return _trimmed(image, view.trim)
     if view.kind == "cell":
-        box = trimmed(cell_box(image.size, view.n, view.row, view.col), view.trim)
-        return _upsample(image.crop(box), min_cell)
+        cell = image.crop(cell_box(image.size, view.n, view.row, view.col))
+        return _upsample(_trimmed(cell, view.trim), min_cell)
     if view.kind == "window":
         return _upsample(image.crop(window_box(image.size, view.n, view.row, view.col)), min_cell)
     if isinstance(view, Region):
@@ -357,6 +357,14 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
     if method := _BROUGHT.get(view.kind):
         return method.cut(image, view)
     raise ValueError(f"a {view.kind!r} view is not an image")
+
+
+def _trimmed(image: Image.Image, trim: int) -> Image.Image:
+    """Return the image without a strip of its side, at unchanged size; a copy where nothing is trimmed."""
+    if not trim:
+        return image.copy()
+    # of another size it would be cut into other patches, which is another question to some models
+    return _resized(_paintable(image).crop(trimmed((0, 0, *image.size), trim)), image.size)
 
 
 def _upsample(image: Image.Image, min_cell: int) -> Image.Image:

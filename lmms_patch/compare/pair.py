@@ -42,8 +42,8 @@ class Side:
         self.form: Form | None = forms.MEAN
         if not result.kind.folds:
             self.form = form_of(run, self.table, self.settings, sets_of(run))
-        frame = run.samples.hstack(result.frame(["tst"], again=True))
-        self.docs = frame.group_by("doc_id").agg(pl.col("gold", "cluster", "tst").first()).sort("doc_id")
+        frame = result.frame(["doc_id", "gold", "cluster", "tst"])
+        self.docs = frame.group_by("doc_id").agg(pl.all().first()).sort("doc_id")
         firsts = self.firsts(self.table)
         there = {"doc_id": self.table.doc_id, "known": firsts.known, "scored": np.isfinite(firsts.scores)}
         self.docs = self.docs.join(pl.DataFrame(there), on="doc_id", how="left", maintain_order="left")

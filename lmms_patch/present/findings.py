@@ -2,7 +2,7 @@
 
 A benchmark is a mixture. Where docs were asked again (``stats.composition``), a case (a task of a model) falls under the
 rule ``most whole``, ``most cell`` or ``most text`` if the interval of that share lies above half of what is solved, at the
-finest grid, and else under ``mixture``; the sentence gives all four shares.
+finest grid; under ``mixture`` if those of all three lie below; and else under ``unsure``. The sentence gives all four shares.
 
 Each other case falls under one rule by the index that people should go by: the luck-corrected one where its null is
 measured, else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
@@ -179,6 +179,7 @@ _RULES = {
     "mixture": _Rule(
         "mixture", "what is solved needs no image, one cell or the whole image, none of them mostly, in {}"
     ),
+    "unsure": _Rule("undecided", "what most of the solved docs need is not certain in {}"),
     "not told": _Rule("undecided", "what the docs need cannot be told in {}"),
     "whole": _Rule("whole", "the whole image is needed for {}"),
     "more": _Rule("whole", "one cell is not enough for {}"),
@@ -298,7 +299,7 @@ def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
         for place, one in enumerate(cases)
         if one.kind.index
         and one.analysis
-        and _of_index(one)[0] not in ("unread", "no image", *_MOSTLY, "mixture", "not told")
+        and _of_index(one)[0] not in ("unread", "no image", *_MOSTLY, "mixture", "unsure", "not told")
     ]
     out, family = list(cases), len(places)
     # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something. At the level of a
@@ -417,7 +418,9 @@ def _of_shares(case: Case) -> str:
     # of what is solved at most; with fewer docs solved the share would be larger
     solved = 1 - (shares["unsolved"].low or 0.0)
     least = {rule: shares[name].low or 0.0 for rule, name in _MOSTLY.items()}
-    return next((rule for rule, low in least.items() if low > solved / 2), "mixture")
+    if mostly := next((rule for rule, low in least.items() if low > solved / 2), ""):
+        return mostly
+    return "mixture" if all((shares[name].high or 0.0) <= solved / 2 for name in _MOSTLY.values()) else "unsure"
 
 
 def _not_told(case: Case) -> str:
@@ -571,7 +574,7 @@ class _Teller:
     def _numbers(self, rule: str, case: Case) -> str:
         """Return what stands in brackets behind a case's name."""
         measures = case.measures
-        if rule in _MOSTLY or rule == "mixture":
+        if rule in _MOSTLY or rule in ("mixture", "unsure"):
             return self._composed(case)
         if rule == "not told":
             return _short(_not_told(case))

@@ -64,10 +64,9 @@ SITUATIONS = {
         [composed("a", 0.1, 0.1, 0.6, 0.2, index=WRONG)],
         f"Most of what is solved needs the whole image in a ({said(10, 10, 60, 20)}, 95 % intervals).",
     ),
-    "a half is not most": (
+    "about a half: not certain": (
         [composed("a", 0.2, 0.2, 0.5, 0.1)],
-        "What is solved needs no image, one cell or the whole image, none of them mostly, in a "
-        f"({said(20, 20, 50, 10)}, 95 % intervals).",
+        f"What most of the solved docs need is not certain in a ({said(20, 20, 50, 10)}, 95 % intervals).",
     ),
     "one cell, for most": (
         [composed("a", 0.05, 0.7, 0.05, 0.2)],
