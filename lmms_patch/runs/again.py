@@ -113,7 +113,7 @@ def _spread(table: Table, rows: pl.DataFrame, docs: Ints) -> tuple[Array, Bools,
     several = (options > 1) & (gold > 0)
     most = int(max(options[several].max(initial=0), rows["said"].to_numpy().max())) + 1
     spread, has = np.zeros((len(docs), most)), np.zeros((len(docs), most), bool)
-    spread[:, GOLD], has[:, GOLD] = facts.select(alike).to_series().to_numpy()[docs], True
+    spread[:, GOLD] = facts.select(alike).to_series().to_numpy()[docs]
     shares: dict[str, Array] = {
         str(label): np.bincount(at, minlength=most) / len(at)
         for (label,), of in facts.filter((pl.col("choices") > 1) & (pl.col("gold_at") > 0)).group_by("label")
@@ -131,5 +131,5 @@ def _spread(table: Table, rows: pl.DataFrame, docs: Ints) -> tuple[Array, Bools,
     where = dict(zip(docs.tolist(), range(len(docs)), strict=True))
     for number, said, share in told.iter_rows():
         if number in where and not several[where[number]]:
-            spread[where[number], said], has[where[number], said] = share, share > 0
+            spread[where[number], said] = share
     return spread, has, bool(several.all())

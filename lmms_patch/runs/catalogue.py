@@ -349,7 +349,7 @@ NUMBERS = (
     ),
     _Shown(
         "{index}{key}_steady",
-        "docs that the whole image alone answers, as a share of those answered with their image",
+        "docs that the whole image alone answers, of those answered with their image",
         _AGAIN,
         _need("index"),
         label="Steady index, {key}",

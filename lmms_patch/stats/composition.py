@@ -59,7 +59,7 @@ class Asked:
         grey: shape (docs, times), a uniform image.
         on_wrong: shape (docs,), which docs were asked in these three ways.
         spread: shape (docs, answers), how often each answer is the gold of docs that are asked alike, 0..1.
-        options: shape (docs, answers), which answers are options of the doc.
+        options: shape (docs, answers), which answers are options of the doc; none of a doc without options.
         exact: whether the spread is known, as of options; golds of open questions are only counted.
     """
 
@@ -253,7 +253,8 @@ class _Work:
         miss = ~said[:, GOLD]
         share = (said * docs.spread).sum(1)
         return _Losses(
-            (miss * 1.0, miss / np.maximum(1 - share, 1 / len(miss))), np.asarray((said | ~docs.options).all(1))
+            (miss * 1.0, miss / np.maximum(1 - share, 1 / len(miss))),
+            np.asarray((said | ~docs.options).all(1) & docs.options.any(1)),
         )
 
     def _half(self) -> Array:
@@ -335,7 +336,8 @@ class _Work:
             else np.where(base > _NOTHING, lost[f"wrong {of}"] / base, 1.0)
             for of in ("cells", "all")
         }
-        cells, every = (lost[of] / (1.0 if _above(left[of], 1) else left[of]) for of in left)
+        # no more is taken off than nineteen of twenty docs: with less left nothing is said (``refusal``)
+        cells, every = (lost[of] / (1.0 if _above(left[of], 1) else np.maximum(left[of], 0.05)) for of in left)
         half_known = cells * np.expm1(np.minimum(self.tail / np.maximum(1 - text, 0.05), 1))
         of_cell = s if self.slip is None or not slips else self.slip**self.own_docs.times
         cell = (1 - text - cells - half_known) / of_cell
@@ -348,7 +350,9 @@ class _Work:
         """Say why there are no shares; "" where there are."""
         every, every_wrong = self.lost["all"].every.mean(), self.lost["wrong all"].every.mean()
         apart = abs(_silent(self.named) - _silent(self.named_wrong))
-        tight = self.lost["wrong cells"].plain.mean() < 0.25 * self.lost["words"].plain.mean()
+        missed, by_cells = self.lost["words"].plain.sum(), self.lost["wrong cells"].plain.sum()
+        # of a handful of docs that words do not answer, cells of wrong images may hit all by chance
+        tight = missed >= 10 and by_cells < 0.25 * missed
         if max(every, every_wrong) > (0.1 if apart > 0.1 else 0.5) or tight:
             return "repeated guesses cannot be told from knowledge: what views repeat names nearly every option"
         if self.parts[int(not self.avoids), True][1] > 0.15:

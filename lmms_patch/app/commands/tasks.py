@@ -87,18 +87,6 @@ def display(catalogue: Catalogue) -> None:
     say("\n".join(lines(catalogue)))
 
 
-def _again(catalogue: Catalogue, docs: int, wrong: int) -> str:
-    """Say which docs are asked again, and the price: most often half to one and a half times their requests before."""
-    spec = parse(f"x_{catalogue.kind}")
-    if spec is None or not spec.asks_again or catalogue.asked is None:
-        return ""
-    every = spec.options.steady == "all"
-    before = (wrong + (docs if every else wrong)) * catalogue.asked
-    return (
-        f"; {'all' if every else 'these'} asked again, most often {before // 2:,} to {3 * before // 2:,} requests more"
-    )
-
-
 def lines(catalogue: Catalogue) -> list[str]:
     """Return a line per name, and the counts."""
     out = []
@@ -107,9 +95,12 @@ def lines(catalogue: Catalogue) -> list[str]:
         requests = (
             "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
         )
-        requests += (
-            f" ({wrong:,} docs also on another doc's image{_again(catalogue, e.docs or 0, wrong)})" if wrong else ""
-        )
+        told = f"{wrong:,} docs also on another doc's image"
+        if e.again and catalogue.asked is not None:
+            # most often half to one and a half times their requests before
+            before = (e.again + min(e.again, wrong)) * catalogue.asked
+            told += f"; {e.again:,} asked again, most often {before // 2:,} to {3 * before // 2:,} requests more"
+        requests += f" ({told})" if wrong else ""
         if e.expected is not None and catalogue.asked is not None:
             low, high = (calls + wrong * catalogue.asked for calls in e.expected)
             requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"

@@ -111,7 +111,7 @@ def test_prices(manager, capsys):
     """120 docs per family, in its parquet, 60 of them also on a wrong image; 14 requests per doc for both grids."""
     assert main(["tasks", "mosaic_rci"]) == 0
     assert (
-        "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image; these asked again, most often 5,880 to 17,640 requests more)"
+        "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image; 280 asked again, most often 3,920 to 11,760 requests more)"
         in capsys.readouterr().out
     )
     assert main(["tasks", "mosaic_sum", "--as", "blind"]) == 0
