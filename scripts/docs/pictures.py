@@ -84,7 +84,7 @@ class Doc:
 def doc(run: Path, task: str, number: int) -> Doc:
     """Return a doc of the run."""
     rows = parquet.read_table(ROOT / "tasks" / "mosaic" / "data" / f"{task}.parquet").to_pylist()
-    views = tables.samples(run, f"{task}_rci").to_dicts()
+    views = [one for one in tables.samples(run, f"{task}_rci").to_dicts() if one.get("repeat") is None]
     asked = [one for one in views if one["doc_id"] == number and (one["kind"] == "full" or one["n"] == 3)]
     own, other = ([one for one in asked if bool(one["swapped"]) == swapped] for swapped in (False, True))
     lent = rows[other[0]["wrong_from"]]["image"]["bytes"] if other else b""

@@ -186,29 +186,6 @@ def test_pictures_are_those_of_the_run(folder):
     assert max(map(len, there.values())) < 10_000
 
 
-def test_the_line_of_indices_tells_the_numbers_of_the_first_lines_of_the_run():
-    """README shows what the run prints: each index that it names with its interval stands on the picture, over its place on the axis."""
-    told = re.findall(
-        r"mosaic_(\w+) \(luck-corrected RCI_3 ([+-][\d.]+)(?:, 95 % interval)? \[([^]]+)\]\)",
-        " ".join((ROOT / "README.md").read_text().split()),
-    )
-    assert [task for task, *_ in told] == ["same", "sum", "local", "center"]
-    picture = (DOCS / "pictures" / "line.svg").read_text(encoding="utf-8")
-    texts = {words: float(y) for y, words in re.findall(r'<text x="[^"]+" y="([^"]+)"[^>]*>([^<]+)</text>', picture)}
-    dots = {float(y): float(x) for x, y in re.findall(r'<circle class="dot" cx="([^"]+)" cy="([^"]+)"', picture)}
-    ticks = {
-        float(words.replace("−", "-")): float(x)
-        for x, words in re.findall(r'<text x="([^"]+)"[^>]*>([+−]\d\.\d)</text>', picture)
-    }
-    unit = (ticks[1.0] - ticks[-0.3]) / 1.3
-    for task, value, ends in told:
-        assert f">{value} [{ends}]<".replace("-", "−") in picture
-        assert dots[texts[task] - 4] == pytest.approx(ticks[1.0] + unit * (float(value) - 1), abs=0.006 * unit)
-    assert dots[texts["count"] - 4] == pytest.approx(ticks[1.0], abs=1)
-    assert ">1.00, cells mislead<" in picture
-    assert not {"larger", "text"} & set(texts)  # the gate refuses these two
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The built site; a warning ends the build."""

@@ -248,7 +248,8 @@ def run(scene: Scene, model: lmms, folder: Path, name: str = "") -> Path:
     """Run a scene with any model, and return the folder that its files lie in."""
     out = folder / "out"
     if scene.write:
-        scene.write(folder / "tasks")
+        with mock.patch.object(toys, "STEADY", 300):
+            scene.write(folder / "tasks")
     tracker = EvaluationTracker(output_path=str(out))
     about = Namespace(
         output_path=str(out),

@@ -180,7 +180,7 @@ def test_a_finished_run_gives_the_same_numbers_again(live):
         assert recompute(one, Changes(draws=500)).metrics["chance"] == again.metrics["chance"]
 
 
-OF_ALL_DOCS = ("names", "misread", "answer_no", "wrong_from", "gold_at", "stratum", "category", "cluster")
+OF_ALL_DOCS = ("names", "misread", "answer_no", "as_gold", "wrong_from", "gold_at", "stratum", "category", "cluster")
 """Columns that depend on the run's other docs: which of their golds an answer names, how it fits them."""
 
 

@@ -39,6 +39,10 @@ GENERATE = {
 }
 
 
+STEADY = 0
+"""How many docs are asked again where a task does not say so: those of ``asking/test_steady`` and of ``tests.golden`` are."""
+
+
 def coded_image(doc: int, size: tuple[int, int] = (60, 60), grid: int = 6, task: int = 0) -> Image.Image:
     """An image whose every pixel says where it comes from: red = 10·task + row, green = column of a
     ``grid``×``grid`` partition (times 10), blue = doc."""
@@ -77,6 +81,8 @@ def write_task(
         schema = datasets.Features({"image": datasets.Image(), **inferred})
     datasets.Dataset.from_list(list(data), features=schema).to_parquet(str(folder / f"{name}.parquet"))
     merged = {"task": name, **GENERATE, "dataset_kwargs": {"data_files": {"test": f"{name}.parquet"}}, **config}
+    if "lmms_patch" in (about := merged.get("metadata") or {}):
+        merged["metadata"] = {**about, "lmms_patch": {"steady": STEADY, **about["lmms_patch"]}}
     text = yaml.safe_dump({k: v for k, v in merged.items() if v is not None}, sort_keys=False)
     for line in {line for line in text.splitlines() if "!function" in line}:
         text = text.replace(line, line.replace("'", "").replace('"', ""))

@@ -80,7 +80,7 @@ def test_clusters(tmp_path):
                 }
             )
     write_run(tmp_path, {"toy_rci2": (spec, copies, made)})
-    loose = [{**r, "fields": {"category": "a"}} for r in copies]
+    loose = [{**r, "fields": {"category": "a"}, "images": None} for r in copies]
     write_run(tmp_path / "loose", {"toy_rci2": (parse("toy_rci2"), loose, made)})
     wide, narrow = numbers(next(tmp_path.glob("*_results.json"))), numbers(tmp_path / "loose")
     ratio = (wide["gap2_high"] - wide["gap2_low"]) / (narrow["gap2_high"] - narrow["gap2_low"])

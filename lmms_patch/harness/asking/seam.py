@@ -213,12 +213,12 @@ class Asker:
         again = {
             name: task.again([one for one in reversed(own.values()) if one.task_name == name])
             for name, task in sorted(self._tasks.items())
-            if task.session.asks_again and kind == task.session.request_type
+            if task.session.asks_again and task.session.times and kind == task.session.request_type
         }
         if not again:
             return self._in_portions.ask(model, kind, requests)
         answers: dict[Place, Any] = {}
-        times = max(1, *(self._tasks[name].session.times for name in again))
+        times = max(self._tasks[name].session.times for name in again)
         with progress(Ranks.here(), len(own), 0) as bar:
             # every rank asks as often, also one without such docs
             for time in range(times):

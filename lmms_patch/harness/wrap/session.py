@@ -26,6 +26,7 @@ from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
+from lmms_patch.stats.composition import LEAST
 
 _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
 """The table of the last wrapped task of each name, which is that of the current run."""
@@ -201,8 +202,7 @@ class Session:
         """Return how often the views of a doc are asked; 0 where the doc is asked once alone."""
         asked, wrong = self.spec.options.steady, self.table.wrong
         assert wrong is not None
-        again = asked == "all" or doc_id in wrong.some(min(asked, self.spec.options.null))
-        return self.times if again else 0
+        return self.times if asked == "all" or doc_id in wrong.some(min(asked, self.spec.options.null)) else 0
 
     def gold_shares(self, doc_id: int) -> Mapping[str, float] | None:
         """Return how often each answer is the gold of docs that are asked like a doc; None where the doc has options."""
@@ -219,10 +219,15 @@ class Session:
     def times(self) -> int:
         """How often the views of docs asked again are asked, by the commonest number of options.
 
-        0 of captions, which are not right or wrong.
+        0 of captions, which are not right or wrong, and where too few docs would be asked again to say anything.
         """
         answers = [] if self.golds.plan is None else [*self.golds.plan.answers.values()]
-        if not answers or any(answer.format == "caption" for answer in answers):
+        few = (
+            self.table.wrong is None
+            or len(self.table.wrong.sampled) < LEAST
+            or self.spec.options.steady in range(LEAST)
+        )
+        if few or any(answer.format == "caption" for answer in answers):
             return 0
         counts = Counter(len(answer.options) for answer in answers)
         return times_of(max(counts, key=lambda count: (counts[count], -count)))

@@ -3,7 +3,6 @@
 import re
 import shlex
 import shutil
-from collections import Counter
 
 import polars as pl
 import pytest
@@ -13,6 +12,7 @@ from lmms_patch.errors import RecordError
 from lmms_patch.present.explore.explorer import open_runs
 from lmms_patch.present.explore.views import RIGHT, WRONG
 from lmms_patch.rci import recompute
+from lmms_patch.rci.necessity import NOT_ASKED
 from lmms_patch.runs.details import Made, Model
 from lmms_patch.runs.need import NEEDS, UNKNOWN, find
 from tests.making.explored import kind_of, write_many, write_swap
@@ -21,8 +21,9 @@ from tests.making.runs import quick, turned_run, world_run, write_run
 
 def docs_of(folder, task):
     """The rows of each doc."""
-    rows = lmms_patch.samples(folder, task).partition_by("doc_id", maintain_order=True)
-    return [one.to_dicts() for one in rows]
+    rows = lmms_patch.samples(folder, task)
+    once = rows.filter(pl.col("repeat").is_null()) if "repeat" in rows.columns else rows
+    return [one.to_dicts() for one in once.partition_by("doc_id", maintain_order=True)]
 
 
 def right(view):
@@ -66,19 +67,11 @@ def test_classes_are_those_of_the_analysis(stored, loaded):
             )
 
 
-def test_the_map_of_a_run_that_stored_none_is_made_of_the_log(album, loaded):
-    """Of the 150 docs of the first 300 that a cell answers 75 are text.
-
-    So of the 60 among the other 120 that a cell answers half are.
-    """
+def test_a_run_whose_docs_were_asked_once_has_no_shares(album, loaded):
     [found] = loaded(album).about()["tasks"][0]["maps"]
-    assert Counter(map(kind_of, range(300))) == dict.fromkeys(NEEDS, 75)
-    assert Counter(map(kind_of, range(300, 420))) == {"one cell": 60, "whole image": 30, "unsolved": 30}
-    expected = {"text": 75 + 30, "one cell": 75 + 30, "whole image": 75 + 30, "unsolved": 75 + 30}
-    assert {need: share["value"] for need, share in found["shares"].items()} == pytest.approx(
-        {need: docs / 420 for need, docs in expected.items()}
-    )
-    assert (found["docs"], found["checked"], found["n"]) == (420, 300, 3)
+    assert {share["value"] for share in found["shares"].values()} == {None}
+    assert {share["reason"] for share in found["shares"].values()} == {NOT_ASKED}
+    assert (found["docs"], found["again"], found["n"]) == (420, 0, 3)
 
 
 def test_every_answer_of_a_doc(album, loaded):
