@@ -128,9 +128,9 @@ def test_one_scored_doc_many_requests(folder):
     of_grids = {
         f"{name}{n}{end}"
         for n in (2, 3)
-        for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_adj"), ("gap", ""))
-    }
-    assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "chance", "gate", *of_grids}
+        for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_adj"), ("rci", "_steady"), ("gap", ""))
+    } | {f"{name}{n}" for n in (2, 3) for name in ("text", "one", "whole", "unsolved", "needs_whole")}
+    assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "chance", "gate", "n_docs", *of_grids}
 
 
 def test_limit_and_offset_count_docs(folder):
@@ -589,7 +589,8 @@ def test_few_shot_process_docs_and_include(folder):
     model = Model(lambda *_: "3")
     result = run(model, "child_rci2", folder)
     assert [s["target"] for s in result["samples"]["child_rci2"]] == ["1", "3", "5", "7"]
-    assert {images[0].size for _, doc_id, images, _ in model.seen if doc_id % 5} == {(32, 32)}
+    sizes = [images[0].size for _, _, images, _ in model.seen]
+    assert (sizes.count((60, 60)), sizes.count((32, 32)), len(sizes)) == (4, 16, 20)
 
 
 @pytest.mark.parametrize("config", [{"reasoning_tags": [["<think>", "</think>"]]}, {"auto_strip_thinking": True}])

@@ -151,8 +151,8 @@ def test_swap_asks_once_or_cell_by_cell(tmp_path):
     model = Model()
     result = run(model, "toy_swap,toy_swap2", tmp_path)
     assert len(model.seen) == 6 + 6 * 5
-    assert set(metrics(result, "toy_swap")) == {"patch", "exact_match", "chance"}
-    assert set(metrics(result, "toy_swap2")) == {"patch", "exact_match", "exact_match_mpp2", "chance"}
+    assert set(metrics(result, "toy_swap")) == {"patch", "exact_match", "chance", "n_docs"}
+    assert set(metrics(result, "toy_swap2")) == {"patch", "exact_match", "exact_match_mpp2", "chance", "n_docs"}
     one, two = ([s["patch"] for s in result["samples"][name]] for name in ("toy_swap", "toy_swap2"))
     assert [p["wrong_image"]["from"] for p in one] == [p["wrong_image"]["from"] for p in two], (
         "the same wrong image as in any other way of asking"
