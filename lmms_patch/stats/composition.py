@@ -291,7 +291,8 @@ class _Work:
             ]
             change.append([weights @ of / weights.sum(1) for of in (sums[0] - sums[1], sums[1] - sums[2], sums[1])])
         first, last = (own - np.maximum(wrong, 0) for own, wrong in zip(change[0][:2], change[1][:2], strict=True))
-        if not _above(last, 0):
+        # with one fall more of wrong guesses this is a sign test: resampled alone, two falls would look sure
+        if not _above(last - self.rng.standard_gamma(1.0, len(last)) / self.mine.sum(1), 0):
             return 0.0, None
         # a slow fall is of cells that know; a fast fall, of cells that half know, ends soon
         if last[0] > 0.75 * first[0]:

@@ -56,6 +56,16 @@ def test_what_was_planted_is_found(mixture, world, part):
     assert np.allclose(value.sum(1), 1)
 
 
+def test_of_few_docs_one_guess_that_ends_late_changes_nothing():
+    """A guess that is repeated until the last asking is no sign of cells that half know: with 96 docs there are always some."""
+    mix = (0.25, 0.25, 0.375, 0.125)
+    found = runs(mix, docs=96, options=2, cells=4, times=8)
+    value, _, _ = known(found)
+    # the standard error of a share of 96 docs is .04
+    assert np.abs(value.mean(0) - mix).max() <= 0.05
+    assert np.abs(value - mix).max() <= 0.16
+
+
 def test_the_same_content_on_every_image_is_refused():
     """Repeated guesses look like knowledge: where they name every option, nothing is said."""
     for one in runs(MIXTURES["thirds"], own="content", wrong="silent"):

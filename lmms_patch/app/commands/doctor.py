@@ -99,9 +99,10 @@ def _extras() -> Iterator[Line]:
 
 def _plugin(model: str | None) -> Iterator[Line]:
     """Check whether lmms-eval has loaded the plugin, and can load an adapter."""
-    log().disable("lmms_eval")
-    # what a module prints is no part of the answer
-    with contextlib.redirect_stdout(sys.stderr):
+    # what a module prints or logs is no part of the answer
+    with contextlib.redirect_stdout(sys.stderr), contextlib.ExitStack() as quiet:
+        log().disable("lmms_eval")
+        quiet.callback(log().enable, "lmms_eval")
         try:
             registry = import_module(MODELS).MODEL_REGISTRY_V2
         # a broken torch, a missing package: with any error here no run starts

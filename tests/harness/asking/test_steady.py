@@ -134,7 +134,7 @@ def letters(tasks, tmp_path_factory):
     return run(tasks, "letters_rci2", by_letter, tmp_path_factory.mktemp("letters"))
 
 
-@pytest.mark.parametrize(("name", "answer"), [("letters", by_letter), ("words", by_word)])
+@pytest.mark.parametrize(("name", "answer"), [("letters", by_letter), ("words", by_word), ("yes", by_yes)])
 def test_what_was_planted_is_found(tasks, tmp_path, name, answer):
     found, _ = run(tasks, f"{name}_rci2", answer, tmp_path)
     made = composition(found, f"{name}_rci2")

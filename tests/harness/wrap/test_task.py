@@ -585,7 +585,9 @@ def test_few_shot_process_docs_and_include(folder):
         UTILS + "\ndef odd(docs):\n    return docs.filter(lambda d: int(d['answer']) % 2)\n"
     )
     write_task(folder, "toy", rows(8), process_docs="!function utils.odd")
-    (folder / "child.yaml").write_text("include: toy.yaml\ntask: child\nmetadata: {lmms_patch: {min_cell: 32}}\n")
+    (folder / "child.yaml").write_text(
+        "include: toy.yaml\ntask: child\nmetadata: {lmms_patch: {min_cell: 32, 'null': 0}}\n"
+    )
     model = Model(lambda *_: "3")
     result = run(model, "child_rci2", folder)
     assert [s["target"] for s in result["samples"]["child_rci2"]] == ["1", "3", "5", "7"]
