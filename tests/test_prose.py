@@ -115,6 +115,12 @@ def test_readers_find_every_page():
     assert set(PAGES) - linked - {"README.md"} == set()
 
 
+def test_the_readme_says_what_the_demo_says():
+    """The page Start is held against what the demo prints (``tests/app/test_docs.py``)."""
+    (said,) = re.findall(r"^```text\n(.*?)^```", PAGES["README.md"], re.M | re.S)
+    assert f"$ lmms-patch demo\n{said}" in PAGES["docs/index.md"]
+
+
 def test_files_of_the_checkout_are_where_pages_say():
     gone = []
     for page in PAGES:

@@ -1,8 +1,9 @@
 """What the commands on the pages print: each ``console`` block is typed again, in a folder with the runs of ``runs.tar.xz``.
 
 ``python scripts/docs/outputs.py`` prints what differs, and ``--write`` writes it into the pages. A line ``...`` stands
-for lines left out, and `` ...`` at the end of a line for the rest of it; such a block is held against the output, and
-has to be mended by hand. A ``yaml`` block with a title is a file that the commands read.
+for lines left out, and `` ...`` at the end of a line for the rest of it; of such a block the lines that are most like
+those shown are taken, as many as there are: look at what it wrote. A ``yaml`` block with a title is a file that the
+commands read.
 
 Runs are not made again: ``demo`` and ``tst`` find theirs, and show them. The four runs in the archive are
 
@@ -101,6 +102,27 @@ def agrees(shown: str, output: str) -> bool:
     return re.fullmatch(r"[\s\S]*".join(parts), f"{output}\n") is not None
 
 
+def mended(shown: str, output: str) -> str:
+    """Return what a page is to show of an output: the lines most like those it shows now, left out what it leaves out."""
+    lines, parts = output.splitlines(), re.split(r"^\.\.\.$", shown, flags=re.M)
+    out = []
+    for part in parts if len(parts) > 1 else []:
+        old = part.strip("\n").splitlines()
+        places = range(len(lines) - len(old) + 1)
+        if not old or not places:
+            out.append("")
+            continue
+        like = [
+            difflib.SequenceMatcher(None, "\n".join(lines[i : i + len(old)]), "\n".join(old)).ratio() for i in places
+        ]
+        found = lines[max(places, key=like.__getitem__) :][: len(old)]
+        kept = [
+            f"{new[: len(was) - 4]} ..." if was.endswith(" ...") else new for new, was in zip(found, old, strict=True)
+        ]
+        out.append("\n".join(kept))
+    return "\n...\n".join(out).strip("\n") if out else output
+
+
 @contextlib.contextmanager
 def _finished_runs() -> Iterator[None]:
     """Let ``demo`` and ``tst`` show a run that is there, at a width of 80 columns."""
@@ -135,9 +157,10 @@ def main() -> int:
                         difflib.unified_diff(shown.splitlines(), output.splitlines(), "page", "printed", lineterm="")
                     )
                 )
-                if "--write" in sys.argv and "..." not in shown:
+                if "--write" in sys.argv:
+                    new = mended(shown, output)
                     text = text.replace(
-                        f"$ {command}\n{shown}\n" if shown else f"$ {command}\n", f"$ {command}\n{output}\n"
+                        f"$ {command}\n{shown}\n" if shown else f"$ {command}\n", f"$ {command}\n{new}\n"
                     )
             if "--write" in sys.argv:
                 page.write_text(text, encoding="utf-8")
