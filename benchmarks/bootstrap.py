@@ -8,7 +8,7 @@ against the plain loop over draws. The ways take turns, and the least processor 
 
 **analysis**: one process writes the ``patch`` objects of made-up docs (full image and the nine cells of
 3×3, baselines, 300 docs on a wrong image) as a run does; another reads them into memory and runs
-``analysis.analyse``: chance, gate, index with interval, luck, cells. Time and memory are those of the
+``analysis.analyse``: chance, gate, index with interval, cells. Time and memory are those of the
 analysis; the records themselves, as the objects that ``json`` makes of the file, are counted apart.
 See benchmarks/README.md.
 """
@@ -163,7 +163,6 @@ def analysis(path: Path) -> tuple[float, float, float]:
     seconds = time.process_time() - start
     grid = found.grids[3]
     assert grid.index.low is not None
-    assert grid.adj is not None
     assert grid.shares is not None
     return seconds, before, resident() - before
 

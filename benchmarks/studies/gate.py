@@ -256,11 +256,10 @@ def docs_of(made: Made, options: int, null: int, seed: int) -> Iterator[Rows]:
         answer = by.answers[i]
         best = 1 + _best(seen[1:], gold)
         rows = _rows(i, own, seen, gold) + (_rows(i, other, wrong, gold) if asked[i] else [])
-        different = {one: number for number, one in enumerate(dict.fromkeys(wrong))}
         for at, row in enumerate(rows):
             row |= {"view": at} | ({"best": True} if at == best else {})
             if at >= len(own):
-                row |= {"answer_no": different[wrong[at - len(own)]], "wrong_from": (i + 1) % len(docs)}
+                row |= {"wrong_from": (i + 1) % len(docs)}
         rows[0] |= {
             "cluster": units[i],
             "choices": len(answer.options),

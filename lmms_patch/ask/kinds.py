@@ -275,7 +275,7 @@ class Kind:
     @property
     def asks_again(self) -> bool:
         """Whether some docs are asked again with their options moved, to tell knowledge from luck (``stats.composition``)."""
-        return self.may_leave_out and not self.exits
+        return self.index is not None and not self.exits
 
     @property
     def takes_null(self) -> bool:

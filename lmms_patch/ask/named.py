@@ -1,8 +1,8 @@
 """Which of a doc's options an answer names. Pure text work.
 
 The native scorer says whether an answer is the gold; it does not say which other option a wrong answer is, or that it
-is none. Luck needs that (``stats.habits``). Reading is careful: a text that names two options, or none for sure, names
-none.
+is none. Docs that are asked again need that (``stats.composition``). Reading is careful: a text that names two options, or
+none for sure, names none.
 """
 
 from __future__ import annotations

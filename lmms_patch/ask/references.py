@@ -1,4 +1,4 @@
-"""The plan of what is scored beside a model's answers: uninformed answers, the gold, and answers under other golds. Pure.
+"""The plan of what is scored beside a model's answers: uninformed answers and the gold. Pure.
 
 The plan is made from the docs alone, before any answer is known. So every rank makes the same plan, and each doc's
 record can carry its own part of it.
@@ -16,7 +16,6 @@ from typing import Any
 
 from lmms_patch.ask.answers import Answer, Asked, first_words, recognise
 from lmms_patch.stats.donors import Strata, draw, draw_clusters, strata
-from lmms_patch.stats.habits import GOLDS
 
 CONSTANTS = 5
 """How many of the most frequent golds are tried as the constant answer of an open format."""
@@ -51,7 +50,6 @@ class Plan:
         answers: how each doc is to be answered.
         strata: the name of each doc's stratum.
         baselines: for each doc, answer -> its roles: ``gold``, ``option``, ``constant``, ``stratum``, ``other``.
-        alike: for each doc without options, docs that are asked alike, under whose golds its answers may be scored.
         digests: ``docs`` (which docs with which golds) and ``prompts`` (what they are asked), 16 hex digits each: two
             runs with equal digests were asked the same.
         all_docs: how many docs the benchmark has, asked or not; None where that is not known.
@@ -60,7 +58,6 @@ class Plan:
     answers: dict[int, Answer]
     strata: dict[int, str]
     baselines: dict[int, dict[str, list[str]]]
-    alike: dict[int, list[int]]
     digests: dict[str, str] = field(default_factory=dict)
     all_docs: int | None = None
 
@@ -79,7 +76,6 @@ def plan(
     *,
     declared: str | None = None,
     clusters_whole: bool = False,
-    exchange: bool = False,
     seed: int = 0,
 ) -> Plan:
     """Plan what is scored beside the model's answers.
@@ -88,7 +84,6 @@ def plan(
         docs: all docs that are evaluated, on all ranks.
         declared: the profile's answer format.
         clusters_whole: whether other docs are drawn as whole clusters (MME's pairs).
-        exchange: whether answers to docs without options are to be scored under golds of other docs.
         seed: of the other docs that are drawn.
     """
     answers, strata_of_docs = alike(docs, declared)
@@ -98,8 +93,6 @@ def plan(
     drawn = (draw_clusters if clusters_whole else draw)(strata_of_docs, units, sources, donors=1, seed=seed)
     others = {i: int(row[0]) for i, row in enumerate(drawn) if row[0] >= 0}
     ids = [doc.doc_id for doc in docs]
-    exchanged = [i for i, answer in enumerate(answers) if exchange and not answer.options]
-    others_alike = draw(strata_of_docs, units, sources, donors=GOLDS, seed=seed, of=exchanged)
     return Plan(
         dict(zip(ids, answers, strict=True)),
         {
@@ -107,7 +100,6 @@ def plan(
             for doc_id, label in zip(ids, strata_of_docs.labels, strict=True)
         },
         dict(zip(ids, _baselines(answers, strata_of_docs, others), strict=True)),
-        {ids[i]: [ids[d] for d in row if d >= 0] for i, row in zip(exchanged, others_alike, strict=True)},
         {
             "docs": digest((doc_id, answer.golds) for doc_id, answer in zip(ids, answers, strict=True)),
             "prompts": digest((doc.doc_id, doc.asked.prompt) for doc in docs),

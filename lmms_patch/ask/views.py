@@ -340,7 +340,8 @@ def cut(image: Image.Image, view: View, *, min_cell: int = 0, seed: str = "") ->
         cell = image.crop(cell_box(image.size, view.n, view.row, view.col))
         return _upsample(_trimmed(cell, view.trim), min_cell)
     if view.kind == "window":
-        return _upsample(image.crop(window_box(image.size, view.n, view.row, view.col)), min_cell)
+        window = image.crop(window_box(image.size, view.n, view.row, view.col))
+        return _upsample(_trimmed(window, view.trim), min_cell)
     if isinstance(view, Region):
         return _upsample(image.crop(view.area), min_cell)
     if isinstance(view, HiddenView):

@@ -83,7 +83,7 @@ class Task(Struct, frozen=True, kw_only=True):
         identical: whether both score the same on every doc and view
         numbers: the primary one first
         lower: of MAGIC tasks: the numbers that are better when lower
-        marks: by index: how the luck-corrected index of a run contradicts it, a line for each such run
+        marks: by index: how the steady index of a run contradicts it, a line for each such run
         bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
             (``magic.bounds``)
     """

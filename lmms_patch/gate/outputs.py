@@ -54,10 +54,10 @@ def _found(one: Verdict) -> str:
     if number.value is None:
         return f"{one.measure}: {one.reason} ({_allowed(one)})"
     sure = [_say(one, number.value)] * compares
-    if number.low is not None and number.high is not None and one.level is not None and not reading.misleads(number):
+    if number.low is not None and number.high is not None and one.level is not None:
         sure.append(f"{100 * one.level:.4g} % {_say(one, number.low)} to {_say(one, number.high)}")
     inside = [*filter(None, [", ".join(sure)]), _allowed(one)]
-    value = reading.IN_PLACE if reading.misleads(one.value) else _say(one, one.value.value, False)
+    value = _say(one, one.value.value, False)
     before = f"{_say(one, one.baseline, False)} → " if compares else ""
     noted = ", ".join([value, *reading.words(one.value)])
     return ": ".join(filter(None, [f"{one.measure} {before}{noted} ({'; '.join(inside)})", one.reason]))

@@ -4,38 +4,21 @@ A benchmark is a mixture. Where docs were asked again (``stats.composition``), a
 rule ``most whole``, ``most cell`` or ``most text`` if the interval of that share lies above half of what is solved, at the
 finest grid; under ``mixture`` if those of all three lie below; and else under ``unsure``. The sentence gives all four shares.
 
-Each other case falls under one rule by the index that people should go by: the luck-corrected one where its null is
-measured, else 1 − MPP / FIP. A sentence calls each by its own name (``reading.name``).
-
-| rule | what is so, at every grid |
+| rule | what is so |
 |---|---|
-| ``whole`` | the interval of the index lies at 0.30 or above ("strong global" in the RCI paper, §3.2) |
-| ``mislead`` | it lies above 1: a single cell does worse than a wrong image |
-| ``more`` | it lies above 0 |
-| ``cell`` | it lies at 0 or below, and its null is measured |
-| ``even`` | it lies between -0.10 and 0.10 ("balanced" in the paper), and its null is measured |
-| ``mixed`` | each grid falls under one of these rules, but not under the same |
 | ``no image`` | the gate says that the answers do not depend on the image |
 | ``unread`` | the gate refuses the index for another reason, or there is no index |
-| ``undecided`` | none of these: the interval is too wide, or no null was measured and the index is low, or contradicts the corrected one |
+| ``not told`` | docs were asked again, and their answers do not tell |
+| ``not asked`` | no doc was asked again: an index of one pass has luck in it, and is no share of docs |
 
-Over several tasks the false discovery rate of the first five is held at 5 % (Benjamini & Hochberg 1995): of 20 tasks
-without any effect one in twenty pages says something of one. An interval is read at the level that goes with it
-(Benjamini & Yekutieli 2005), ``Case.level``.
-
-Why a low index needs a measured null, and a high one does not: the best of n² tries rises by luck alone, which lowers
-the index.
-
-Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own. ``contradicted`` is
-said beside the first rule of a case.
+Tasks without an index (blind, tst, regions, hidden, MAGIC, ...) have rules of their own.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_patch.ask.kinds import OF_CLIPS, Kind, Words
@@ -47,18 +30,14 @@ from lmms_patch.runs.numbers import EXTRA, Analysis, Grid
 from lmms_patch.runs.run import Result
 from lmms_patch.stats.composition import LEAST
 from lmms_patch.stats.gate import Gate
-from lmms_patch.stats.index import BANDS
-from lmms_patch.stats.intervals import at_level
-from lmms_patch.stats.resample import LEVEL, Estimate
+from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import line
 
 MOST = 6
 """How many sentences there are at most."""
 WITH_NUMBERS, NAMED = 4, 12
 """Of how many cases a sentence gives numbers, and how many it names; the others are counted."""
-EVEN, WHOLE = BANDS[2][0], BANDS[3][0]
-NOT_WHICH = "It may be another cell in each image; before you publish this, ask docs again (option steady, or a name with _steady at its end)."
-_INDEXED = ("whole", "cell", "undecided")
+ASK_AGAIN = "Ask docs again to know what they need (option steady, or a name with _steady at its end)."
 _NEEDED = {
     "text": "without its image",
     "one": "on one cell",
@@ -83,10 +62,8 @@ class Case:
         metric: the primary metric.
         measures: every number by its name (``lmms_patch.runs.measures``), on the metric's own scale.
         analysis: what they are made of; None for a kind without one.
-        size: how many docs the benchmark has; None where that is not known.
         higher: whether the primary metric is better when higher.
         tst: what a text-only cross-validation found; None of other tasks, or where only the numbers are known.
-        level: at which the interval of an index is read (``_held_together``); intervals are shown at their own.
     """
 
     key: str
@@ -97,10 +74,8 @@ class Case:
     metric: str
     measures: Mapping[str, Estimate]
     analysis: Analysis | None = None
-    size: int | None = None
     higher: bool = True
     tst: TstDetails | None = None
-    level: float = LEVEL
 
     @property
     def grids(self) -> list[int]:
@@ -120,10 +95,10 @@ class Case:
         return self.analysis.gate if self.analysis else None
 
     def index(self, n: int) -> Estimate:
-        """Return the headline index: luck-corrected where its null is measured, else 1 − MPP / FIP."""
+        """Return the headline index: the steady one where docs were asked again, else 1 − MPP / FIP."""
         name = f"{self.kind.index}{n}"
         index = self.measures[name]
-        return reading.headline(index, self.measures.get(f"{name}_adj")) or index
+        return reading.headline(index, self.measures.get(f"{name}_steady")) or index
 
 
 def case(result: Result, model: str = "", key: str = "") -> Case:
@@ -137,7 +112,6 @@ def case(result: Result, model: str = "", key: str = "") -> Case:
         result.metric,
         result.measures,
         result.analysis,
-        result.size,
         result.higher_is_better,
         result.tst,
     )
@@ -148,8 +122,8 @@ class Finding:
     """A sentence to read first, with the cases behind the sentence.
 
     Attributes:
-        kind: what it is about: ``whole``, ``cell``, ``no image``, ``contradicted``, ``unread``,
-            ``undecided``, ``boxes``, ``orders`` or ``other``.
+        kind: what it is about: ``whole``, ``cell``, ``mixture``, ``no image``, ``without``, ``unread``, ``undecided``,
+            ``boxes``, ``orders`` or ``other``.
         text: the sentence, with its numbers and intervals; plain text.
         cases: keys of the cases that it is about, in the order of the sentence.
     """
@@ -181,16 +155,7 @@ _RULES = {
     ),
     "unsure": _Rule("undecided", "what most of the solved docs need is not certain in {}"),
     "not told": _Rule("undecided", "what the docs need cannot be told in {}"),
-    "whole": _Rule("whole", "the whole image is needed for {}"),
-    "more": _Rule("whole", "one cell is not enough for {}"),
-    "lines": _Rule("whole", "part of what seemed to need the whole image only fell on a line between cells in {}"),
-    "mislead": _Rule(
-        "whole",
-        "more than one cell is needed for {}, and a single cell misleads: on it the model is right less often than by guessing on a wrong image",
-    ),
-    "cell": _Rule("cell", "one cell is enough for {}"),
-    "even": _Rule("cell", f"one cell does as well as the whole image, within {EVEN:.2f}, in {{}}"),
-    "mixed": _Rule("cell", "the size of the cells decides in {}"),
+    "lines": _Rule("whole", "part of what needs more than a cell only fell on a line between cells in {}"),
     "no image": _Rule("no image", "no image is needed for {}"),
     "without": _Rule("no image", "without the right image there is still a score in {}"),
     "learned": _Rule(
@@ -206,9 +171,8 @@ _RULES = {
         "a text-only model answers copies of a question in reverse, which is no shortcut of the language, in {}",
     ),
     "copied": _Rule("undecided", "a text-only model answers only questions of which it was trained on a copy in {}"),
-    "contradicted": _Rule("contradicted", "the luck-corrected index says something else in {}"),
     "unread": _Rule("unread", "no result for {}"),
-    "undecided": _Rule("undecided", "undecided: {}"),
+    "not asked": _Rule("undecided", "what the docs need was not asked in {}"),
     "relevant": _Rule("boxes", "a relevant box answers more than an adversarial one in {}"),
     "adversarial": _Rule("boxes", "an adversarial box answers more than a relevant one in {}"),
     "boxes alike": _Rule("boxes", "neither relevant nor adversarial boxes are clearly worth more in {}"),
@@ -228,7 +192,6 @@ _RULES = {
 
 def findings(cases: Sequence[Case]) -> list[Finding]:
     """Return the sentences to read first on some tasks, most important first, with every task in some sentence."""
-    cases, family = _held_together(cases)
     teller = _Teller(cases)
     ruled: dict[str, list[Case]] = {name: [] for name in _RULES}
     for one in cases:
@@ -243,9 +206,8 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
         ruled[name] = [one for one in ruled[name] if one not in silent[about]]
     clauses: dict[str, list[tuple[str, list[Case]]]] = {}
     for name, rule in _RULES.items():
-        ordered = sorted(ruled[name], key=_ORDERS.get(name, lambda one: 0.0))
         by_words: dict[str, list[Case]] = {}
-        for one in ordered:
+        for one in ruled[name]:
             words = one.kind.brought.sentence if name == "other" and one.kind.brought else rule.words
             by_words.setdefault(teller.words(one).say(words), []).append(one)
         for words, among in by_words.items():
@@ -261,23 +223,10 @@ def findings(cases: Sequence[Case]) -> list[Finding]:
     for about, parts in sentences:
         said = "; ".join(words for words, _ in parts)
         keys = dict.fromkeys(one.key for _, among in parts for one in among)
-        out.append(Finding(about, f"{said[0].upper()}{said[1:]}.", tuple(keys)))
-    return _with_notes(out, cases, family)
-
-
-def _with_notes(said: list[Finding], cases: Sequence[Case], family: int) -> list[Finding]:
-    """Add the limits of a single run and of many tasks to findings."""
-    by_key = {one.key: one for one in cases}
-    out = []
-    for one in said:
-        notes = []
-        once = [by_key[key] for key in one.cases if one.kind == "cell" and not _shares(by_key[key])]
-        notes += [once[0].kind.words.say(NOT_WHICH)] if once else []
-        if one.kind in _INDEXED and (level := max((by_key[key].level for key in one.cases), default=LEVEL)) > LEVEL:
-            notes.append(
-                f"Of {family} tasks, so intervals are read at {100 * level:.4g} %: at most 5 % of such findings are expected to be false."
-            )
-        out.append(dataclasses.replace(one, text=" ".join([one.text, *notes])))
+        can_ask = any(
+            one.analysis and one.analysis.necessity for _, among in parts for one in among if one in ruled["not asked"]
+        )
+        out.append(Finding(about, f"{said[0].upper()}{said[1:]}.{f' {ASK_AGAIN}' * can_ask}", tuple(keys)))
     return out
 
 
@@ -289,35 +238,8 @@ def said_of(results: Iterable[Result]) -> list[str]:
 # --- which rule -----------------------------------------------------------------------------------
 
 
-def _held_together(cases: Sequence[Case]) -> tuple[list[Case], int]:
-    """Return the cases with the level at which each index is read, and how many have an index to read.
-
-    The level is 1 − 0.05 R / m: of m cases with an index, R is the most that say something each at that level.
-    """
-    places = [
-        place
-        for place, one in enumerate(cases)
-        if one.kind.index
-        and one.analysis
-        and _of_index(one)[0] not in ("unread", "no image", *_MOSTLY, "mixture", "unsure", "not told")
-    ]
-    out, family = list(cases), len(places)
-    # Benjamini and Hochberg's step-up: the largest R at whose level R cases still say something. At the level of a
-    # smaller R no more cases do, so every R between R and their number fails too.
-    said = family
-    while family:
-        level = 1 - (1 - LEVEL) * said / family
-        for place in places:
-            out[place] = dataclasses.replace(cases[place], level=level)
-        still = sum(_of_index(out[place])[0] != "undecided" for place in places)
-        if still >= said or said == 1:
-            break
-        said = max(still, 1)
-    return out, family
-
-
 def _rules_of(case: Case) -> list[str]:
-    """Return the rules of a case: the main rule, then ``contradicted`` and ``lines`` where true."""
+    """Return the rules of a case: the main rule, then ``lines`` where true."""
     kind = case.kind
     if not case.analysis and case.measures["score"].value is None:
         return ["unread"]
@@ -381,19 +303,17 @@ def _of_index(case: Case) -> list[str]:
     if case.gate and case.gate.valid is False:
         no_image = "most text" if _of_shares(case) == "most text" else "unread"
         return ["no image" if reading.does_not_look(case.gate) else no_image]
-    if mostly := _of_shares(case):
-        return [mostly]
-    if _not_told(case):
-        return ["not told"]
     if not case.grids or any(case.index(n).value is None for n in case.grids):
         return ["unread"]
-    marked = any(case.grid(n).mark for n in case.grids)
-    rule = _together({_of_grid(case, n) for n in case.grids})
-    # The sentence on an undecided case tells of the contradiction already.
-    beside = ["contradicted"] if marked and rule != "undecided" else []
-    on_lines = [one.low for n in case.grids if (one := case.measures.get(f"on_lines{n}")) and one.low is not None]
-    beside += ["lines"] if any(low > 0 for low in on_lines) else []
-    return [rule, *beside]
+    if mostly := _of_shares(case):
+        return [mostly, *["lines"] * any(_on_lines(case, n) for n in case.grids)]
+    return ["not told" if _not_told(case) else "not asked"]
+
+
+def _on_lines(case: Case, n: int) -> bool:
+    """Return whether a cell or a window is surely enough for more docs than a cell is."""
+    cell, window = (case.measures.get(f"{name}{n}") for name in ("one", "one_windows"))
+    return cell is not None and window is not None and (window.low or 0.0) > (1.0 if cell.high is None else cell.high)
 
 
 _MOSTLY = {"most whole": "whole", "most cell": "one", "most text": "text"}
@@ -429,44 +349,6 @@ def _not_told(case: Case) -> str:
     return next((one.shares["text"].reason for one in maps if one.again >= LEAST), "")
 
 
-def _of_grid(case: Case, n: int) -> str:
-    """Return the rule of a grid."""
-    index = at_level(case.index(n), max(case.level, case.index(n).level))
-    low, high = index.low, index.high
-    measured = _is_measured(case, n)
-    if low is None or high is None:
-        return "undecided"
-    if low > 1:
-        return "mislead"
-    # The slack is for rounding: an end on the edge of the band counts as within.
-    if low >= WHOLE - 1e-9:
-        return "whole"
-    if low > 0:
-        return "more"
-    # The best of n² tries rises by luck alone, so a low index that is not corrected may be luck.
-    if not measured:
-        return "undecided"
-    return "cell" if high <= 0 else "even" if low >= -EVEN and high <= EVEN else "undecided"
-
-
-def _is_measured(case: Case, n: int) -> bool:
-    """Return whether the headline index is luck-corrected."""
-    adj = case.measures.get(f"{case.kind.index}{n}_adj")
-    return adj is not None and adj.value is not None
-
-
-def _together(rules: set[str]) -> str:
-    """Return the rule of a case from those of its grids."""
-    if len(rules) == 1:
-        return next(iter(rules))
-    # Before mixing: an undecided grid leaves the case undecided, whatever the rest says.
-    if "undecided" in rules:
-        return "undecided"
-    if rules <= {"whole", "more", "mislead"}:
-        return "more" if "more" in rules else "whole"
-    return "even" if rules == {"cell", "even"} else "mixed"
-
-
 def _by_sign(estimate: Estimate, above: str, below: str, neither: str) -> str:
     """Return which of three words an interval calls for: wholly above 0, wholly below, or neither."""
     if estimate.low is not None and estimate.low > 0:
@@ -479,19 +361,6 @@ def _beats_chance(case: Case) -> bool:
     score, chance = case.measures["score"], case.measures.get("chance")
     floor = 0.0 if chance is None or chance.value is None else chance.value
     return score.low is not None and score.low > floor
-
-
-def _value(case: Case) -> float:
-    return case.index(case.grids[0]).value or 0.0
-
-
-_ORDERS: Mapping[str, Callable[[Case], float]] = {
-    **dict.fromkeys(("whole", "more", "mislead"), lambda one: -_value(one)),
-    **dict.fromkeys(("cell", "even"), _value),
-}
-"""The order of the cases of a rule: the clearest first. Those of other rules keep the order in which they were given."""
-_WITH_RANGE = ("whole", "more", "cell", "even", "undecided")
-"""The rules that go by one index a case, so that those of several models have a range."""
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -562,13 +431,10 @@ class _Teller:
         """Return the name of a benchmark, for how many models its rule holds, and from where to where their indices go."""
         first, of = cases[0], self._models[cases[0].base, cases[0].kind.name]
         said = [f"all {of} models" if len(cases) == of else f"{len(cases)} of {of} models"]
-        values: dict[bool, list[float]] = {True: [], False: []}
-        for one in cases if with_numbers and rule in _WITH_RANGE else ():
-            if one.grids and (value := one.index(n := _telling(one, rule)).value) is not None:
-                values[_is_measured(one, n)].append(value)
-        for corrected, known in values.items():
-            ends = dict.fromkeys(number(end, True, 2) for end in (min(known), max(known))) if known else {}
-            said += [f"{reading.name(str(first.kind.index), corrected=corrected)} {' to '.join(ends)}"] if ends else []
+        if rule == "not asked" and with_numbers:
+            values = [one.index(one.grids[0]).value or 0.0 for one in cases]
+            ends = dict.fromkeys(number(end, True, 2) for end in (min(values), max(values)))
+            said.append(f"{reading.name(str(first.kind.index), steady=False)} {' to '.join(ends)}")
         return f"{line(first.base)} ({', '.join(said)})"
 
     def _numbers(self, rule: str, case: Case) -> str:
@@ -578,17 +444,12 @@ class _Teller:
             return self._composed(case)
         if rule == "not told":
             return _short(_not_told(case))
-        if rule in ("whole", "more", "cell", "even"):
-            return self._index(case, _telling(case, rule)) if case.grids else "no index"
-        # An index above 1 misleads readers, so FIP and MPP stand in its place.
-        if rule == "mislead":
-            best = measures.get(f"mpp{case.grids[0]}")
-            told = f"{number(measures['fip'].value)} on the full image, {number(best.value if best else None)} with each doc's best cell"
-            return f"{case.metric} {case.kind.words.say(told)}"
+        if rule == "not asked":
+            return ", ".join(self._index(case, n) for n in sorted(case.grids))
         if rule == "lines":
-            return f"{self._ends(measures[f'on_lines{case.grids[0]}'])} of it"
-        if rule == "mixed":
-            return ", ".join(self._index(case, n, grid=True) for n in sorted(case.grids))
+            n = case.grids[0]
+            both = (self._ends(measures[f"{name}{n}"]) for name in ("one_windows", "one"))
+            return "a cell or a window between cells is enough for {}, a cell for {}".format(*both)
         if rule == "no image":
             looked = next((looks for looks in (case.gate.looks if case.gate else ()) if looks.value is False), None)
             if looked is None:
@@ -607,12 +468,8 @@ class _Teller:
             return ", ".join([*scored, *([alone] if alone else []), *self._constant(case)])
         if rule == "withheld":
             return f"{self._ends(measures['tst_above'], signed=True)} above the most frequent answers"
-        if rule == "contradicted":
-            return self._both(case, next(n for n in case.grids if case.grid(n).mark))
         if rule == "unread":
             return _why_unread(case)
-        if rule == "undecided":
-            return self._undecided(case)
         if rule in ("relevant", "adversarial", "boxes alike"):
             return self._ends(measures["regions_mean"], signed=True)
         if rule == "orders":
@@ -649,25 +506,13 @@ class _Teller:
         said = [f"{100 * (one.value or 0):.0f} %{ends_in_percent(one)} {_NEEDED[name]}" for name, one in shares.items()]
         return f"{', '.join(said)}{level}"
 
-    def _index(self, case: Case, n: int, *, grid: bool = False) -> str:
+    def _index(self, case: Case, n: int) -> str:
         """Return an index with its interval; with its grid where several are told apart."""
-        index, kind = case.index(n), case.kind
-        name = reading.name(
-            str(kind.index), n if grid or len(case.grids) > 1 else None, corrected=_is_measured(case, n)
-        )
+        index = case.index(n)
+        name = reading.name(str(case.kind.index), n if len(case.grids) > 1 else None, steady=False)
         words = [word for word in reading.words(index) if word in (reading.MARGINAL, reading.SAMPLED)]
-        words += (
-            [] if _is_measured(case, n) else ["not luck-corrected" if _not_corrected(case, n) else "luck not measured"]
-        )
         words += ["not checked that it looks"] if reading.unchecked(case.analysis) else []
         return ", ".join([f"{name} {self._ends(index, signed=True, two=True)}", *words])
-
-    def _both(self, case: Case, n: int) -> str:
-        """Return both indices of a grid, without intervals."""
-        index = str(case.kind.index)
-        both = [case.measures.get(f"{index}{n}{ending}") for ending in ("", "_adj")]
-        values = [number(None if one is None else one.value, True, 2) for one in both]
-        return ", ".join(f"{reading.name(index, corrected=bool(place))} {value}" for place, value in enumerate(values))
 
     def _ends(self, estimate: Estimate, *, signed: bool = False, two: bool = False) -> str:
         """Return a number with its interval; the first interval of all is spelled out."""
@@ -738,29 +583,6 @@ class _Teller:
             f"{number(one.value)} with the worst of {int(name[4:]) ** 2} cells hidden" for name, one in drops.items()
         ]
 
-    def _undecided(self, case: Case) -> str:
-        """Return the index of an undecided case and what would settle the question."""
-        n = _telling(case, "undecided")
-        index = case.index(n)
-        said = [self._index(case, n)]
-        if index.low is None or index.high is None:
-            return f"{said[0]}, no interval: {_short(index.reason or 'none was computed')}"
-        if why := _not_corrected(case, n):
-            return f"{said[0]}, {why}"
-        if not _is_measured(case, n) and index.high <= EVEN:
-            return f"{said[0]}, and luck alone may make it so low"
-        times = times_wanted(index)
-        if reading.is_sampled(case.analysis):
-            said.append("a full run, or more docs, would tell more")
-        elif times is not None:
-            said.append(_settles(times, index.n, self._on_wrong_images(case, n), case.size))
-        return ", ".join(said)
-
-    def _on_wrong_images(self, case: Case, n: int) -> int:
-        """Return the number of docs asked on wrong images for the headline index; 0 where it is not luck-corrected."""
-        adj = case.grid(n).adj
-        return adj.asked if adj and _is_measured(case, n) else 0
-
 
 def _places(case: Case) -> list[str]:
     """Say at which place the gold is found most and least often.
@@ -774,66 +596,6 @@ def _places(case: Case) -> list[str]:
     best, worst = (choose(range(len(values)), key=values.__getitem__) for choose in (max, min))
     ends = " and ".join(f"{number(values[place])} at {chr(ord('A') + place)}" for place in (best, worst))
     return [f"by the place of the gold between {ends}"]
-
-
-def _not_corrected(case: Case, n: int) -> str:
-    """Return the reason why wrong images gave no luck-corrected index; else empty."""
-    adj = case.measures.get(f"{case.kind.index}{n}_adj")
-    return _short(adj.reason) if case.grid(n).adj is not None and adj is not None and adj.value is None else ""
-
-
-def _telling(case: Case, rule: str) -> int:
-    """Return the grid with a case's rule at its clearest: the finest grid under the rule, else the finest grid."""
-    return next((n for n in case.grids if _of_grid(case, n) == rule), case.grids[0])
-
-
-def _settles(times: float, docs: int, wrong: int, size: int | None) -> str:
-    """Return in words how many docs would settle an index.
-
-    With n docs, m of them on wrong images too, the variance of the luck-corrected index is A / n + B / m: multiplying n
-    and m by k divides it by k. A run does not tell A from B. So where k n docs are more than there are, more wrong
-    images alone may still be enough. With every doc on a wrong image the variance would be (A + B) / size. For A above
-    0 that is at least m / size times the variance of this run: too large where k m exceeds size.
-
-    Args:
-        times: k, above 1.
-        docs: n.
-        wrong: m; 0 where no wrong image counts for the index.
-        size: how many docs the benchmark has; None where that is not known.
-    """
-    wanted, also = _two_digits(times * docs), _two_digits(times * wrong)
-    if size is not None and times * docs > size:
-        if 0 < times * wrong <= size:
-            return f"all {size:,} docs on wrong images too (option null) may settle it, this run has {docs:,} docs, {wrong:,} of them so"
-        return f"settling it takes about {wanted:,} docs, more than the {size:,} there are"
-    if not wrong:
-        return f"about {wanted:,} docs would settle it, this run has {docs:,}"
-    if wrong == docs:
-        return f"about {wanted:,} docs, all of them on wrong images too (option null), would settle it, this run has {docs:,}"
-    return f"about {wanted:,} docs, {also:,} of them on wrong images too (option null), would settle it, this run has {docs:,} and {wrong:,}"
-
-
-def times_wanted(index: Estimate) -> float | None:
-    """Return how many times its docs would settle an index; None where its interval is not known, or is narrow enough.
-
-    The width of an interval falls with the root of the number of docs. An interval settles the index once it leaves out
-    0, or fits between -0.10 and 0.10, whichever takes fewer docs, with the value as it is now.
-    """
-    if index.value is None or index.low is None or index.high is None or not index.n:
-        return None
-    half = (index.high - index.low) / 2
-    times = (half / max(abs(index.value), EVEN - abs(index.value))) ** 2
-    return times if math.isfinite(times) and times > 1 else None
-
-
-def _two_digits(docs: float) -> int:
-    """Return a number of docs rounded up to two digits.
-
-    >>> _two_digits(711.1), _two_digits(4624)
-    (720, 4700)
-    """
-    unit: int = 10 ** max(0, math.floor(math.log10(max(docs, 1))) - 1)
-    return math.ceil(docs / unit) * unit
 
 
 def _why_unread(case: Case) -> str:

@@ -41,8 +41,7 @@ class Shown(Value, kw_only=True):
         n: docs
         level: nominal coverage of the interval, 0..1
         reason: why value or interval is null, or a warning
-        note: words that stand beside the number in every table: cells mislead, contradicted, marginal,
-            sampled
+        note: words that stand beside the number in every table: contradicted, marginal, sampled
     """
 
     reason: str

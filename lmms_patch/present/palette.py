@@ -26,15 +26,13 @@ NAMES = (*(name for _, name in BANDS), "strong global")
 """The bands, from local to global."""
 BAND_LIGHT = ("#f3b878", "#fae0c2", "#eceff2", "#d2e5f6", "#97c5ec")
 BAND_DARK = ("#7c4516", "#503219", "#2b333b", "#183d5e", "#1c5c93")
-MISLEAD = ("#e8e27a", "#6b6a1a")
-"""Of an index above 1: single cells mislead. It is on no axis of local to global, so it has a hue of its own."""
 TEXT_LIGHT, TEXT_DARK = "#1a1f24", "#f4f7fa"
 """What is written on a band."""
 SERIES_LIGHT = ("#0072b2", "#d55e00", "#009e73", "#a3246e", "#4a2c00", "#231f5c")
 SERIES_DARK = ("#56b4e9", "#e98a15", "#0a9a70", "#ffc9e6", "#f5ee7a", "#7b6bf5")
 """Of up to six models, grids or kinds."""
 MARKERS = ("D", "s", "^", "v", "P", "X")
-"""matplotlib's marks, one for each colour; the circle is the index that is not luck-corrected."""
+"""matplotlib's marks, one for each colour; the circle is the index of one pass."""
 SHARES = ("#1b7837", "#5aae61", "#a6dba0", "#d9f0d3", "#f7f7f7", "#e7d4e8", "#c2a5cf", "#9970ab", "#762a83")
 """Of a share from nothing over even (the fifth) to twice as much as even or more; the same on both grounds."""
 PAGE = {
@@ -103,7 +101,7 @@ def variables() -> dict[str, tuple[str, str]]:
     series = {f"series-{k + 1}": pair for k, pair in enumerate(zip(SERIES_LIGHT, SERIES_DARK, strict=True))}
     shares = {f"share-{k}": (colour, colour) for k, colour in enumerate(SHARES)}
     on_shares = {f"on-share-{k}": (on(colour), on(colour)) for k, colour in enumerate(SHARES)}
-    return {**bands, "mislead": MISLEAD, "on-band": (TEXT_LIGHT, TEXT_DARK), **series, **shares, **on_shares}
+    return {**bands, "on-band": (TEXT_LIGHT, TEXT_DARK), **series, **shares, **on_shares}
 
 
 def css() -> str:

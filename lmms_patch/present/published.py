@@ -157,9 +157,10 @@ def _for_hub(result: Result) -> Iterator[tuple[str, str, Estimate]]:
         yield metric, base, native
     one = case(result)
     for n in one.grids:
-        index = one.index(n)
+        name, index = f"{result.kind.index}{n}", one.index(n)
+        steady = index is one.measures.get(f"{name}_steady")
         if index.value is not None:
-            yield f"{result.kind.index}{n}", f"{base}_{result.kind.index}{n}", index
+            yield f"{name}{'_steady' * steady}", f"{base}_{name}", index
     if not result.kind.full and not one.grids and score.value is not None:
         yield metric, result.task, score
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from lmms_patch.errors import OptionError, nearest
-from lmms_patch.runs import reading
 from lmms_patch.stats.index import relative_change
 from lmms_patch.stats.intervals import normal_quantile
 from lmms_patch.stats.resample import LEVEL, Estimate
 
 Ends = tuple[float, float]
 K = TypeVar("K", bound=Hashable)
-LUCK_CORRECTED = "Of the luck-corrected index: luck is measured on wrong images in every run."
+STEADY = "Of the steady index: docs were asked again in every run."
 NO_INTERVALS = "an index without interval: none for the mean"
 
 
@@ -37,7 +36,7 @@ class By:
         zero: whether nearer 0 is better; else the metric's own direction counts.
         gated: whether a result that its gate refuses has no place (its number is luck).
         words: what is better, for people.
-        corrected: whether it is a luck-corrected index, which carries a rank only where its null is measured.
+        steady: whether it is a steady index, which carries a rank only where docs were asked again.
     """
 
     key: str
@@ -45,7 +44,7 @@ class By:
     zero: bool
     gated: bool
     words: str
-    corrected: bool = False
+    steady: bool = False
 
     def name(self, index: str, n: int) -> str:
         """Return the measure's name (``runs.measures``) at a grid."""
@@ -62,7 +61,7 @@ BY = {
             True,
             "the index; nearer 0 is better (the model depends less on what surrounds the answer)",
         ),
-        By("adj", "{index}{n}_adj", True, True, "the luck-corrected index; nearer 0 is better", True),
+        By("steady", "{index}{n}_steady", True, True, "the steady index; nearer 0 is better", True),
         By("gap", "gap{n}", True, True, "the gap FIP − MPP; nearer 0 is better"),
         By("mpp", "mpp{n}", False, True, "MPP, the score on best cells"),
         By("fip", "fip", False, False, "FIP, the score on full images"),
@@ -87,31 +86,26 @@ def by_of(name: str) -> By:
     return BY[key]
 
 
-def goes_by_corrected(corrected: Collection[Estimate | None]) -> bool | None:
-    """Return whether a benchmark's ranks go by the luck-corrected index.
+def goes_by_steady(steady: Collection[Estimate | None]) -> bool | None:
+    """Return whether a benchmark's ranks go by the steady index.
 
     None where no result has an index that may be read.
 
     Args:
-        corrected: of each result with an index that may be read, its luck-corrected index; None where the null was not
-            measured.
+        steady: of each result with an index that may be read, its steady index; None where no doc was asked again.
     """
-    if not corrected:
-        return None
-    return all(one is not None for one in corrected) and any(
-        one is not None and one.value is not None for one in corrected
-    )
+    return all(one is not None and one.value is not None for one in steady) if steady else None
 
 
-def means_by_corrected(benchmarks: Iterable[Collection[Estimate | None]]) -> bool:
-    """Return whether means use the luck-corrected index: only where every benchmark's ranks do.
+def means_by_steady(benchmarks: Iterable[Collection[Estimate | None]]) -> bool:
+    """Return whether means use the steady index: only where every benchmark's ranks do.
 
     Never of both.
 
     Args:
-        benchmarks: of each, what ``goes_by_corrected`` takes.
+        benchmarks: of each, what ``goes_by_steady`` takes.
     """
-    return {goes_by_corrected(corrected) for corrected in benchmarks} - {None} == {True}
+    return {goes_by_steady(steady) for steady in benchmarks} - {None} == {True}
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -242,18 +236,6 @@ def groups(have: Mapping[K, Collection[str]]) -> list[Group[K]]:
 # --- means ----------------------------------------------------------------------------------------
 
 
-def as_shown(index: Estimate) -> Estimate:
-    """Return an index as in tables: a value shown as "1.00, cells mislead" becomes 1, its interval moved along.
-
-    Why: a mean must follow from the numbers that stand beside it.
-    """
-    if not reading.misleads(index) or index.value is None:
-        return dataclasses.replace(index, words=())
-    by = index.value - 1
-    low, high = (None if end is None else end - by for end in (index.low, index.high))
-    return dataclasses.replace(index, value=index.value - by, low=low, high=high, words=())
-
-
 def standard_error(index: Estimate) -> float | None:
     """Return the standard error implied by an interval's width; None without an interval."""
     if index.low is None or index.high is None:
@@ -268,7 +250,7 @@ def mean_index(indices: Sequence[Estimate]) -> Estimate:
     simulation that holds its level, while adding the lower and the upper half-widths apart falls to 91 % with twelve
     lopsided intervals. ``n`` is the number of benchmarks.
     """
-    known = [as_shown(one) for one in indices if one.value is not None]
+    known = [one for one in indices if one.value is not None]
     count, level = len(known), min((one.level for one in known), default=LEVEL)
     if not count:
         return Estimate.nothing(0, "no benchmark that all of them have", level)
@@ -289,7 +271,7 @@ def mean_size(indices: Sequence[Estimate]) -> Estimate:
     by the mean of that surplus, each at the end of its own interval that is nearest 0, where it is largest (the mean of
     a folded normal, less its size); and is at least 0. The number itself is not corrected.
     """
-    known = [as_shown(one) for one in indices if one.value is not None]
+    known = [one for one in indices if one.value is not None]
     plain = mean_index([_turned(one) if (one.value or 0.0) < 0 else one for one in known])
     if plain.low is None or plain.high is None:
         return plain
@@ -333,7 +315,7 @@ def change(coarse: Estimate, fine: Estimate, published: bool = False) -> Estimat
         fine: at the finer one.
         published: whether the numbers are from a published table, which has no intervals.
     """
-    first, second = as_shown(coarse), as_shown(fine)
+    first, second = coarse, fine
     unclear = not published if first.low is None or first.high is None else first.low <= 0 <= first.high
     value = None if unclear else relative_change(first.value, second.value)
     shown = "" if first.value is None else f", {first.value:.3f},"

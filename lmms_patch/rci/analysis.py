@@ -1,4 +1,4 @@
-"""The analysis of one task, from its records to its numbers: chance, gate, index with interval, luck, cells.
+"""The analysis of one task, from its records to its numbers: chance, gate, index with interval, composition, cells.
 
 The same code serves the run itself, where the native aggregation can be called, and ``lmms-patch analyze``, which has
 only the files of a finished run. It computes; it prints and reads nothing.
@@ -13,7 +13,7 @@ import numpy as np
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci import floors
 from lmms_patch.rci.draws import Native
-from lmms_patch.rci.gates import of_all
+from lmms_patch.rci.gates import of_all, of_set, refusal
 from lmms_patch.rci.grids import grid_of
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.work import Work
@@ -21,6 +21,7 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.index import relative_change
+from lmms_patch.stats.resample import Estimate
 
 
 def analyse(
@@ -51,7 +52,12 @@ def analyse(
     )
     judged, of_gate = of_all(work, unread, fip, chance, scale)
     below, of_golds = floors.gold_below(work)
-    by_set = {n: grid_of(work, n, judged, scale or 1.0, unread) for n in work.cells}
+    refused = judged.reason if work.failed else ""
+    gates = {n: of_set(work, n, judged) for n in work.cells}
+    no_index = {n: refusal(work, n, gates[n], unread) for n in work.cells if isinstance(n, int)}
+    needs = necessity(table, no_index, work.settings, refused)
+    steady: dict[Key, Estimate] = {one.n: one.index for one in needs}
+    by_set = {n: grid_of(work, n, gates[n], unread, steady.get(n)) for n in work.cells}
     grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
     ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
     clusters = table.groups.clusters
@@ -70,7 +76,7 @@ def analyse(
         warnings=tuple(filter(None, [*work.notices, *of_gate, of_golds])),
         failed=work.failed,
         asked=table.sampling.part(table.views.per_doc(np.ones(len(table.views.rows), bool))),
-        necessity=necessity(table, list(grids), work.settings, judged.reason if work.failed else ""),
+        necessity=needs,
         own={one.name: work.mean(one.values(table)) for one in table.kind.own} or None,
     )
     for one in work.parts:

@@ -30,8 +30,7 @@ class OverModels:
     """An index over several models.
 
     Attributes:
-        of: by model; one that cannot be read has no value, but a reason. Where cells mislead a model, the
-        luck-corrected index counts as 1.
+        of: by model; one that cannot be read has no value, but a reason.
         mean: over the models that can be read. Its interval is over docs: the models stay the same ones.
         sd: the standard deviation between those models (n − 1); None with fewer than two.
         least: the least of those models; None where none can be read.
@@ -75,7 +74,7 @@ class Ensemble:
         index: the name of its index, such as ``rci3``.
         n: the grid.
         raw: the index, 1 − MPP / FIP.
-        adj: the luck-corrected index; of models whose null was not measured it is not read.
+        steady: the steady index, of models that were asked again.
         other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the
             models in ``raw.mean``. A cell that one model was lucky on must hold for the next. None where fewer than two
             models can be read or the aggregation has no known form.
@@ -86,7 +85,7 @@ class Ensemble:
     index: str
     n: GridSize
     raw: OverModels
-    adj: OverModels
+    steady: OverModels
     other: Estimate | None
     one_cell: OneCell | None
 
@@ -121,7 +120,7 @@ def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = 
 
 def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
     result = next(iter(of.values())).run.result
-    raws, adjs = ({model: index(a, n) for model, a in of.items()} for index in (_raw, _corrected))
+    raws, steadies = ({model: index(a, n) for model, a in of.items()} for index in (_raw, _steady))
     readable = [of[model] for model, one in raws.items() if one.value is not None]
     settings = table_of(readable[0].run if readable else next(iter(of.values())).run, changes)[0]
     whole = joint(readable, n, changes, split=False) if len(readable) > 1 else None
@@ -129,7 +128,7 @@ def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
     tables = alike([table_of(a.run, changes)[2] for a in of.values()])
     found = one_cell(tables, n, settings.how)
     return Ensemble(
-        result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(adjs), other, found
+        result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(steadies), other, found
     )
 
 
@@ -138,15 +137,9 @@ def _raw(analyzed: Analyzed, n: int) -> Estimate:
     return Estimate.nothing(0, "its aggregation must be called") if grid is None else grid.index
 
 
-def _corrected(analyzed: Analyzed, n: int) -> Estimate:
-    grid = _grid(analyzed, n)
-    if grid is None or grid.adj is None:
-        return Estimate.nothing(0, "luck was not measured")
-    found = grid.adj.estimate
-    if not grid.adj.misleads or found.low is None or found.high is None:
-        return found
-    # above 1 single cells mislead, which is no more need of the whole image than 1
-    return dataclasses.replace(found, value=1.0, low=1.0, high=1.0, reason="cells mislead")
+def _steady(analyzed: Analyzed, n: int) -> Estimate:
+    needs = () if analyzed.analysis is None else analyzed.analysis.necessity
+    return next((one.index for one in needs if one.n == n), Estimate.nothing(0, "no doc was asked again"))
 
 
 def _grid(analyzed: Analyzed, n: int) -> Grid | None:

@@ -75,8 +75,7 @@ def unread(work: Work) -> str:
 
     Empty where there is none.
 
-    Chance, scale and luck are computed from golds: where the scorer does not use them, a pure guesser passes the
-    gate.
+    Chance and scale are computed from golds: where the scorer does not use them, a pure guesser passes the gate.
     """
     golds, ceiling = work.table.references.ceiling, work.ceiling
     if golds is None or not work.table.higher or work.table.references.captions:

@@ -77,6 +77,20 @@ def of_set(work: Work, n: Key, judged: gate.Gate) -> gate.Gate:
     )
 
 
+def refusal(work: Work, n: Key, judged: gate.Gate, unread: str) -> str:
+    """Say why no index of a set may be read; "" where it may.
+
+    Args:
+        work: the analysis in progress.
+        n: the set.
+        judged: the gate of the docs that the set uses (``of_set``).
+        unread: the evidence that the scorer does not compare with the golds; empty where there is none.
+    """
+    # With a documented floor and scale, a scorer that ignores the golds does no harm.
+    ignored = "" if work.without_golds else unread
+    return work.too_many[n] or (judged.reason if judged.valid is False else ignored)
+
+
 def _se_above(
     work: Work, chance: Chance, fip: Estimate, name: str, end: str, scale: float, used: Bools | None
 ) -> float | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
+from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.again import asked_again
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS
@@ -15,31 +16,41 @@ from lmms_patch.stats.resample import Estimate
 NOT_ASKED = "no doc was asked again (option steady; a task's name with _steady at its end asks all docs)"
 
 
-def necessity(table: Table, grids: Sequence[int], settings: Settings, refused: str = "") -> tuple[Necessity, ...]:
+def necessity(table: Table, no_index: Mapping[int, str], settings: Settings, refused: str) -> tuple[Necessity, ...]:
     """Return what docs need at each grid, the finest first; nothing where docs are not right or wrong, or no grid was asked.
 
     Args:
         table: the docs.
-        grids: sizes n.
+        no_index: by grid, why no index of it may be read; "" where it may.
         settings: level and seed of the intervals.
         refused: why no number may be read; "" where they may.
     """
-    if not table.higher or not len(table) or table.references.captions:
+    if not is_told(table):
         return ()
-    return tuple(_at(table, n, settings, refused) for n in sorted(grids, reverse=True))
+    return tuple(_at(table, n, settings, refused, no_index[n]) for n in sorted(no_index, reverse=True))
 
 
-def _at(table: Table, n: int, settings: Settings, refused: str) -> Necessity:
-    found = None if refused else asked_again(table, n)
-    docs, again, why = len(table), 0, refused or NOT_ASKED
-    if found is not None:
-        asked, of, kinds, rows = found
-        docs, again = len(of), len(rows)
-        clusters = table.groups.clusters_of(of, renumbered=True)
-        made = compose(asked, kinds, rows, clusters, level=settings.level, seed=settings.seed)
-        if isinstance(made, Composition):
-            shares = dict(zip(map(str, NEEDS), made.shares, strict=True))
-            return Necessity(n, docs, again, shares, made.whole, made.index, made.told_apart)
-        why = made
-    nothing = Estimate.nothing(docs, why, settings.level)
-    return Necessity(n, docs, again, dict.fromkeys(map(str, NEEDS), nothing), nothing, nothing)
+def is_told(table: Table) -> bool:
+    """Return whether docs are right or wrong."""
+    return table.higher and len(table) > 0 and not table.references.captions
+
+
+def composed(table: Table, key: Key, settings: Settings, refused: str) -> tuple[Composition | str, int, int]:
+    """Return the composition at a set of views, or why there is none; of how many docs, and how many of them were asked again."""
+    found = None if refused else asked_again(table, key)
+    if found is None:
+        return refused or NOT_ASKED, len(table), 0
+    asked, of, kinds, rows = found
+    clusters = table.groups.clusters_of(of, renumbered=True)
+    return compose(asked, kinds, rows, clusters, level=settings.level, seed=settings.seed), len(of), len(rows)
+
+
+def _at(table: Table, n: int, settings: Settings, refused: str, no_index: str) -> Necessity:
+    made, docs, again = composed(table, n, settings, refused)
+    if isinstance(made, str):
+        nothing = Estimate.nothing(docs, made, settings.level)
+        return Necessity(n, docs, again, dict.fromkeys(map(str, NEEDS), nothing), nothing, nothing)
+    index = made.index.without(no_index) if no_index else made.index
+    return Necessity(
+        n, docs, again, dict(zip(map(str, NEEDS), made.shares, strict=True)), made.whole, index, made.told_apart
+    )

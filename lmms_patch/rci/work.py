@@ -118,7 +118,7 @@ class Work:
         form, warning = forms.recognise(known, self.settings.form)
         if form is None and self.table.references.captions and forms.fits_nearly(forms.MEAN, known):
             return forms.MEAN, [
-                "intervals, chance and luck rest on per-caption scores, whose mean is within 2 % of the corpus metric"
+                "intervals and chance rest on per-caption scores, whose mean is within 2 % of the corpus metric"
             ]
         return form, [warning] if warning else []
 
@@ -163,8 +163,7 @@ class Work:
         """
         full = self.table.full
         sets: dict[str, list[Chosen]] = {}
-        whole = self.table.wrong.full
-        others = {"wrong": whole}
+        others = {"wrong": self.table.wrong.full}
         if self.blind and self.form is not None and self.form.of_scores:
             others["blind"] = Chosen(self.table.by_id(self.blind))
         for name, other in others.items():
@@ -172,14 +171,6 @@ class Work:
             both = np.isfinite(other.scores) & np.isfinite(full.scores)
             if both.any():
                 sets |= {name: [other.where(both)], f"{name}_full": [full.where(both)]}
-        # With a known form, luck is computed from sums instead (``luck.measured``).
-        if self.form is None:
-            for n, used in self.used.items():
-                wrong = self.table.wrong.best(n)
-                both = used & np.isfinite(wrong.scores) & np.isfinite(whole.scores)
-                if both.any() and (golds := self.table.references.ceiling) is not None:
-                    sets |= {f"ceiling{n}": [golds.where(used)], f"null_best{n}": [wrong.where(both)]}
-                    sets[f"null_full{n}"] = [whole.where(both)]
         return sets
 
     def _floor(self, name: str) -> list[Chosen]:

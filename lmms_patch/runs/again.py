@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from lmms_patch.ask.kinds import MAX_GRID, Key
 from lmms_patch.runs.docs import used_for
 from lmms_patch.runs.tables import Table
+from lmms_patch.runs.views import set_of
 from lmms_patch.stats.composition import GOLD, KNOWN, NONE, Asked, kinds_of
 from lmms_patch.stats.resample import Array, Bools, Ints
 
@@ -15,32 +17,32 @@ _FEW = 20
 _OWN, _WRONG, _WORDS, _GREY = range(4)
 
 
-def asked_again(table: Table, n: int) -> tuple[Asked, Ints, Ints, Ints] | None:
+def asked_again(table: Table, key: Key) -> tuple[Asked, Ints, Ints, Ints] | None:
     """Return the answers of docs asked again; None where no doc was.
 
     Args:
         table: the docs.
-        n: the grid.
+        key: the grid, or its cells and the windows between them (``kinds.windows``).
 
     Returns:
         The answers; the places in the table of the docs that the composition is of, whose every view has a score; the
         kind of each of them; and which of them were asked again, by their place among them.
     """
-    rows = _rows(table, n)
+    rows = _rows(table, key)
     if rows["repeat"].null_count() == len(rows):
         return None
-    views = 1 + table.kind.cells(n)
-    own = table.views.cells(n, views - 1, used_for(table.docs, n))
+    parts = int(rows["at"].to_numpy().max())
+    own = table.views.cells(key, parts, used_for(table.docs, key))
     first = np.column_stack([table.full_seen.scores, own])
     of = np.flatnonzero(np.isfinite(first).all(1))
     again = rows.filter(pl.col("repeat") > 1)["doc"].unique().to_numpy()
     wrong = rows.filter(pl.col("way") == _GREY)["doc"].unique().to_numpy()
     kinds = kinds_of(first[of] >= KNOWN * table.marks[of, None])
     place = np.flatnonzero(np.isin(of, again))
-    return _asked(table, rows, of[place], np.isin(of[place], wrong), views), of, kinds, place
+    return _asked(table, rows, of[place], np.isin(of[place], wrong), 1 + parts), of, kinds, place
 
 
-def _rows(table: Table, n: int) -> pl.DataFrame:
+def _rows(table: Table, key: Key) -> pl.DataFrame:
     """Return the rows of docs by way of asking: ``doc``, ``way``, ``at``, ``time``, and the number of the answer, ``said``."""
     docs = pl.DataFrame({"doc_id": table.doc_id, "doc": np.arange(len(table)), "marks": table.marks})
     docs = docs.with_columns(table.docs.select("choices", place="gold_at"))
@@ -51,6 +53,8 @@ def _rows(table: Table, n: int) -> pl.DataFrame:
         "swapped",
         "n",
         "cell",
+        "row",
+        "col",
         "repeat",
         "wrong_from",
         "score",
@@ -60,7 +64,7 @@ def _rows(table: Table, n: int) -> pl.DataFrame:
     ]
     rows = (
         table.frame.select(columns)
-        .filter(pl.col("n").is_null() | (pl.col("n") == n))
+        .filter(pl.col("n").is_null() | set_of(key))
         .join(docs, on="doc_id", maintain_order="left")
     )
     swapped, full = pl.col("swapped").fill_null(False), pl.col("kind") == "full"
@@ -77,7 +81,13 @@ def _rows(table: Table, n: int) -> pl.DataFrame:
         .when(swapped)
         .then(_WRONG)
         .otherwise(_OWN),
-        at=pl.col("cell").fill_null(0),
+        # windows come after the cells, row by row
+        at=pl.when(pl.col("kind") == "window")
+        .then(
+            pl.col("n").cast(int) ** 2
+            + (pl.col("row").cast(int) * 2 * MAX_GRID + pl.col("col")).rank("dense").over("kind")
+        )
+        .otherwise(pl.col("cell").fill_null(0)),
         time=pl.col("repeat").fill_null(1) - 1,
         said=pl.when(pl.col("score").is_null()).then(NONE).when(hit).then(GOLD).otherwise(said.fill_null(NONE)),
     )

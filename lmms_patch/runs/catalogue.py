@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, PCRI, RCI, REGIONS, Key, Kind, end
+from lmms_patch.ask.kinds import KINDS, MAX_GRID, MIN_GRID, PCRI, RCI, Key, Kind, end
 from lmms_patch.ask.orders import MOST
 from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Analysis, Grid
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.stats.resample import Estimate
 
 ABSENT: Any = object()
@@ -81,7 +81,7 @@ class Number:
     measured: bool = False
     scale: Literal["metric", "difference", "index", "count", "p"] = "metric"
     better: bool = False
-    words: Literal["", "raw", "corrected"] = ""
+    words: Literal["", "raw", "steady"] = ""
     title: str = ""
     label: str = ""
 
@@ -130,7 +130,7 @@ class Number:
 
     def index(self, kind: Kind, key: Key | None = None) -> str:
         """Return an index's name for people, of a key or of any key (``reading.name``)."""
-        return reading.name(str(kind.prefix), key, corrected=self.words == "corrected")
+        return reading.name(str(kind.prefix), key, steady=self.words == "steady")
 
     def named(self, kind: Kind, key: Key | None) -> str:
         """Return the name of the number of a key."""
@@ -157,13 +157,6 @@ def _need(part: str) -> Callable[[Analysis, Key], Value]:
 def _wrong(analysis: Analysis, what: str, otherwise: Value = None) -> Value:
     """Return what a gate knows of the docs asked on wrong images; ``otherwise`` without such docs."""
     return next((getattr(look, what) for look in analysis.gate.looks if look.against == "wrong images"), otherwise)
-
-
-def _corrected(grid: Grid) -> Value:
-    """Return the corrected index of a set; of a grid without an index the reason why there is none."""
-    if grid.adj is not None:
-        return grid.adj.estimate
-    return None if grid.n in REGIONS else grid.index.without()
 
 
 def _chance(analysis: Analysis) -> Estimate:
@@ -280,14 +273,6 @@ NUMBERS = (
         scale="index",
         words="raw",
     ),
-    _Shown(
-        "{index}{key}_adj",
-        "the luck-corrected index: FIP and MPP less what wrong images score",
-        _SETS,
-        lambda a, k: _corrected(a.sets[k]),
-        scale="index",
-        words="corrected",
-    ),
     Number(
         "{index}{key}_full_pass",
         "of a quick run: the index of a full pass",
@@ -315,20 +300,12 @@ NUMBERS = (
         label="Best of cells and windows, {key}",
     ),
     _Shown(
-        "between{key}",
-        "share of docs that a window between the cells answers and no cell does, luck-corrected",
+        "one_windows{key}",
+        "the same as `one<n>` with the windows between the cells",
         _SHIFTED,
-        "lines.*.between",
-        title="between {key}",
-        label="Answered between the cells only, {key}",
-    ),
-    _Shown(
-        "on_lines{key}",
-        "of the docs that the full image answers and no cell does, the share that a window answers, luck-corrected",
-        _SHIFTED,
-        "lines.*.share",
-        title="on lines {key}",
-        label="Of what no cell answers, on a line, {key}",
+        "lines.*.one",
+        title="one with windows {key}",
+        label="One cell or window is enough, {key}",
     ),
     *(
         _Shown(
@@ -352,7 +329,8 @@ NUMBERS = (
         "docs that the whole image alone answers, of those answered with their image",
         _AGAIN,
         _need("index"),
-        label="Steady index, {key}",
+        scale="index",
+        words="steady",
     ),
     _Count(
         "n_excluded{key}",
@@ -556,7 +534,7 @@ def keyed(kind: Kind, grids: Iterable[int]) -> dict[str, tuple[Number, Key | Non
 
 @functools.cache
 def indices() -> dict[str, Kind]:
-    """Return by its name the kind of every possible index, raw and luck-corrected; of several kinds the first."""
+    """Return by its name the kind of every possible index, raw and steady; of several kinds the first."""
     return {
         name: kind
         for kind in reversed(KINDS.values())
@@ -613,11 +591,8 @@ def _with_words(found: Estimate, number: Number, analysis: Analysis, kind: Kind,
     """Return an index with its words (``reading``)."""
     if not number.words or key is None:
         return found
-    marginal, sampled = analysis.gate.marginal, reading.is_sampled(analysis)
-    worded = functools.partial(reading.worded, found, marginal=marginal, sampled=sampled)
-    if number.words == "raw":
-        return worded(mark=analysis.sets[key].mark)
-    return worded(parts="boxes" if kind.regions else kind.words.parts)
+    mark = analysis.sets[key].mark * (number.words == "raw")
+    return reading.worded(found, mark=mark, marginal=analysis.gate.marginal, sampled=reading.is_sampled(analysis))
 
 
 def without_interval(value: float | None, docs: int, reason: str = "") -> Estimate:

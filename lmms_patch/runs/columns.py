@@ -70,7 +70,7 @@ def last(values: Mapping[str, Any], results: Iterable[Result]) -> dict[str, Any]
         if index and result.grids:
             # of several grids the finest
             n = max(result.grids)
-            names = dict.fromkeys([metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_adj", "chance"])
+            names = dict.fromkeys([metric, f"{metric}_mpp{n}", f"{index}{n}", f"{index}{n}_steady", "chance"])
         shown = [name for name in names if name in known and name != "n_docs"][: LAST - 1]
         keys = [f"{name}{error},{result.filter}" for name in (*shown, "n_docs") for error in ("", *ERRORS)]
         out |= {key: values[key] for key in keys if key in values}

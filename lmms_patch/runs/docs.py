@@ -16,8 +16,6 @@ from lmms_patch.stats.chance import Uninformed
 from lmms_patch.stats.resample import Array, Bools, Ints, cluster_numbers
 from lmms_patch.stats.sampled import Sampled
 
-LEAST_CLASS = 20
-"""Docs that an answer class of its own needs."""
 ROLES = ("gold", "option", "constant", "stratum", "other")
 _FORMAT = pl.col("label").fill_null("").str.strip_chars_end("0123456789")
 
@@ -48,7 +46,7 @@ def entries_of(docs: pl.DataFrame, name: str, *beside: str) -> pl.DataFrame:
 
 
 class Groups:
-    """The clusters, categories and answer classes of docs.
+    """The clusters and categories of docs.
 
     Attributes:
         whole: whether the aggregation works on whole clusters (MME's pairs): all docs of a cluster are used or none.
@@ -105,14 +103,6 @@ class Groups:
             for number, name in sorted(set(zip(self.category_numbers.tolist(), names, strict=True)))
         ]
         return tuple(np.unique([repr(group) for group in groups], return_inverse=True)[1].tolist())
-
-    @cached_property
-    def answer_classes(self) -> tuple[Ints, tuple[str, ...]]:
-        """Number of each doc's answer class, and the classes' names; rare answers go by their format alone."""
-        label = pl.col("label").fill_null("")
-        often = pl.len().over(label) >= LEAST_CLASS
-        classes = self._docs.select(pl.when(often).then(label).otherwise(_FORMAT)).to_series()
-        return _ranks(classes), tuple(classes.unique().sort())
 
 
 def numbers_of(labels: pl.Series) -> Ints | None:

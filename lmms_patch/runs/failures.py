@@ -143,8 +143,7 @@ def unread(table: Table) -> str:
 
     "" elsewhere.
 
-    The scorer counts them as wrong. On cells a model may well abstain, which is no fault; what that means for luck is
-    tested (``luck.Tests``).
+    The scorer counts them as wrong. On cells a model may well abstain, which is no fault.
     """
     read = table.logged.filter(pl.col("choices") > 0, pl.col("names").is_not_null())
     parts = {

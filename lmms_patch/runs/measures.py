@@ -116,8 +116,8 @@ def _of_tst(found: TstDetails) -> dict[str, Estimate]:
 def matching(names: Mapping[str, Any], pattern: str) -> list[str]:
     """Return the names matched by a user's wildcard; ``rci`` and ``pcri`` mean the same: the task's index.
 
-    >>> matching({"fip": 0, "pcri3": 0, "pcri3_adj": 0}, "rci3*")
-    ['pcri3', 'pcri3_adj']
+    >>> matching({"fip": 0, "pcri3": 0, "pcri3_steady": 0}, "rci3*")
+    ['pcri3', 'pcri3_steady']
     """
     other = catalogue.spellings()
     return [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(other.get(name, name), pattern)]

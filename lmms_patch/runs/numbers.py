@@ -13,7 +13,7 @@ from lmms_patch.ask.kinds import BESIDE, Key, Kind, end
 from lmms_patch.runs import reading
 from lmms_patch.runs.failures import Failed
 from lmms_patch.runs.scoring import plain
-from lmms_patch.stats import gate, luck, spatial
+from lmms_patch.stats import gate, spatial
 from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
@@ -25,7 +25,7 @@ CopyClass = Literal["agreeing", "conflicting", "single"]
 class Grid:
     """The numbers of a grid or a set of boxes; scores on the metric's scale.
 
-    Not valid: index, gap and luck are None.
+    Not valid: index and gap are None.
 
     Attributes:
         n: grid size, or the name of the set.
@@ -33,14 +33,11 @@ class Grid:
         fip, mpp: over the same docs.
         index: 1 − MPP/FIP with its interval.
         gap: FIP − MPP with its interval.
-        adj: the luck-corrected index.
-        luck_ceiling: the best of as many uniform guesses as a doc has cells, segments or boxes, 0..1; None where docs
-        have no options.
         band: the band of the index; its span over the interval. None of boxes: the papers' bands are of grids.
         shares: where in the image, or when in the clip, the score comes from.
         warnings: what to mind.
         reason: why there is no index; empty otherwise.
-        mark: how the index and the luck-corrected index contradict each other; empty where they do not.
+        mark: how the index and the steady index contradict each other; empty where they do not.
         full_pass: of a run that left docs out, the index with the interval of what a full pass over the same docs would
             print; None of others.
     """
@@ -51,8 +48,6 @@ class Grid:
     mpp: Estimate
     index: Estimate
     gap: Estimate
-    adj: luck.Luck | None
-    luck_ceiling: Share | None
     band: str | None
     span: str | None
     shares: spatial.CellShares | None
@@ -64,18 +59,15 @@ class Grid:
 
 @dataclass(frozen=True)
 class Lines:
-    """The numbers of windows between the cells of a grid: docs answered by a window, but by no cell (``Kind.shifted``).
+    """The numbers of windows between the cells of a grid (``Kind.shifted``).
 
     Attributes:
         mpp: M over each doc's best of cells and windows, on the metric's own scale.
-        between: the share of docs that a window answers and no cell does, luck-corrected, 0..1.
-        share: of the docs that the full image answers and no cell does, the share that a window answers,
-            luck-corrected, 0..1.
+        one: the share of docs that one cell or window answers, 0..1; None where docs are not right or wrong.
     """
 
     mpp: Estimate
-    between: Estimate
-    share: Estimate
+    one: Estimate | None
 
 
 @dataclass(frozen=True)
@@ -447,7 +439,7 @@ def to_mind(analysis: Analysis, kind: Kind) -> list[str]:
             continue
         out += grid.warnings
         if grid.mark:
-            out.append(f"{reading.name(str(kind.prefix), key, corrected=False)}, {reading.explained(grid.mark)}")
+            out.append(f"{reading.name(str(kind.prefix), key, steady=False)}, {reading.explained(grid.mark)}")
     # grids may repeat a warning
     return list(dict.fromkeys(out))
 

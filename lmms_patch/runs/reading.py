@@ -1,4 +1,4 @@
-"""How an index is read: does its gate let it, which null corrects it, does the luck-corrected index contradict it? Pure."""
+"""How an index is read: does its gate let it, does the steady index contradict it? Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,11 @@ if TYPE_CHECKING:
 CONTRADICTED, MARGINAL = "contradicted", "marginal"
 SAMPLED = "sampled"
 """Beside an index that is estimated from a part of the docs."""
-MISLEAD = ("cells mislead", "boxes mislead", "segments mislead")
-IN_PLACE = "1.00"
-"""What people read in place of an index that is shown to be above 1."""
 VALID, NEAR_CHANCE, DOES_NOT_LOOK, UNKNOWN = "valid", "near chance", "does not look", "unknown"
-NOT_CHECKED = "not checked whether the answers depend on the image, and luck is not measured: no doc was asked on a wrong image (null: 0)"
+NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0)"
 MARGINAL_PASS = "a marginal pass: FIP beats the floor by less than one further standard error, and the index of such a run is often far off"
 MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), which asks some docs on a wrong image"
-"""How a user gets a measured null."""
+"""How a user learns whether the answers depend on the image."""
 
 
 def words(estimate: Estimate | None) -> tuple[str, ...]:
@@ -32,13 +29,8 @@ def words(estimate: Estimate | None) -> tuple[str, ...]:
     return () if estimate is None or estimate.value is None else estimate.words
 
 
-def misleads(estimate: Estimate | None) -> bool:
-    """Return whether people read "1.00, cells mislead" in place of the number and its interval."""
-    return bool(set(words(estimate)) & set(MISLEAD))
-
-
 def contradicted(estimate: Estimate | None) -> bool:
-    """Return whether the luck-corrected index contradicts a number, which is the index without correction."""
+    """Return whether the steady index contradicts a number, which is the index of one pass."""
     return CONTRADICTED in words(estimate)
 
 
@@ -48,62 +40,37 @@ def noted(estimate: Estimate, *said: str) -> Estimate:
     return dataclasses.replace(estimate, words=kept) if kept and estimate.value is not None else estimate
 
 
-def worded(
-    estimate: Estimate, *, mark: str = "", parts: str = "", marginal: bool | None = False, sampled: bool = False
-) -> Estimate:
+def worded(estimate: Estimate, *, mark: str = "", marginal: bool | None = False, sampled: bool = False) -> Estimate:
     """Return an index with its words.
 
     Args:
         estimate: the index.
-        mark: of 1 − MPP / FIP, how the luck-corrected index contradicts it; empty where it does not.
-        parts: of the luck-corrected index, what it is of: ``cells``, ``segments`` or ``boxes``.
+        mark: of 1 − MPP / FIP, how the steady index contradicts it; empty where it does not.
         marginal: whether its gate passes by less than one further standard error.
         sampled: whether it is estimated from a part of the docs.
     """
-    # only an interval wholly above 1 shows that cells mislead; a value above 1 may be noise
-    misleads = bool(parts) and estimate.low is not None and estimate.low > 1
-    said = CONTRADICTED * bool(mark), f"{parts} mislead" * misleads, MARGINAL * bool(marginal), SAMPLED * sampled
-    return noted(estimate, *said)
+    return noted(estimate, CONTRADICTED * bool(mark), MARGINAL * bool(marginal), SAMPLED * sampled)
 
 
-def headline(index: Estimate | None, adj: Estimate | None) -> Estimate | None:
-    """Return the index for people to go by: luck-corrected where luck is measured, else 1 − MPP / FIP."""
-    return adj if adj is not None and adj.value is not None else index
+def headline(index: Estimate | None, steady: Estimate | None) -> Estimate | None:
+    """Return the index for people to go by: the steady one where docs were asked again, else 1 − MPP / FIP."""
+    return steady if steady is not None and steady.value is not None else index
 
 
-def name(index: str, key: Key | None = None, *, corrected: bool) -> str:
-    """Return an index's name for people: "RCI" for 1 − MPP / FIP, "luck-corrected RCI" for the corrected index.
+def name(index: str, key: Key | None = None, *, steady: bool) -> str:
+    """Return an index's name for people: "RCI" for 1 − MPP / FIP, "steady RCI" for the one that asks again.
 
     Args:
         index: ``rci``, ``pcri``, ``trci``, or ``index`` where it can be any of these.
         key: the grid, or the set of boxes; None: not said.
-        corrected: whether it is the luck-corrected index.
+        steady: whether it is the steady index.
 
-    >>> name("rci", "relevant", corrected=False), name("trci", 4, corrected=True), name("index", corrected=True)
-    ('RCI of relevant boxes', 'luck-corrected TRCI_4', 'luck-corrected index')
+    >>> name("rci", "relevant", steady=False), name("trci", 4, steady=True), name("index", steady=True)
+    ('RCI of relevant boxes', 'steady TRCI_4', 'steady index')
     """
     title = index if index == "index" else index.upper()
     of = "" if key is None else f"_{key}" if isinstance(key, int) else f" of {key} boxes"
-    return f"{'luck-corrected ' * corrected}{title}{of}"
-
-
-def above_one(low: float | None, high: float | None, words: Words = OF_IMAGES) -> str:
-    """Say why the interval of a luck-corrected index reaches above 1; empty if the upper end is at most 1.
-
-    Args:
-        low: the lower end of the interval.
-        high: the upper end.
-        words: what the parts of the task's images or clips are called (``Kind.words``).
-    """
-    if low is None or high is None or high <= 1:
-        return ""
-    if low > 1:
-        return words.say(
-            "a luck-corrected index lies above 1, and is shown as 1.00: a cell does worse than a wrong image"
-        )
-    return words.say(
-        "the interval of a luck-corrected index reaches above 1: noise of a ratio, no cell is shown to do worse than a wrong image"
-    )
+    return f"{'steady ' * steady}{title}{of}"
 
 
 def text(estimate: Estimate, number: Callable[[float], str]) -> str:
@@ -114,8 +81,8 @@ def text(estimate: Estimate, number: Callable[[float], str]) -> str:
         number: formats the value and each end of the interval.
     """
     assert estimate.value is not None
-    value = IN_PLACE if misleads(estimate) else number(estimate.value)
-    if estimate.low is not None and estimate.high is not None and not misleads(estimate):
+    value = number(estimate.value)
+    if estimate.low is not None and estimate.high is not None:
         value += f" [{number(estimate.low)}, {number(estimate.high)}]"
     return ", ".join([value, *words(estimate)])
 
@@ -192,7 +159,7 @@ def why_unchecked(analysis: Analysis, words: Words = OF_IMAGES) -> str:
 
 
 def mark_of(grid: Grid | None) -> str:
-    """Return how index and luck-corrected index of a grid contradict; empty where they agree."""
+    """Return how index and steady index of a grid contradict; empty where they agree."""
     return "" if grid is None else grid.mark
 
 

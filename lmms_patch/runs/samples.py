@@ -243,7 +243,6 @@ _PLACE = ("doc_id", "view")
 _NEEDED = ("filter", "doc_id", "view", "kind", "swapped", "n", "cell", "row", "col", "names", "choices", "gold_at")
 _LISTS = {
     "references": ("answer", "roles", "metric"),
-    "exchanged": ("to", "set"),
     "quick": ("block", "steps", "p_full", "p_cells", "unasked"),
     "tst": (),
 }

@@ -53,11 +53,7 @@ COLUMNS: Final[tuple[tuple[str, Any, str], ...]] = (
     ("gold_at", PLACE, "place: of the gold among the options as this view shows them, from 1; 0: it is none of them"),
     # --- what came back
     ("answer", TEXT, "after the filter; may be left out (licence): no number needs it"),
-    (
-        "answer_no",
-        SMALL,
-        "number of the answer among the doc's different ones on the wrong image (asked again: all), from 0",
-    ),
+    ("answer_no", SMALL, "number of the answer among the doc's different ones, of a doc that is asked again, from 0"),
     (
         "as_gold",
         REAL,
@@ -72,7 +68,6 @@ COLUMNS: Final[tuple[tuple[str, Any, str], ...]] = (
     ("failed", TEXT, "what came in place of an answer"),
     ("error", TEXT, "the scorer's or filter's exception"),
     ("unfinished", FLAG, "cut by the token limit"),
-    ("misread", FLAG, "full marks, though read by itself it does not name the gold"),
     ("caption", TEXT, "the description that stood in place of the image"),
     ("judged", TEXT, "what a judge said, as JSON"),
     ("tokens_in", PLACE, "tokens: of the request, where the adapter counts them"),
@@ -102,11 +97,6 @@ COLUMNS: Final[tuple[tuple[str, Any, str], ...]] = (
         "references",
         listed(answer=TEXT, roles=TEXTS, metric=TEXT, score=REAL, said_yes=FLAG, gold_yes=FLAG),
         "metric: golds and uninformed answers, scored; roles: gold, option, constant, stratum, other",
-    ),
-    (
-        "exchanged",
-        listed(to=WHOLE, set=TEXT, score=REAL, wrong=REAL),
-        "metric: this doc's answers, own and wrong image, under the golds of docs asked alike",
     ),
     (
         "quick",

@@ -21,7 +21,7 @@ from lmms_patch.stats.sampled import Sampled
 
 _ROUNDING = 1e-9
 NEEDED = (
-    *("doc_id", "view", "kind", "swapped", "n", "cell", "row", "relevant", "hidden", "repeat", "gold_at"),
+    *("doc_id", "view", "kind", "swapped", "n", "cell", "row", "col", "relevant", "hidden", "repeat", "gold_at"),
     *(
         "answer_no",
         "as_gold",
@@ -33,7 +33,6 @@ NEEDED = (
         "failed",
         "error",
         "unfinished",
-        "misread",
     ),
     *(
         "gold",
@@ -45,7 +44,6 @@ NEEDED = (
         "images",
         "excluded",
         "references",
-        "exchanged",
         "quick",
     ),
 )
@@ -76,7 +74,7 @@ class Table:
         unscored: how many of them have an answer to the first view without a value of the metric.
         views: the views of the docs' own image.
         wrong: what docs score on another doc's image.
-        groups: the docs' clusters, categories and classes of answers.
+        groups: the docs' clusters and categories.
         references: their golds and uninformed answers.
         sampling: how they were asked, in a run that left views out.
     """
@@ -297,18 +295,6 @@ class WrongImages:
     def __init__(self, table: Table, views: Views) -> None:
         self._table, self.views = table, views
         self.full = self._scored(views.first(np.ones(len(views.rows), bool)))
-
-    def best(self, key: Key) -> Chosen:
-        """Return each doc's best answer of a set of views of another doc's image.
-
-        Nothing where the doc was not asked so, or is not used.
-        """
-        views = self.views
-        inside = views.in_set(key) & used_for(self._table.docs, key)[views.docs]
-        # a set with an unscored view has no best view: the unscored view might have been the best
-        scored = views.per_doc(inside & np.isnan(views.scores)) == 0
-        best = np.where(scored, views.best(inside, self._table.higher), -1)
-        return self._scored(np.where(self._table.groups.complete(best >= 0), best, -1))
 
     def cells(self, n: int) -> Array:
         """Return the scores of the cells of a grid, as ``Table.cells``; nan for docs without a wrong image."""

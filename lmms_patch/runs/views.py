@@ -164,46 +164,10 @@ class Views(Answers):
         out[whole] = self.scores[inside & whole[self.docs]].reshape(-1, count)
         return out
 
-    def named(self, key: Key, most: int, with_full: bool) -> Named:
-        """Return which options docs name on a set of views and on their first view.
-
-        Args:
-            key: the set.
-            most: the most options of a doc.
-            with_full: whether the first view is counted among those of the set.
-        """
-        names = self.column("names", -1).astype(np.intp)
-        inside = self.in_set(key)
-        # a doc without views takes the appended -1 at the end
-        first = np.append(names, -1)[np.where(self.per_doc(np.ones(len(names), bool)) > 0, self.starts, -1)]
-        known = (first >= 0) & (self.per_doc(inside & (names < 0)) == 0)
-        at = self.docs[inside] * (most + 1) + names[inside].clip(0, most)
-        cells = np.bincount(at, minlength=self.count * (most + 1)).reshape(self.count, most + 1)
-        if with_full:
-            cells[np.arange(self.count), first.clip(0, most)] += 1
-        return Named(cells[:, 1:], first - 1, self.per_doc(inside) + with_full, known)
-
     @cached_property
     def faulty(self) -> bool:
         """Whether some view could not be scored."""
         return self.rows["error"].null_count() < len(self.rows)
-
-
-@dataclass(frozen=True)
-class Named:
-    """Which options docs name on a set of views.
-
-    Attributes:
-        cells: shape (docs, most options), how often each is named on the set.
-        full: shape (docs,), the place of that of the first view, from 0; negative: none.
-        tries: shape (docs,), how many views of the set there are.
-        known: shape (docs,), whether all these views were read.
-    """
-
-    cells: Ints
-    full: Ints
-    tries: Ints
-    known: Bools
 
 
 TURNED = pl.col("gold_at").is_not_null() & pl.col("cell").is_null()

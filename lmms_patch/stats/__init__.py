@@ -1,4 +1,4 @@
-"""Arrays in, estimates out: index, chance floors, gate, luck, intervals, resampling.
+"""Arrays in, estimates out: index, chance floors, gate, composition, intervals, resampling.
 
 NumPy and SciPy at most; neither lmms_eval nor torch.
 """

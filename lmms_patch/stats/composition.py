@@ -192,7 +192,8 @@ def compose(
     found = _Work(asked, theirs[1], mine, weights, rng)
     if why := found.refusal():
         return why
-    return found.composition(level, len(kinds), None if clusters is None else len(np.unique(clusters)))
+    several = None if clusters is None else (len(np.unique(clusters)), len(np.unique(clusters[rows])))
+    return found.composition(level, len(kinds), *several or (len(kinds), len(rows)))
 
 
 class _Losses(NamedTuple):
@@ -360,10 +361,19 @@ class _Work:
             return "too many cells half know the answer: they would have to be asked more often"
         return ""
 
-    def composition(self, level: float, docs: int, clusters: int | None) -> Composition:
-        """Return the shares with their intervals."""
+    def composition(self, level: float, docs: int, clusters: int, again: int) -> Composition:
+        """Return the shares with their intervals.
+
+        Args:
+            level: the nominal coverage, 0..1.
+            docs: all docs.
+            clusters: of all docs.
+            again: clusters of the docs asked again.
+        """
         best = self.parts[int(not self.avoids), True][0]
         tail = (1 - level) / 2
+        # what none of them shows may still be true of so many others (Clopper & Pearson 1934)
+        unseen = 1 - tail ** (1 / again)
 
         def estimate(
             of: Callable[[Array], Array], ends_of: Callable[[Array], Array], low: float = 0.0, high: float = 0.0
@@ -373,12 +383,10 @@ class _Work:
                 return Estimate.nothing(docs, "no doc is answered so", level)
             ends = [np.nanquantile(ends_of(part)[1:], (tail, 1 - tail)) for part, _ in self.parts.values()]
             value = float(values[0])
-            bottom = min(end[0] for end in ends) - low if value > _NOTHING else 0.0
-            top = max(end[1] for end in ends) + high
+            bottom = min(1 - unseen, *(end[0] for end in ends)) - low if value > _NOTHING else 0.0
+            top = max(unseen, *(end[1] for end in ends)) + high
             bottom, top = np.clip([min(bottom, value), max(top, value)], 0, 1).tolist()
-            return Estimate(
-                value, float(np.nanstd(values[1:])), bottom, top, docs, clusters or docs, len(values) - 1, level
-            )
+            return Estimate(value, float(np.nanstd(values[1:])), bottom, top, docs, clusters, len(values) - 1, level)
 
         def share(c: int) -> Estimate:
             # parts as they are, below 0 too: cut on each draw, they would add up to intervals that are too narrow

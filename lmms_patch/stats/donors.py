@@ -2,7 +2,7 @@
 
 NumPy only.
 
-A stratum must not be too wide: then the luck-corrected index reads +0.07 where the truth is 1 (docs/statistics.md).
+A stratum must not be too wide: then the floor is not that of docs that are asked alike.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ def draw(
     *,
     donors: int,
     seed: Seed = 0,
-    of: Sequence[int] | None = None,
 ) -> Ints:
     """Draw donors for each doc from its stratum, without replacement; never the doc itself, its cluster or its image.
 
@@ -71,18 +70,17 @@ def draw(
         sources: image of each doc, where it is known.
         donors: P.
         seed: see ``resample.generator``.
-        of: places of the docs that get donors; None: all.
 
     Returns:
         Shape (docs, P), places of docs; −1 where there are fewer than P.
     """
-    stream, places = generator(seed), range(len(units)) if of is None else of
-    out = np.full((len(places), donors), -1, np.intp)
+    stream = generator(seed)
+    out = np.full((len(units), donors), -1, np.intp)
 
     def allowed(i: int, d: int) -> bool:
         return d != i and units[d] != units[i] and (sources is None or sources[i] is None or sources[d] != sources[i])
 
-    for row, i in enumerate(places):
+    for i in range(len(units)):
         pool = found.members[found.labels[i]]
         picked: list[int] = []
         # a list of all allowed docs for each doc would take docs² steps, so donors are first tried at random
@@ -93,7 +91,7 @@ def draw(
         if len(picked) < donors:
             rest = [d for d in pool if d not in picked and allowed(i, d)]
             picked += [rest[k] for k in stream.permutation(len(rest))[: donors - len(picked)]]
-        out[row, : len(picked)] = picked
+        out[i, : len(picked)] = picked
     return out
 
 

@@ -90,22 +90,22 @@ def span(low: float, high: float) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def disagreement(raw: float, corrected: float) -> str:
-    """Describe how an index and the luck-corrected index contradict each other; empty where they do not.
+def disagreement(raw: float, steady: float) -> str:
+    """Describe how the index of one pass and the steady index contradict each other; empty where they do not.
 
-    They contradict each other on opposite sides of 0, or in bands that do not touch.
+    They contradict each other in bands that do not touch. A share is never below 0, so an index below 0 counts as balanced.
 
     >>> disagreement(-0.085, 0.866)
-    'not luck-corrected -0.085 (balanced), luck-corrected 0.866 (strong global): the first is mostly luck'
+    'from one pass -0.085 (balanced), steady 0.866 (strong global): the first is mostly luck'
     >>> disagreement(0.2, 0.25)
     ''
     """
     names = [name for _, name in BANDS] + ["strong global"]
-    first, second = band(raw), band(corrected)
-    if raw * corrected >= 0 and abs(names.index(first) - names.index(second)) <= 1:
+    first, second = band(max(raw, 0.0)), band(steady)
+    if abs(names.index(first) - names.index(second)) <= 1:
         return ""
-    why = ": the first is mostly luck" if corrected > raw else ""
-    return f"not luck-corrected {raw:.3f} ({first}), luck-corrected {corrected:.3f} ({second}){why}"
+    why = ": the first is mostly luck" if steady > raw else ""
+    return f"from one pass {raw:.3f} ({band(raw)}), steady {steady:.3f} ({second}){why}"
 
 
 def relative_change(coarse: float | None, fine: float | None) -> float | None:

@@ -181,46 +181,46 @@ def wrong(run: Path) -> str:
 
 
 def line(run: Path) -> str:
-    """Draw the index that the run's first lines tell, of each task, over the bands: the luck-corrected one where luck is measured."""
+    """Draw the index that the run's first lines tell, of each task, over the bands: the steady one where docs were asked again."""
     known = {
         task.removeprefix("mosaic_").removesuffix("_rci"): index
         for task, found in results(run).items()
         if (index := leading(found))
     }
-    low, high, left, wide, top, step = -0.6, 1.15, 90, 570, 74, 26
+    low, high, left, wide, top, step = -0.2, 1.2, 90, 570, 74, 26
     bottom = top + step * len(known) + 6
 
     def at(value: float) -> float:
         return left + wide * (value - low) / (high - low)
 
-    edges = [low, *(edge for edge, _ in BANDS), high]
-    out = [text(20, 28, "luck-corrected RCI_3: 0 where the best cell is as good as the full image", "big", "start")]
-    for i, (start, end) in enumerate(itertools.pairwise(edges)):
+    edges = [low, *(edge for edge, _ in BANDS if edge > low), high]
+    out = [
+        text(20, 28, "steady RCI_3: of what is solved with the image, the share that needs all of it", "big", "start")
+    ]
+    for i, (start, end) in enumerate(itertools.pairwise(edges), len(BANDS) + 2 - len(edges)):
         out.append(
             f'<rect class="band{i}" x="{at(start):.1f}" y="{top}" width="{at(end) - at(start):.1f}" height="{bottom - top}"/>'
         )
-    out += [
-        text(at(value), top - 10, name, "quiet") for value, name in ((-0.35, "local"), (0, "balanced"), (0.7, "global"))
-    ]
-    for value in (-0.3, -0.1, 0.1, 0.3, 1.0):
+    out += [text(at(value), top - 10, name, "quiet") for value, name in ((0, "balanced"), (0.7, "global"))]
+    for value in (0.0, 0.1, 0.3, 1.0):
         out += [
             f'<path class="line" d="M{at(value):.1f} {bottom}v6"/>',
             text(at(value), bottom + 22, wording.number(value, True, 1), "quiet"),
         ]
-    out.append(text(at(low), bottom + 46, "one cell beats the whole image", "quiet", "start"))
+    out.append(text(at(low), bottom + 46, "a cell is enough", "quiet", "start"))
     out.append(text(at(high), bottom + 46, "no cell is enough", "quiet", "end"))
     for i, (task, index) in enumerate(sorted(known.items(), key=lambda pair: pair[1].value or 0.0)):
         y = top + 16 + i * step
-        value = 1.0 if reading.misleads(index) else index.value or 0.0
+        value = index.value or 0.0
         ends = [value, value]
-        if index.low is not None and index.high is not None and not reading.misleads(index):
+        if index.low is not None and index.high is not None:
             ends = [index.low, index.high]
             out.append(f'<path class="span" d="M{at(ends[0]):.1f} {y}H{at(ends[1]):.1f}"/>')
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
         x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
         out.append(text(x, y + 4, reading.text(index, lambda number: wording.number(number, True, 2)), "on", anchor))
     return picture(
-        680, bottom + 60, "Luck-corrected RCI of five tasks of the embedded benchmark, over the bands of the paper", out
+        680, bottom + 60, "Steady RCI of five tasks of the embedded benchmark, over the bands of the paper", out
     )
 
 
@@ -229,7 +229,7 @@ def leading(found: Result) -> Estimate | None:
     numbers = found.measures
     if "rci3" not in numbers:
         return None
-    index = reading.headline(numbers["rci3"], numbers["rci3_adj"])
+    index = reading.headline(numbers["rci3"], numbers.get("rci3_steady"))
     return index if index is not None and index.value is not None else None
 
 

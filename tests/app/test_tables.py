@@ -132,7 +132,7 @@ def test_results_have_each_number_of_each_task(run, tmp_path):
         told = {key.partition(",")[0]: value for key, value in written[result.task].items()}
         assert (own["fip"]["value"], own["rci2"]["value"]) == (told["acc"], told["rci2"])
         assert (own["rci2"]["low"], own["rci2"]["high"]) == (told["rci2_low"], told["rci2_high"])
-        assert (own["rci2"]["grid"], own["rci2_adj"]["grid"], own["fip"]["grid"]) == (2, 2, None)
+        assert (own["rci2"]["grid"], own["gap2"]["grid"], own["fip"]["grid"]) == (2, 2, None)
         assert own["fip"]["gate"] == (None if told["gate"] is None else bool(told["gate"]))
         assert own["fip"]["docs"] == result.docs
     magic = write_magic(tmp_path, {"all": [magic_doc("d")]}, tasks={"all": "toy_magic"})
@@ -162,7 +162,7 @@ def test_notebooks_show_tables_and_no_name_is_more_than_a_text(hostile):
 def test_a_run_says_in_a_notebook_what_show_says(run, capsys):
     assert main(["show", str(run), "--wide"]) == 0
     sentences = [line[2:] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()]
-    assert sentences[0].startswith("Undecided: toy (")
+    assert sentences[0].startswith("What the docs need was not asked in toy (")
     parsed = Read(commands.show(run)._repr_html_())
     assert parsed.texts[: len(sentences)] == sentences
     assert {"ul", "table"} <= {tag for tag, _ in parsed.elements}

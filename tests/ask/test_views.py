@@ -1,5 +1,6 @@
 """Cells tile the image exactly, every image mode is cut as it is, and no view changes the image given."""
 
+import dataclasses
 import io
 import itertools
 from collections import Counter
@@ -227,6 +228,14 @@ def _overwrite(image: Image.Image) -> None:
     if image.mode == "P":
         image.putpalette([7] * 768)
     image.info["mark"] = "changed"
+
+
+@pytest.mark.parametrize("view", [View("full"), View("cell", 3, 1, 2), View("window", 3, 1, 2)])
+def test_a_view_asked_again_has_its_size_and_other_pixels_each_time(view):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (128, 192, 3), np.uint8))
+    shown = [cut(image, dataclasses.replace(view, trim=trim)) for trim in range(9)]
+    assert len({one.size for one in shown}) == 1
+    assert len({one.tobytes() for one in shown}) == 9
 
 
 def test_a_blind_view_is_not_an_image():

@@ -13,7 +13,7 @@ from lmms_patch.runs.numbers import to_json
 from lmms_patch.stats.paired import detectable
 from tests.making.finished import FEW, finish
 from tests.making.recordings import record
-from tests.making.runs import LETTERS, guesses_on_cells, mc_run, one_cell_knows, world_run, write_run
+from tests.making.runs import again_run, mc_run, write_run
 from tests.sizes import size
 
 
@@ -240,32 +240,29 @@ def test_nothing_in_common(tmp_path):
         compare(tmp_path / "a", tmp_path / "b")
 
 
-# --- corrected indices ----------------------------------------------------------------------------
-
-
-def planted(folder, model, null=True, kind="rci"):
-    """A run whose answers are drawn apart from the golds, which all runs share."""
-
-    def say(stream, gold):
-        own, wrong = model(
-            np.random.default_rng([stream.integers(2**31), LETTERS.index(gold), len(model.__name__)]), gold
-        )
-        return own, wrong if null else None
-
-    write_run(folder, {f"toy_{kind}3": world_run(say, n=size(500, 1000), grid=3, kind=kind)})
-    return folder
+# --- docs that are asked again ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def guesser_and_knower(tmp_path_factory):
-    """The runs of both models, which no test here changes: 1,000 docs with all their numbers take seconds."""
-    folder = tmp_path_factory.mktemp("planted")
-    return planted(folder / "a", guesses_on_cells), planted(folder / "b", one_cell_knows)
+    """The runs of both models on the same docs, and the second as it is where no doc is asked again.
+
+    The first needs the whole image and guesses on cells, the second knows from one cell, or says nothing.
+    """
+    folder, docs = tmp_path_factory.mktemp("planted"), size(500, 1000)
+    guesses = again_run(("whole",) * 4 + ("unsolved",), n=docs, grid=3)
+    spec, known, made = again_run(("cell",) * 4 + ("unsolved",), n=docs, grid=3, guesses=False)
+    once = [{**one, "views": one["views"][:10], "wrong_image": None} for one in known]
+    runs = {"a": guesses, "b": (spec, known, made), "once": (spec, once, made)}
+    for name, world in runs.items():
+        write_run(folder / name, {"toy_rci3": world})
+    return [folder / name for name in runs]
 
 
 def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(guesser_and_knower):
-    """A guesses on cells (RCI -0.1, luck-corrected 1), B knows from one cell (0 and 0): by RCI B needs more of the image, which is wrong."""
-    found = compare(*guesser_and_knower)
+    """A guesses on cells (RCI -0.1, steady 1), B knows from one cell (0 and 0): by RCI B needs more of the image, which is wrong."""
+    first, second, _ = guesser_and_knower
+    found = compare(first, second)
     text = shown_of(found)
     assert "RCI 3×3, contradicted" in text
     (said,) = [
@@ -274,24 +271,25 @@ def test_a_contradicted_index_is_marked_in_the_table_the_sentence_and_the_files(
         if line.startswith("B needs more of the image; in A one cell beats the full image (rci3)")
     ]
     assert re.search(
-        r"The index of A is contradicted: not luck-corrected -0\.\d+ \(\w+.*\), luck-corrected .* \(strong global\): the first is mostly luck\.$",
+        r"The index of A is contradicted: from one pass -0\.\d+ \(\w+.*\), steady .* \(strong global\): the first is mostly luck\.$",
         said,
     )
-    assert "A needs more of the image (rci3_adj)" in text
+    assert "A needs more of the image (rci3_steady)" in text
     assert list(to_json(found)["tasks"][0]["marks"]) == ["rci3"]
 
 
-def test_corrected_indices_are_set_side_by_side_only_where_both_nulls_are_measured(guesser_and_knower, tmp_path):
+def test_steady_indices_are_set_side_by_side_only_where_both_runs_asked_again(guesser_and_knower):
     """Their difference is that of the runs' own numbers."""
-    first, second = guesser_and_knower
+    first, second, once = guesser_and_knower
     (task,) = compare(first, second).tasks
-    number = task.by_name["rci3_adj"]
+    number = task.by_name["rci3_steady"]
     own = [
-        json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_adj,none"]
+        json.loads(next(folder.glob("*_results.json")).read_text())["results"]["toy_rci3"]["rci3_steady,none"]
         for folder in (first, second)
     ]
     assert [number.first, number.second] == own
+    assert number.difference.value == pytest.approx(own[1] - own[0])
     assert any("compared as if on other docs" in line for line in task.warnings)
-    before = planted(tmp_path / "before", one_cell_knows, null=False)
-    (task,) = compare(first, before).tasks
-    assert "rci3_adj" not in task.by_name
+    (task,) = compare(first, once).tasks
+    assert "rci3" in task.by_name
+    assert "rci3_steady" not in task.by_name

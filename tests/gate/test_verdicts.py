@@ -5,7 +5,7 @@ import pytest
 
 from tests.gate.running import DROP, VALUE, copied, refused
 from tests.making import lean
-from tests.making.runs import one_cell_knows, world_run, write_run
+from tests.making.runs import again_run, write_run
 
 # --- limits of the number itself --------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ def test_wildcards_pick_tasks_models_and_metrics(asked, many):
     names = [
         one["metric"] for one in everything.json["verdicts"] if (one["task"], one["model"]) == ("apple_rci2", "one")
     ]
-    assert names == ["score", "chance", "ceiling", "mpp2", "rci2", "rci2_adj", "gap2"]  # fip and acc are score, so once
+    assert names == ["score", "chance", "ceiling", "mpp2", "rci2", "gap2"]  # fip and acc are score, so once
     for rule, expected in (
         ({"task": "apple*"}, {("apple_rci2", "one"), ("apple_rci2", "two")}),
         ({"model": ["two", "three"]}, {("apple_rci2", "two"), ("pear_rci2", "two")}),
@@ -180,7 +180,7 @@ def test_the_same_answers_pass_whatever_the_number_of_docs(asked, tmp_path, n, f
         {"metric": "fip", "max_drop": 0, "interval": False},
     ]
     ended = asked(tmp_path / "run", *rules, baseline=copied(tmp_path / "run"))
-    assert {one["metric"] for one in ended.json["verdicts"]} == {"fip", "|mpp2|", "|rci2|", "|rci2_adj|", "|gap2|"}
+    assert {one["metric"] for one in ended.json["verdicts"]} == {"fip", "|mpp2|", "|rci2|", "|gap2|"}
     assert set(ended.calls) == {"pass"}
     assert all(one["reason"].startswith("no answer changed") for one in ended.json["verdicts"])
 
@@ -209,11 +209,11 @@ def test_a_drop_and_a_rise(asked, tmp_path):
     assert asked(tmp_path / "old", *rules, baseline=tmp_path / "new").calls == ["pass", "fail", "pass", "fail"]
 
 
-def test_the_index_without_luck_is_unpaired(asked, tmp_path):
+def test_the_steady_index_is_unpaired(asked, tmp_path):
     folder = tmp_path / "real"
-    write_run(folder, {"toy_rci2": world_run(one_cell_knows, n=150)})
+    write_run(folder, {"toy_rci2": again_run(("cell", "whole"), n=150)})
     ended = asked(
-        folder, {"metric": "rci2_adj", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=copied(folder)
+        folder, {"metric": "rci2_steady", "max_rise": 0.5}, {"metric": "rci2", "max_rise": 0.5}, baseline=copied(folder)
     )
     assert [one["basis"] for one in ended.json["verdicts"]] == ["unpaired", "paired"]
 

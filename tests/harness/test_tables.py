@@ -284,7 +284,7 @@ def test_a_results_file_has_numbers_alone_with_standard_errors_in_the_columns_of
     for name, one in {
         "exact_match_mpp3": grid.mpp,
         "rci3": grid.index,
-        "rci3_adj": grid.adj.estimate,
+        "rci3_steady": results["toy_rci"].analysis.necessity[0].index,
         "gap3": grid.gap,
     }.items():
         assert values[f"{name},none"] == one.value

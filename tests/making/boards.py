@@ -17,16 +17,13 @@ def est(value, low=None, high=None, n=100, reason=""):
     return to_builtins(Estimate(value, None, low, high, n, n, 1000, reason=reason))
 
 
-LUCK = {**dict.fromkeys(("fip0", "mpp0", "kappa_full", "kappa_best")), "classes": [], "saturated_docs": 0}
-
-
-def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, adj=None,
+def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=100, made=None, metric="acc", excluded=0, fip_all=None, steady=None,
                looks=None, why="", marginal=False, **options):  # fmt: skip
     """A task of an index; ``grids``: n -> (index, low, high), or None for a null one.
 
     ``fip_all`` with the excluded docs.
 
-    ``adj``: (value, low, high) of the luck-corrected index, at every grid. ``looks``: whether the
+    ``steady``: (value, low, high) of the steady index, at every grid. ``looks``: whether the
     answers depend on the image.
     """
     grids = {3: (-0.1, -0.2, -0.05)} if grids is None else grids
@@ -39,8 +36,8 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
         ends = (None, None) if low is None else (fip * (1 - high), fip * (1 - low))
         analysed[str(n)] = {
             "n": n, "excluded": excluded, "fip": fip, "mpp": est(mpp, *ends, n=docs - excluded),
-            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded), "adj": adj and {**LUCK, "estimate": est(*adj, n=docs - excluded)}, "luck_ceiling": None,
-            "band": None if value is None else "balanced", "span": None, "mark": disagreement(value, adj[0]) if adj and adj[0] is not None and value is not None else "", "shares": None, "warnings": [], "reason": reason,
+            "index": est(value, low, high, n=docs - excluded, reason=reason), "gap": est(None if value is None else fip - mpp, n=docs - excluded),
+            "band": None if value is None else "balanced", "span": None, "mark": disagreement(value, steady[0]) if steady and steady[0] is not None and value is not None else "", "shares": None, "warnings": [], "reason": reason,
         }  # fmt: skip
         named |= {f"acc_mpp{n}": mpp}
         flat |= {f"{kind}{n}": value}
@@ -48,7 +45,7 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
     analysis = {
         "metric": metric, "n_docs": docs, "clusters": None, "form": "mean", "fip": est(fip, fip - 0.05, fip + 0.05, n=docs),
         "chance": {"value": 0.25, "se": 0.01, "floor": "uniform", "floors": {"uniform": est(0.25, 0.2, 0.3)}, "published": 0.25, "constants": {}, "reason": ""},
-        "ceiling": max([1.0, fip, *(one["fip"] for one in analysed.values()), *(one["mpp"]["value"] or 0 for one in analysed.values())]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed,
+        "ceiling": max([1.0, fip, *(one["fip"] for one in analysed.values()), *(one["mpp"]["value"] or 0 for one in analysed.values())]), "gold_below": 0, "relative_change": None, "warnings": [], "grids": analysed, "necessity": [_asked_again(n, est(*steady, n=docs)) for n in grids] if steady else [],
         "gate": {"valid": valid, "fip": fip, "chance": 0.25, "delta": 0.01, "se_fip": 0.02, "se_chance": 0.01, "threshold": 0.3 if valid is not False else fip + 0.1,
                  "reason": "" if valid else why or f"near chance: FIP {fip} is below 0.3", "marginal": marginal,
                  "looks": [] if looks is None else [{"against": "wrong images", "value": looks, "reason": why,
@@ -60,6 +57,11 @@ def index_task(base="toy", kind="pcri", grids=None, fip=0.8, valid=True, docs=10
     described = {"schema": 1, "pixels": 1, **spec.described(), "metric": metric}
     described["options"] = {**described["options"], **options}
     return spec.name, {metric: fip, **named, **flat, "patch": patch}, described
+
+
+def _asked_again(n, index):
+    shares = dict.fromkeys(("text", "one cell", "whole image", "unsolved"), est(0.25, 0.2, 0.3))
+    return {"n": n, "docs": index["n"], "again": index["n"], "shares": shares, "whole": index, "index": index}
 
 
 def blind_task(base="toy", score=0.3):

@@ -10,7 +10,7 @@ from lmms_patch.runs.frames import Doc
 from lmms_patch.runs.schema import FIELD, OTHER_METRIC
 from lmms_patch.runs.scoring import plain
 
-_TOLD = ("answer", "losses", "names", "error", "failed", "unfinished", "misread", "tokens_in", "tokens_out")
+_TOLD = ("answer", "losses", "names", "error", "failed", "unfinished", "tokens_in", "tokens_out")
 
 
 def doc(spec, doc_id, sizes, views, best, excluded=None, fields=None, answer=None, stratum="", baselines=(), wrong=None, **more):  # fmt: skip
@@ -27,14 +27,14 @@ def doc(spec, doc_id, sizes, views, best, excluded=None, fields=None, answer=Non
         answer: format, label, options, gold.
         stratum: its stratum.
         baselines: those of ``baseline``.
-        wrong: whose image it is asked on too, the image's sizes, and the views with what was answered.
+        wrong: whose image it is asked on too, the image's sizes, and the views.
         more: ``images``, ``clips``, ``tst``.
     """
     lost = None
     if wrong is not None:
         source, wrong_sizes, shown = wrong
         lost = {"from": source, "image_sizes": [list(size) for size in wrong_sizes]}
-        lost |= {"views": [_boxed(one, wrong_sizes) | {"said": said} for one, said in shown]} if shown else {}
+        lost |= {"views": [_boxed(one, wrong_sizes) for one in shown]} if shown else {}
     found = {
         "fields": fields,
         "answer": {"gold": None, "gold_at": None, **answer} if answer else {},
@@ -98,7 +98,7 @@ def as_json(made, described, about=None):
         one |= {"gold_at": row["gold_at"]} if described["kind"] == "rotate" and row.get("gold_at") else {}
         one = _boxed(one, (wrong_sizes if other else sizes)[cut])
         one |= {"scores": _scores(row, metric), "items": plain(dict(items))}
-        (wrong if other else own).append(one | ({"said": _said(row)} if other else {}))
+        (wrong if other else own).append(one)
     label = first.get("label", "")
     about_answer = {"format": label.rstrip("0123456789"), "label": label, "options": first["choices"]}
     about_answer |= {"gold": first.get("gold"), "gold_at": first.get("gold_at")}
@@ -111,7 +111,6 @@ def as_json(made, described, about=None):
         "answer": about_answer if label else {},
         "stratum": first.get("stratum"),
         "baselines": _baselines(first.get("references", ()), made.references),
-        "exchanged": _columns(first.get("exchanged", ())),
         "tst": _test(first["tst"], about or {}) if "tst" in first else {},
         "asked": _asked(first["quick"], metric) if "quick" in first else None,
     }
@@ -142,10 +141,6 @@ def _scores(row, metric):
     return scores | {k.removeprefix(OTHER_METRIC): v for k, v in row.items() if k.startswith(OTHER_METRIC)}
 
 
-def _said(row):
-    return " ".join(str(row.get("answer") or "").split()).strip(" .").lower()
-
-
 def _key_of(row):
     return str(_view(row).set)
 
@@ -156,19 +151,6 @@ def _baselines(references, items):
         entries = [(one, items[next(places)]) for one in entries]
         scores = {one["metric"]: one["score"] for one, _ in entries}
         out.append(baseline(answer, roles, scores, {one["metric"]: item for one, item in entries}))
-    return out
-
-
-def _columns(exchanged):
-    sets = list(dict.fromkeys(one["set"] for one in exchanged))
-    columns = {key: [one for one in exchanged if one["set"] == key] for key in sets}
-    if not columns:
-        return {}
-    out = {"to": [one["to"] for one in columns["full"]]}
-    for name, of in (("full", "score"), ("wrong_full", "wrong")):
-        out[name] = [one[of] for one in columns["full"]]
-    for name, of in (("best", "score"), ("wrong_best", "wrong")):
-        out[name] = {key: [one[of] for one in columns[key]] for key in sets if key != "full"}
     return out
 
 
@@ -200,18 +182,19 @@ def _test(row, about):
 
 def as_doc(given, metric="acc"):
     """A doc from some keys of its JSON; what a doc needs beside them is filled in."""
-    wrong, asked, exchanged = given.get("wrong_image") or {}, given.get("asked"), given.get("exchanged")
+    wrong, asked = given.get("wrong_image") or {}, given.get("asked")
     answer, fields = given.get("answer") or {}, given.get("fields", {})
     own = given.get("views", [{"kind": "full", "scores": {}, "items": {}}])
     more, best = wrong.get("views", []), given.get("best", {}).values()
-    different = {said: number for number, said in enumerate(dict.fromkeys(one.get("said") or "" for one in more))}
     rows, items = [], []
     for at, one in enumerate((*own, *more)):
         of, other = _view(one), at >= len(own)
         row = {"doc_id": given.get("doc_id", 0), "view": at, **frames.shown(of)}
         row |= {name: one[name] for name in _TOLD if one.get(name) is not None and one[name] is not False}
-        row |= {"wrong_from": wrong.get("from") if of.swapped else None, "gold_at": of.gold or answer.get("gold_at")}
-        row |= {"answer_no": different[one.get("said") or ""]} if other else {}
+        row |= {
+            "wrong_from": one.get("wrong_from", wrong.get("from")) if of.swapped else None,
+            "gold_at": of.gold or answer.get("gold_at"),
+        }
         row |= {"best": True} if at in best and not other else {}
         scores, kept = one.get("scores", {}), {} if one.get("failed") else one.get("items", {})
         row |= {"score" if name == metric else f"{OTHER_METRIC}{name}": score for name, score in scores.items()}
@@ -245,7 +228,6 @@ def as_doc(given, metric="acc"):
         "wrong_shown": [{"width": w, "height": h} for w, h in wrong.get("image_sizes", ())],
         "excluded": [{"set": str(key), "why": why} for key, why in given.get("excluded", {}).items()],
         "references": [entry | frames.labels(item) for entry, item in entries],
-        "exchanged": _rows(exchanged) if exchanged else [],
         "quick": _quick(asked) if asked else None,
         "tst": _row(given["tst"]) if given.get("tst") else None,
     }  # fmt: skip
@@ -275,18 +257,8 @@ def _view(given):
     if given.get("hidden"):
         return HiddenView(swapped=swapped, relevant=given["relevant"], areas=boxes, share=given["hidden"])
     more = {"turn": given.get("turn") or 0, "gold": given.get("gold_at") or 0, "adds": given.get("caption") or ""}
+    more |= {"repeat": given.get("repeat") or 0}
     return View(given["kind"], n, row or 0, col or 0, swapped=swapped, **more)
-
-
-def _rows(columns):
-    return [
-        {"to": to, "set": key, "score": own[i], "wrong": wrong[i]}
-        for i, to in enumerate(columns["to"])
-        for key, own, wrong in [
-            ("full", columns["full"], columns["wrong_full"]),
-            *((str(key), scores, columns["wrong_best"][key]) for key, scores in columns["best"].items()),
-        ]
-    ]
 
 
 def _quick(asked):
@@ -317,7 +289,7 @@ def in_table(result):
     for (doc_id,), rows in result.frame().group_by("doc_id", maintain_order=True):
         views, (first, *_) = [], (rows := list(rows.sort("view").iter_rows(named=True)))
         for row in rows:
-            told = {name: row[name] for name in (*frames.shown(View("full")), *_TOLD, "answer_no", "gold_at")}
+            told = {name: row[name] for name in (*frames.shown(View("full")), *_TOLD, "gold_at")}
             scores = {name: row[column] for column, name in names.items() if row.get(column) is not None}
             views.append({name: value for name, value in told.items() if value is not None} | {"scores": scores})
         own = [one for one in views if not one.get("swapped") or about.asked["kind"] == "swap"]

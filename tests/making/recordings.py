@@ -47,7 +47,7 @@ def record(
     if wrong_image is not None:
         scalars = [wrong_image[0]] + [score for n in spec.grids for score in wrong_image[1][n]]
         shown = [_view(one, score, items) for one, score in zip(swapped(views_of(spec)), scalars, strict=True)]
-        lost = (doc_id + 1) % 10**6, ((90, 90),), list(zip(shown, map(str, scalars), strict=True))
+        lost = (doc_id + 1) % 10**6, ((90, 90),), shown
     reasons = dict.fromkeys(excluded, "too small")
     return doc(spec, doc_id, ((90, 90),), views, best, reasons, fields, about, "all", own, lost)
 

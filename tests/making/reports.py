@@ -47,7 +47,7 @@ def shares(n, docs=200, seed=0, weights=None, kind="rci"):
 
 
 def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, gate=1,
-          kind="rci", seed=0, weights=None, luck=False, **more):  # fmt: skip
+          kind="rci", seed=0, weights=None, steady=False, **more):  # fmt: skip
     measures = {
         "score": estimate(fip, 0.04),
         "fip": estimate(fip, 0.04),
@@ -61,14 +61,15 @@ def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2)
         measures[f"{kind}{n}"] = (
             estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
         )
-        if luck:
-            measures[f"{kind}{n}_adj"] = estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
+        if steady:
+            measures[f"{kind}{n}_steady"] = (
+                estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
+            )
         measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
         by_grid[n] = {
             "n": n,
             "fip": fip,
             "shares": shares(n, seed=seed, weights=weights, kind=kind),
-            "adj": {"estimate": {"value": index + 0.1}} if luck else None,
         }
     name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
     whole = Part(200, measures, gate, analysis({"grids": by_grid}))
@@ -126,9 +127,9 @@ MODELS = (
 
 
 def situations(benchmarks=5, models=1):
-    """Results of every sort that a figure must show: corrected or not, refused for both reasons, contradicted, marginal, sampled, misled, far out.
+    """Results of every sort that a figure must show: asked again or not, refused for both reasons, contradicted, marginal, sampled, far out.
 
-    The index and the corrected one of each are drawn from a fixed stream; every number can be read back from
+    The index and the steady one of each are drawn from a fixed stream; every number can be read back from
     ``whole.measures``.
     """
     stream = np.random.default_rng(7)
@@ -144,7 +145,7 @@ def situations(benchmarks=5, models=1):
                 "blind": estimate(0.28, 0.05) if b % 2 else None,
                 "tst": estimate(0.35, 0.04) if b % 3 else None,
                 "type_": ("mcq", "yesno", "vqa")[b % 3],
-                "luck": kind != 2,
+                "steady": kind != 2,
             }
             half, fip = float(stream.uniform(0.03, 0.12)), 0.3 + 0.03 * b % 0.6
             made = entry(name, MODELS[m], indices=indices, half=half, gate=gate, seed=10 * b + m, fip=fip, **more)
@@ -160,11 +161,14 @@ def _situation(made, kind, indices):
                 measures[f"rci{n}"] = estimate(None, reason=f"{SAME} (full image 0.6, a wrong image 0.6, 300 docs)")
             continue
         far = {3: 0.45, 5: 1.6}.get(kind, 0.12)
-        adj = estimate(min(value + far, 1.3), 0.05, n=300)
+        share = min(max(value + far, 0.0), 1.0)
+        steady = Estimate(share, 0.025, max(share - 0.05, 0.0), min(share + 0.05, 1.0), 300, 300, 1000)
         how = {"marginal": kind == 1, "sampled": kind == 6}
-        measures[f"rci{n}"] = reading.worded(measures[f"rci{n}"], mark="the other side of 0" * (kind == 3), **how)
-        if made.whole.grid(n).adj is not None:
-            measures[f"rci{n}_adj"] = reading.worded(adj, parts="cells", **how)
+        measures[f"rci{n}"] = reading.worded(
+            measures[f"rci{n}"], mark="a band that does not touch" * (kind == 3), **how
+        )
+        if f"rci{n}_steady" in measures:
+            measures[f"rci{n}_steady"] = reading.worded(steady, **how)
     return made
 
 

@@ -9,7 +9,7 @@ from lmms_patch.ask.answers import Asked
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import Options, WrapSpec
-from lmms_patch.ask.views import View, swapped, views_of
+from lmms_patch.ask.views import View, again, swapped, views_of
 from lmms_patch.harness.wrap import statistics
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.draws import ByForm
@@ -114,6 +114,61 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
         clips = [{"frames": 7 if i in short else 32, "seconds": 8.0}]
         one = doc(spec, i, ((9, 9),), scored, {}, excluded, {}, about, made.strata[i], base_of, clips=clips)
         records.append(one)
+    return spec, records, made
+
+
+def again_run(needs, n=240, grid=2, kind="rci", base="toy", seed=0, *, guesses=True, wrong=True, out=(), **fields):
+    """Records of a 4-option task whose docs are all asked four times, by a model of which it is known what it needs.
+
+    Doc i needs ``needs[i % len(needs)]``: its ``text`` alone, its first ``cell``, its first ``window`` between the cells,
+    the ``whole`` image, or is ``unsolved``. A view that shows what is needed is right every time.
+
+    Args:
+        needs: of the docs in turn.
+        n: docs.
+        grid: the number of the name.
+        kind: ``rci``, ``pcri``, ``trci`` or ``shift``.
+        base: the benchmark.
+        seed: of golds and guesses.
+        guesses: whether a view that does not show it guesses, anew each time; else it names no option.
+        wrong: whether docs are asked on wrong images too.
+        out: docs that the grid does not use.
+        fields: cluster or category, by the number of a doc.
+    """
+    spec, stream = WrapSpec(base, KINDS[kind], (grid,)), np.random.default_rng(seed)
+    golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
+    made = plan([Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?") for i in range(n)])
+    once = views_of(spec)
+    own = [one for one in again(once, 4) if not one.swapped and one.kind != "blank"]
+    others = [*swapped(once), *(one for one in again(once, 4) if one.swapped or one.kind == "blank")] if wrong else []
+    shown = {
+        "whole": {View("full")},
+        "cell": {View("full"), next(one for one in once if one.cell)},
+        "window": {View("full"), *[one for one in once if one.kind == "window"][:1]},
+        "unsolved": set(),
+    }
+
+    def said(i, of):
+        need = needs[i % len(needs)]
+        known = need == "text" or (not of.swapped and of.place in {one.place for one in shown[need]})
+        return golds[i] if known else guess(stream) if guesses else "none"
+
+    def asked(i, of):
+        (one,) = _scored([of], [answer := said(i, of)], golds[i])
+        one |= {"names": LETTERS.index(answer) + 1} if answer in LETTERS else {}
+        return one | ({"wrong_from": (i + 1 + of.donor) % n} if of.swapped else {})
+
+    records = []
+    for i in range(n):
+        views = [asked(i, of) for of in (*once, *own)]
+        cells = [place for place, of in enumerate(once) if of.cell]
+        best = {} if i in out else {grid: max(cells, key=lambda place: views[place]["scores"]["acc"])}
+        excluded = {grid: "too small"} if i in out else {}
+        base_of, about = _answered(made, i, golds[i])
+        about |= {"gold_at": LETTERS.index(golds[i]) + 1}
+        lost = ((i + 1) % n, ((9, 9),), [asked(i, of) for of in others]) if wrong else None
+        told = {name: of(i) for name, of in fields.items()}
+        records.append(doc(spec, i, ((9, 9),), views, best, excluded, told, about, made.strata[i], base_of, lost))
     return spec, records, made
 
 
@@ -262,7 +317,7 @@ def _record(spec, i, golds, answers, made, categories, per_cluster):
     lost = None
     if wrong is not None:
         shown = _scored(swapped(every), wrong, golds[i])
-        lost = (i + per_cluster) % len(golds), ((9, 9),), list(zip(shown, wrong, strict=True))
+        lost = (i + per_cluster) % len(golds), ((9, 9),), shown
     more = {"images": f"{i:016x}", "clips": [{"frames": 32, "seconds": 8.0}] if spec.kind.needs_video else []}
     return doc(spec, i, ((9, 9),), views, best, {}, fields, about, made.strata[i], base, lost, **more)
 

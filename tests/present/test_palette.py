@@ -93,14 +93,6 @@ def test_neighbouring_bands_and_both_ends_are_told_apart(ground, series, bands, 
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-@pytest.mark.parametrize(("ground", "bands"), [(0, palette.BAND_LIGHT), (1, palette.BAND_DARK)])
-def test_an_index_above_one_is_told_from_each_band_and_most_from_a_strong_need_of_the_whole(ground, bands, sight):
-    assert min(distance(palette.MISLEAD[ground], band, sight) for band in bands) > 7
-    assert distance(palette.MISLEAD[ground], bands[-1], sight) > 70
-    assert contrast(palette.MISLEAD[ground], (palette.TEXT_LIGHT, palette.TEXT_DARK)[ground]) >= 4.5
-
-
-@pytest.mark.parametrize("sight", SIGHT)
 def test_shares_below_and_above_even_are_told_apart(sight):
     assert min(distance(a, b, sight) for a, b in itertools.pairwise(palette.SHARES)) > 6
     assert min(distance(palette.SHARES[4 - k], palette.SHARES[4 + k], sight) for k in (1, 2, 3, 4)) > 10

@@ -8,18 +8,14 @@ from lmms_patch.errors import OptionError
 from lmms_patch.present.ranking import (
     BY,
     Place,
-    as_shown,
     badness,
     by_of,
     change,
     folded,
     groups,
-    mean_index,
-    mean_size,
-    means_by_corrected,
+    means_by_steady,
     places,
 )
-from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
 
 
@@ -105,25 +101,13 @@ def test_direction():
 
 def test_names():
     assert by_of("rci") is by_of("pcri") is by_of("index")
-    assert by_of("adj").name("rci", 3) == "rci3_adj"
+    assert by_of("steady").name("rci", 3) == "rci3_steady"
     assert by_of("gap").name("pcri", 2) == "gap2"
-    with pytest.raises(OptionError, match=r"'pcr'; did you mean 'pcri'\? allowed: pcri, adj, gap, mpp, fip, rci"):
+    with pytest.raises(OptionError, match=r"'pcr'; did you mean 'pcri'\? allowed: pcri, steady, gap, mpp, fip, rci"):
         by_of("pcr")
 
 
 # --- means ---
-
-MISLEADS = reading.worded(estimate(1.2, 1.05, 1.5), parts="cells")
-
-
-def test_an_index_that_is_shown_as_1_counts_as_1_and_stays_as_unsure():
-    """(1 + 0.2) / 2 = 0.6, not 0.7: what stands in the tables is "1.00, cells mislead" and 0.2."""
-    assert (as_shown(MISLEADS).value, as_shown(MISLEADS).low, as_shown(MISLEADS).high) == pytest.approx(
-        (1.0, 0.85, 1.3)
-    )
-    other = estimate(0.2, 0.1, 0.3)
-    assert mean_index([MISLEADS, other]).value == mean_size([MISLEADS, other]).value == pytest.approx(0.6)
-    assert change(MISLEADS, estimate(1.1, 0.9, 1.3)).value == pytest.approx(0.1)
 
 
 def test_a_change_needs_a_coarser_index_that_is_not_0():
@@ -146,16 +130,16 @@ def test_models_without_a_common_benchmark_are_of_different_groups_and_one_that_
     ("benchmarks", "expected"),
     [
         ([[0.1, 0.2], [0.3]], True),
-        ([[0.1, None], [0.3]], False),  # one null was not measured
-        ([["saturated", "saturated"], [0.3]], False),  # the ranks of this benchmark go by the index as published
-        ([["saturated", 0.1], [0.3]], True),
+        ([[0.1, None], [0.3]], False),  # docs of one run were not asked again
+        ([["not told", 0.1], [0.3]], False),  # nor does one whose answers do not tell have the number
+        ([["not told", "not told"], [0.3]], False),
         ([[], [0.3]], True),
         ([[]], False),
     ],
 )
-def test_means_go_by_the_corrected_index_where_the_ranks_of_every_benchmark_do(benchmarks, expected):
-    of = {"saturated": estimate(None, None, None), None: None}
+def test_means_go_by_the_steady_index_where_the_ranks_of_every_benchmark_do(benchmarks, expected):
+    of = {"not told": estimate(None, None, None), None: None}
     assert (
-        means_by_corrected([[of[v] if v in of else estimate(v, v, v) for v in values] for values in benchmarks])
+        means_by_steady([[of[v] if v in of else estimate(v, v, v) for v in values] for values in benchmarks])
         is expected
     )

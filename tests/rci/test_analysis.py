@@ -11,7 +11,6 @@ from lmms_eval.tasks.pope import utils as pope
 
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.reading import NOT_CHECKED
 from tests.making.recordings import METRIC, FakeNative, exact, guesses, mean, record, table
 
@@ -146,17 +145,13 @@ def test_the_floor_that_decides_is_the_largest():
     assert found.gate.threshold == pytest.approx(0.4 + 2 * found.gate.se)
 
 
-def test_luck_of_a_plain_task():
-    """kappa_FIP = (0.7 - 1/4) / (3/4) = 0.6, kappa_MPP = (0.85 - 1/2) / (1/2) = 0.7; four guesses: 1 - (3/4)^4."""
-    grid = numbers(standard()).grids[2]
-    luck = grid.adj
-    assert (luck.fip0, luck.mpp0, luck.kappa_full, luck.kappa_best) == pytest.approx((0.25, 0.5, 0.6, 0.7))
-    assert luck.estimate.value == pytest.approx(1 - 0.7 / 0.6)
-    assert luck.estimate.low < luck.estimate.value < luck.estimate.high
-    (one,) = luck.classes
-    assert (one.label, one.docs, one.state) == ("mc4", 200, "used")
-    assert grid.luck_ceiling == pytest.approx(1 - 0.75**4)
-    assert grid.warnings == ()
+def test_what_wrong_images_score_in_a_plain_task():
+    """One of four docs is right on a wrong image: 0.7 less 0.25, over all docs."""
+    found = numbers(standard())
+    (look,) = found.gate.looks
+    assert (look.against, look.value, look.docs) == ("wrong images", True, 200)
+    assert (look.full, look.other, look.difference.value) == pytest.approx((0.7, 0.25, 0.45))
+    assert found.grids[2].warnings == ()
 
 
 def test_where_a_plain_task_looks():
@@ -189,7 +184,7 @@ def test_two_grids_and_the_change_between_them():
     ids=["percent", "sum"],
 )
 def test_other_linear_aggregations_have_the_same_indices(name, aggregate, factor):
-    """100 times the mean, and the sum of 200 docs: the index and the index without luck have no unit, all else has the metric's."""
+    """100 times the mean, and the sum of 200 docs: the index has no unit, all else has the metric's."""
     records = standard()
     plain, found = numbers(records), numbers(records, FakeNative(records, aggregate))
     one, other = plain.grids[2], found.grids[2]
@@ -198,9 +193,6 @@ def test_other_linear_aggregations_have_the_same_indices(name, aggregate, factor
     assert found.gate.threshold == pytest.approx(factor * plain.gate.threshold)
     assert (other.gap.value, other.gap.low) == pytest.approx((factor * one.gap.value, factor * one.gap.low))
     assert (other.index.value, other.index.low) == pytest.approx((one.index.value, one.index.low))
-    assert (other.adj.estimate.value, other.adj.estimate.low) == pytest.approx(
-        (one.adj.estimate.value, one.adj.estimate.low), rel=1e-4
-    )
     assert found.chance.published == pytest.approx(0.25 * factor)
 
 
@@ -212,7 +204,6 @@ def test_scores_that_are_percentages_themselves():
         (100, 70, 25, 25)
     )
     assert found.grids[2].index.value == pytest.approx(plain.grids[2].index.value)
-    assert found.grids[2].adj.estimate.value == pytest.approx(plain.grids[2].adj.estimate.value)
 
 
 # --- docs that are left out ------------------------------------------------------------------------------------
@@ -233,7 +224,6 @@ def test_excluded_docs_count_for_the_metric_but_not_for_the_index():
         assert estimate.se == pytest.approx(se, rel=0.15)
         assert (estimate.low, estimate.high) == pytest.approx((low, high), abs=0.3 * se)
     assert grid.shares.docs == 180
-    assert sum(one.docs for one in grid.adj.classes) == 180
 
 
 def test_docs_without_the_metric_are_other_docs():
@@ -257,7 +247,7 @@ def broken():
 def test_a_doc_that_could_not_be_scored_leaves_no_index():
     records, native = broken()
     grid = numbers(records, native).grids[2]
-    assert (grid.index.value, grid.gap.value, grid.fip, grid.adj) == (None, None, None, None)
+    assert (grid.index.value, grid.gap.value, grid.fip) == (None, None, None)
     assert grid.reason == "some docs could not be scored"
 
 
@@ -274,7 +264,7 @@ def test_a_gate_that_fails_leaves_only_the_native_metrics():
     for estimate in (grid.index, grid.gap):
         assert (estimate.value, estimate.se, estimate.low, estimate.high) == (None, None, None, None)
         assert "near chance" in estimate.reason
-    assert (grid.adj, grid.band, grid.span) == (None, None, None)
+    assert (grid.band, grid.span) == (None, None)
     assert "near chance" in grid.reason
     assert grid.shares is not None
 
@@ -287,7 +277,7 @@ def test_a_gate_that_is_not_known_is_said_and_the_index_stays():
     assert (found.gate.valid, found.gate.number) == (None, None)
     assert "no chance" in found.gate.reason
     assert "set 'chance'" in found.chance.reason
-    assert (found.chance.value, found.ceiling, grid.adj) == (None, None, None)
+    assert (found.chance.value, found.ceiling) == (None, None)
     assert grid.index.value == pytest.approx(1 - 0.85 / 0.7)
     assert grid.index.low is not None  # a mean is seen from FIP and MPP alone
     assert any(warning.startswith("the gate is unknown") for warning in grid.warnings)
@@ -388,7 +378,6 @@ def test_a_median_is_bootstrapped_by_calls(cluster):
     assert grid.index.se == pytest.approx(se, rel=0.15)
     assert (grid.index.low, grid.index.high) == pytest.approx((low, high), abs=0.4 * se)
     assert grid.index.draws == 600
-    assert grid.adj is None  # luck needs sums
     assert (found.ceiling, found.chance.value, found.chance.published) == (
         1.0,
         0.0,
@@ -439,7 +428,6 @@ def test_a_form_that_is_known_is_not_asked_for():
     found = numbers(records, native)
     assert found.form == "mean"
     assert found.grids[2].index.low is not None
-    assert found.grids[2].adj.estimate.value is not None
 
 
 def test_a_declared_form_that_is_wrong_is_said():
@@ -499,7 +487,7 @@ def test_f1_against_pope_and_plain_loops():
     # always yes: precision 0.4, recall 1, F1 = 0.8/1.4; always no: 0. A fair coin: precision 0.4, recall 1/2: 0.4/0.9
     assert found.chance.floors["stratum"].value == pytest.approx(0.8 / 1.4)
     assert found.chance.floors["uniform"].value == pytest.approx(0.4 / 0.9, abs=0.03)
-    assert (found.ceiling, found.chance.published, grid.adj) == (1.0, None, None)
+    assert (found.ceiling, found.chance.published) == (1.0, None)
 
 
 # --- MME: pairs of questions ----------------------------------------------------------------------------------------
@@ -536,10 +524,9 @@ def mme_records(pairs=60, too_small=()):
 
 
 def test_mme_by_hand():
-    """Per category: FIP (20 * 200 + 10 * 50) / 30 = 150, MPP (27 * 200 + 3 * 50) / 30 = 185, gold 200, wrong images 50 and (200 + 50) / 2.
+    """Per category: FIP (20 * 200 + 10 * 50) / 30 = 150, MPP (27 * 200 + 3 * 50) / 30 = 185, gold 200, whole wrong images 50.
 
-    Over both: 300, 370, 400, 100, 250; kappas 200/300 and 120/150, index without luck 1 - 0.8 * 1.5 = -0.2. Always yes:
-    50 per category. A fair coin is right in one of two and, once in four, in both: 50 + 25 per category; 20 guesses of
+    Over both: 300, 370, 400, 100. Always yes: 50 per category. A fair coin is right in one of two and, once in four, in both: 50 + 25 per category; 20 guesses of
     60 pairs have a standard error of 4.
     """
     records = mme_records()
@@ -552,9 +539,7 @@ def test_mme_by_hand():
     assert found.chance.floors["stratum"].value == pytest.approx(100)
     assert (found.chance.floor, found.chance.value) == ("uniform", pytest.approx(150, abs=17))
     assert (found.gate.delta, found.chance.published) == (pytest.approx(4.0), None)
-    assert (grid.adj.fip0, grid.adj.mpp0) == pytest.approx((100, 250))
-    assert (grid.adj.kappa_full, grid.adj.kappa_best) == pytest.approx((2 / 3, 0.8))
-    assert grid.adj.estimate.value == pytest.approx(-0.2)
+    assert [(look.full, look.other) for look in found.gate.looks] == [pytest.approx((300, 100))]
     assert grid.index.clusters == 60
 
 
@@ -599,8 +584,7 @@ def test_pairs_that_the_grid_does_not_use():
         20,
     )
     assert grid.index.value == pytest.approx(1 - 364 / 340)
-    assert grid.adj.classes[0].fip == pytest.approx(340)
-    assert grid.adj.estimate.clusters == 50
+    assert grid.index.clusters == 50
 
 
 def test_half_a_pair_leaves_no_index():
@@ -653,8 +637,8 @@ def test_one_category():
     assert odd == list(range(1, 200, 2))
     assert (found.n_docs, found.fip.value) == (100, pytest.approx(0.7))
     assert found.grids[2].mpp.value == pytest.approx(0.8)  # 1, 3, 5, ... 15
-    # donors 2 and 4 of the same parity are still there: numbers p = 1 and 3
-    assert (found.grids[2].adj.fip0, found.grids[2].adj.mpp0) == pytest.approx((0.0, 0.5))
+    # on a wrong image only docs 0, 4, 8, ... are right
+    assert [look.other for look in found.gate.looks] == [0.0]
 
 
 # --- a blind run
@@ -665,32 +649,8 @@ def test_a_blind_run_changes_no_index():
     """It is held against the full image by the gate, and says which docs need no image."""
     without, beside = numbers(standard()), numbers(standard(), blind={i: float(i % 10 < 4) for i in range(200)})
     assert beside.grids[2].index.value == without.grids[2].index.value
-    assert to_json(beside)["grids"]["2"]["adj"] == to_json(without)["grids"]["2"]["adj"]
+    assert beside.grids[2].gap.value == without.grids[2].gap.value
     assert [look.against for look in beside.gate.looks] == ["wrong images", "blind"]
-
-
-# --- luck
-# --------------------------------------------------------------------------------------------------
-
-
-def test_luck_takes_the_clusters_of_the_docs_that_are_used():
-    """Two of four docs of the first 25 images are too small: 150 docs of 50 images."""
-    records = standard(cluster=lambda i: i // 4, excluded=lambda i: (2,) if i < 100 and i % 4 < 2 else ())
-    found = numbers(records).grids[2]
-    assert (found.adj.estimate.clusters, found.adj.estimate.n, found.index.clusters, found.index.n) == (
-        50,
-        150,
-        50,
-        150,
-    )
-
-
-def test_without_wrong_images_or_golds_there_is_no_luck():
-    assert numbers(standard(wrong_image=None)).grids[2].adj is None
-    records = standard()
-    records[0] = record(0, 0.0, {2: CELLS[1]}, answer=("mc", 4, None), baselines=guesses("A", "ABCD")[1:])
-    assert numbers(records).ceiling is None
-    assert numbers(records).grids[2].adj is None
 
 
 # --- golds that the scorer does not read ---------------------------------------------------------------------
@@ -728,12 +688,7 @@ def test_golds_that_score_nothing_leave_no_index():
     found = numbers(records, grids=(3,))
     assert (found.ceiling, found.chance.value) == (0.0, 0.0)
     assert found.fip.value > 0.2, "the guesser beats the false floor by far"
-    assert (found.gate.valid, found.gate.threshold, found.grids[3].index.value, found.grids[3].adj) == (
-        None,
-        None,
-        None,
-        None,
-    )
+    assert (found.gate.valid, found.gate.threshold, found.grids[3].index.value) == (None, None, None)
     assert found.grids[3].index.reason == found.gate.reason.removeprefix("unknown: ")
     assert found.gate.reason == (
         "unknown: the gold answers score 0: the scorer does not compare with them; name the field that it "
@@ -755,9 +710,9 @@ def test_up_to_one_in_twenty_docs_may_have_an_answer_above_its_gold(unread, know
     )
 
 
-def test_with_documented_chance_and_scale_only_what_rests_on_golds_is_left_out():
+def test_with_documented_chance_and_scale_the_index_stays_and_a_line_says_what_is_wrong():
     found = numbers(gold_scores(standard(), lambda doc, score: 0.0), chance=0.25, scale=1.0)
-    assert (found.gate.valid, found.grids[2].adj) == (True, None)
+    assert found.gate.valid is True
     assert found.grids[2].index.value == pytest.approx(1 - 0.85 / 0.7)
     assert any(line.startswith("the gold answers score 0: ") for line in found.warnings)
 

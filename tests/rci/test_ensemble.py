@@ -11,9 +11,9 @@ from lmms_patch.app.cli import main
 from lmms_patch.rci.ensemble import one_cell
 from tests.making.recordings import table
 from tests.making.runs import (
+    again_run,
     guess,
     knows,
-    misled_by_cells,
     never_looks,
     one_cell_knows,
     world_run,
@@ -130,21 +130,44 @@ def test_a_model_whose_gate_fails_is_named_and_left_out(tmp_path, capsys):
     assert "the mean of RCI_2 leaves out org/blind (" in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_interval_of_the_corrected_index_is_no_narrower_than_its_models_on_average(found):
-    widths = [one.high - one.low for one in found.adj.of.values()]
-    assert found.adj.mean.high - found.adj.mean.low == pytest.approx(np.mean(widths))
-    assert found.adj.mean.value == pytest.approx(np.mean([one.value for one in found.adj.of.values()]))
+def once(world):
+    """The same run, but that no doc is asked again."""
+    spec, records, made = world
+
+    def first(views):
+        return [one for one in views if not one.get("repeat")]
+
+    lost = [{**one["wrong_image"], "views": first(one["wrong_image"]["views"])} for one in records]
+    return (
+        spec,
+        [{**one, "views": first(one["views"]), "wrong_image": wrong} for one, wrong in zip(records, lost, strict=True)],
+        made,
+    )
 
 
-def test_cells_that_mislead_count_as_1_with_no_interval_above_it(tmp_path):
-    """A model on whose cells a wrong picture does better: by the definition no share of the score is above the whole."""
-    worlds = {f"m{k}": world_run(misled_by_cells, n=300, grid=3, answers=k) for k in range(2)}
-    [one] = commands.analyze(write(tmp_path, worlds, "toy_rci3"), ensemble=True).ensembles
-    for found in one.adj.of.values():
-        assert (found.value, found.low, found.high, found.reason) == (1.0, 1.0, 1.0, "cells mislead")
-    assert one.adj.mean.value == 1.0
-    [[alone], _] = commands.analyze(write(tmp_path / "alone", worlds, "toy_rci3")).runs
-    assert alone.analysis.grids[3].adj.estimate.low > 1
+def test_the_steady_index_is_over_the_models_that_were_asked_again(tmp_path):
+    """One needs the whole image in half of the docs, one in a quarter; the third was asked once, and says so.
+
+    The interval of their mean is no narrower than theirs on average.
+    """
+    worlds = {
+        "org/half": again_run(("cell", "whole"), n=160),
+        "org/quarter": again_run(("cell", "cell", "cell", "whole"), n=160),
+        "org/once": once(again_run(("cell", "whole"), n=160)),
+    }
+    [one] = commands.analyze(write(tmp_path, worlds), ensemble=True).ensembles
+    known = [one.steady.of[name] for name in ("org/half", "org/quarter")]
+    for found, truth in zip(known, (1 / 2, 1 / 4), strict=True):
+        assert found.low <= truth <= found.high
+        assert found.value == pytest.approx(truth, abs=0.05)
+    assert one.steady.of["org/once"].value is None
+    assert one.steady.of["org/once"].reason.startswith("no doc was asked again")
+    assert one.steady.mean.value == pytest.approx(np.mean([found.value for found in known]))
+    assert (one.steady.mean.low, one.steady.mean.high) == pytest.approx(
+        (np.mean([found.low for found in known]), np.mean([found.high for found in known]))
+    )
+    assert (one.steady.least, one.steady.most) == (known[1].value, known[0].value)
+    assert None not in [found.value for found in one.raw.of.values()]
 
 
 def test_docs_of_one_cell_are_of_right_and_wrong_answers_alone(worlds):

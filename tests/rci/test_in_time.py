@@ -16,7 +16,7 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import to_json, to_mind
 from lmms_patch.runs.run import find
 from tests.making.recordings import FakeNative, guesses, mean, record, table
-from tests.making.runs import guesses_on_cells, knows, never_looks, views_run, world_run, write_run
+from tests.making.runs import again_run, guesses_on_cells, knows, never_looks, views_run, world_run, write_run
 
 SCORES = {"first": [1.0, 0.0, 0.0, 0.0, 0.0], "last": [0.0, 0.0, 0.0, 0.0, 1.0], "none": [0.0] * 5}
 
@@ -42,7 +42,6 @@ def test_the_index_of_five_segments_by_hand():
     assert (found.fip.value, grid.mpp.value) == pytest.approx((0.8, 0.6))
     assert (grid.index.value, grid.gap.value) == pytest.approx((1 - 0.6 / 0.8, 0.2))
     assert grid.band == "moderate global"
-    assert grid.luck_ceiling == pytest.approx(1 - 0.75**5)  # five guesses of four options
     assert grid.shares.score == pytest.approx([8 / 12, 0, 0, 0, 4 / 12])
     assert grid.shares.win == pytest.approx([8 / 12, 0, 0, 0, 4 / 12])
     assert grid.shares.centre == 0  # of the middle one of five
@@ -50,7 +49,7 @@ def test_the_index_of_five_segments_by_hand():
         "context" in line for line in grid.warnings
     )  # a fifth of a clip is no small cell, as 1/25 of an image is
     assert found.warnings == (
-        "not checked whether the answers depend on the clip, and luck is not measured: no doc was asked on a wrong clip (null: 0)",
+        "not checked whether the answers depend on the clip: no doc was asked on a wrong clip (null: 0)",
     )
 
 
@@ -74,12 +73,16 @@ def test_four_segments_have_the_numbers_of_four_cells(say):
     assert ours == theirs
 
 
-def test_best_of_k_guesses_is_luck_and_is_removed():
-    """Every segment guesses among four options: MPP is 1 - (3/4)^4 by luck alone, and luck-corrected no segment knows anything."""
-    (_, records, _) = world_run(guesses_on_cells, n=600, grid=4, kind="trci")
-    grid = analyse(table(records), FakeNative(records), Settings(draws=300), (4,)).grids[4]
-    assert grid.mpp.value == pytest.approx(1 - 0.75**4, abs=0.05)
-    assert grid.adj.estimate.low <= 1 <= grid.adj.estimate.high
+def test_the_best_of_k_guesses_is_told_from_knowledge_by_asking_again():
+    """Every segment guesses among four options: MPP is 1 - (3/4)^4 by luck alone, and asked again no segment knows anything."""
+    (_, records, _) = again_run(("whole", "unsolved"), n=300, grid=4, kind="trci")
+    found = analyse(table(records), FakeNative(records), Settings(draws=300), (4,))
+    (need,), grid = found.necessity, found.grids[4]
+    assert grid.mpp.value == pytest.approx(1 - 0.75**4, abs=0.07)
+    assert grid.index.value < 0.1
+    assert need.index.low > 0.9
+    assert need.shares["one cell"].high < 0.1
+    assert grid.mark.endswith("(strong global): the first is mostly luck")
 
 
 def test_a_clip_that_is_too_short_is_left_out_and_counted():

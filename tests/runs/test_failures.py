@@ -167,7 +167,7 @@ def test_too_many_failures_leave_no_index(made, tmp_path):
     (task,) = tasks(finish(tmp_path, made, [(i, 0) for i in range(20)]))
     again = recompute(task)
     grid = again.analysis.grids[2]
-    assert grid.index.value is grid.gap.value is grid.adj is None
+    assert grid.index.value is grid.gap.value is None
     assert grid.reason.startswith(f"20 of {N} calls for the full image failed (10%, more than 5%)")
     assert again.metrics["gate"] == 1
     assert grid.mpp.value == pytest.approx(by_hand(made, set(range(20)))[1])

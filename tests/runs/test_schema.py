@@ -1,4 +1,7 @@
-"""The columns of the samples table, as they were frozen: a later version may add columns, and fields of a struct, and nothing else."""
+"""The columns of the samples table, as they were frozen: a later version may add columns, and fields of a struct, and nothing else.
+
+One that is dropped on purpose is taken out of the file by hand.
+"""
 
 import json
 from pathlib import Path
@@ -8,7 +11,7 @@ import polars as pl
 from lmms_patch.runs.schema import TYPES
 
 FROZEN = Path(__file__).with_name("columns.json")
-"""Written once: name -> type; of a struct, by field."""
+"""Name -> type; of a struct, by field."""
 
 
 def told(kind):

@@ -152,21 +152,24 @@ def test_bands_rise_with_the_index_and_a_span_has_both_ends(one, other):
 
 
 @pytest.mark.parametrize(
-    ("raw", "corrected", "contradict", "luck"),
+    ("raw", "steady", "contradict", "luck"),
     [  # bands: strong local, moderate local, balanced, moderate global, strong global
         (0.2, 0.25, False, False),
-        (0.05, 0.2, False, False),  # bands that touch, one side of 0
-        (0.05, 0.5, True, True),  # one side of 0, but a band between them
+        (0.05, 0.2, False, False),  # bands that touch
+        (0.05, 0.5, True, True),  # a band between them
         (0.5, 0.05, True, False),
-        (-0.05, 0.05, True, True),  # one band, but the two sides of 0
-        (0.05, -0.05, True, False),
-        (-0.2, -0.05, False, False),
+        (
+            -0.15,
+            0.02,
+            False,
+            False,
+        ),  # a cell of nine tries does better than the whole image, by luck; a share is never below 0
+        (-0.5, 0.2, False, False),
         (-0.5, 0.5, True, True),
-        (0.0, 0.2, False, False),  # 0 is on both sides
     ],
 )
-def test_two_indices_contradict_each_other_across_0_or_across_a_band(raw, corrected, contradict, luck):
-    said = disagreement(raw, corrected)
+def test_two_indices_contradict_each_other_across_a_band(raw, steady, contradict, luck):
+    said = disagreement(raw, steady)
     assert bool(said) == contradict
     assert said.endswith(": the first is mostly luck") == luck
 

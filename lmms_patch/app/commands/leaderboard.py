@@ -34,7 +34,9 @@ def leaderboard(
     by: Annotated[
         str,
         typer.Option(
-            "--by", metavar="NUMBER", help="Rank by pcri (or rci; nearer 0 is better), adj, gap (nearer 0), fip or mpp."
+            "--by",
+            metavar="NUMBER",
+            help="Rank by pcri (or rci; nearer 0 is better), steady, gap (nearer 0), fip or mpp.",
         ),
     ] = "pcri",
     ignore: Annotated[
@@ -88,7 +90,7 @@ def text(built: Built, most: int | None = None) -> str:
             few = [
                 c for c in sheet.columns if len(one.benchmarks) <= 4 or not c.key.startswith((tables.ON, tables.FIP_ON))
             ]
-            # The note says what is better, whether the index is luck-corrected, and how many models lack a benchmark.
+            # The note says what is better, whether the index is steady, and how many models lack a benchmark.
             if most is not None:
                 second = "score" if any(c.key == "score" for c in sheet.columns) else "mean"
                 short = [c for c in sheet.columns if c.key in ("rank", "model", "mean_abs", second)]

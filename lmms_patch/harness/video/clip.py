@@ -116,12 +116,12 @@ def shown(clip: Clip, view: View, *, min_cell: int = 0, seed: str = "") -> Clip:
         CannotWrapError: the clip has fewer frames than the view has segments or frames.
         ValueError: the view has no image.
     """
-    if view.kind == "full":
+    if view.kind == "full" and not view.trim:
         return clip
     if view.kind in ("segment", "tshuffle", "frames") and len(clip) < view.n:
         raise CannotWrapError(f"the clip has {len(clip)} frame{'s' * (len(clip) > 1)}: too few for {view.n}")
     if view.kind == "segment":
-        return clip.take(segment(len(clip), view.n, view.col))
+        return shown(clip.take(segment(len(clip), view.n, view.col)), View("full", trim=view.trim))
     if view.kind == "frame" or (view.kind == "frames" and view.n == 1):
         return clip.take(slice(len(clip) // 2, len(clip) // 2 + 1))
     if view.kind == "frames":

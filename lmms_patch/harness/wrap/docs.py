@@ -193,12 +193,10 @@ class Cutter:
             whole = not usable or only not in (None, index) or still
             if whole and donor is None and not view.trim:
                 return medium.copy() if isinstance(medium, Image.Image) else medium
-            seed = f"{self._options.seed}/{doc_id}"
+            seed, part = f"{self._options.seed}/{doc_id}", View("full", trim=view.trim) if whole else view
             if isinstance(shown, Image.Image):
-                part = View("full", trim=view.trim) if whole else view
                 return cut(shown, part, min_cell=self._options.min_cell, seed=seed)
-            key = doc_id, index, donor, repr(view)
-            return self._files.write(shown, View("full") if whole else view, key, seed)
+            return self._files.write(shown, part, (doc_id, index, donor, repr(view), view.trim), seed)
 
         return walk(payload, replace)
 
@@ -304,10 +302,7 @@ class VariantDocs:
             ):
                 golds = [one.gold for one in self.orders.of(doc_id).orders[:times]] or [0]
                 wrong = self.wrong_image_of(doc_id) is not None
-                # clips are not trimmed: only options that can be moved make another request of theirs
-                if not (self.clips(doc_id) and len(golds) < times) and (
-                    not wrong or len(self.wrong.donors(doc_id, times)) == times
-                ):
+                if not wrong or len(self.wrong.donors(doc_id, times)) == times:
                     self._again[doc_id] = again(self.views, times, golds, wrong=wrong)
         return self._again[doc_id]
 

@@ -77,19 +77,18 @@ class Golds:
                     self._plan = self._make()
                 except Exception as error:
                     log().warning(
-                        f"{self.spec.name}: its docs cannot be read, so it has no chance floor, no ceiling and no luck: {one_line(error)}"
+                        f"{self.spec.name}: its docs cannot be read, so it has no chance floor and no ceiling: {one_line(error)}"
                     )
             return self._plan
 
     def _make(self) -> Plan:
         """Make the plan from the evaluated docs."""
-        options, kind = self.spec.options, self.spec.kind
+        options = self.spec.options
         self.docs = self.read(self._ids)
         made = plan(
             self.docs,
             declared=options.format,
             clusters_whole=is_whole(options.form(self.primary)),
-            exchange=kind.takes_null and bool(options.null) and not self.silent,
             seed=options.seed,
         )
         # a part of the docs must not pass for the whole benchmark

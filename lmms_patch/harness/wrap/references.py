@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lmms_patch.ask.answers import Answer
-from lmms_patch.ask.kinds import Key
 from lmms_patch.ask.named import named
 from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.scorer import Scored, Scorer, Unanswered
+from lmms_patch.harness.wrap.scorer import Scored, Scorer
 from lmms_patch.harness.wrap.swap import said
 from lmms_patch.runs.frames import labels, text
 from lmms_patch.runs.scoring import Scalar
@@ -39,7 +38,7 @@ class References:
         self._golds, self._scorer = golds, scorer
         self._known: OrderedDict[tuple[int, str], Scored] = OrderedDict()
 
-    def _on(self, doc_id: int, answers: Sequence[Any], who: str = "") -> Scored:
+    def _on(self, doc_id: int, answers: Sequence[Any]) -> Scored:
         """Score answers on a doc.
 
         The score is kept to be used again, unless the scorer drew a random number: then each view gets a guess of its
@@ -48,13 +47,12 @@ class References:
         Args:
             doc_id: the doc.
             answers: one filtered answer, or one per choice.
-            who: names the random stream of the answers.
         """
         told = repr(list(answers))
         known = self._known.get((doc_id, told))
         if known is not None:
             return known
-        scored, drew = self._scorer.score_answers(self._row(doc_id), doc_id, list(answers), f"{who}/{told}")
+        scored, drew = self._scorer.score_answers(self._row(doc_id), doc_id, list(answers), f"/{told}")
         if not drew:
             self._keep(doc_id, answers, scored)
         return scored
@@ -104,7 +102,7 @@ class References:
         return golds, others
 
     def named(self, doc_id: int, views: Answered) -> list[dict[str, Any]]:
-        """Return for each view of a doc which of the doc's options its answer names (columns ``names``, ``misread``).
+        """Return for each view of a doc which of the doc's options its answer names (column ``names``).
 
         The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one
         without does not. Of options that are shown in another order a letter names the one that stands there.
@@ -121,70 +119,36 @@ class References:
             read = _read(said(got, whole=True), answer, one.view.turn)
             # full marks name the gold, however the answer reads; without them the gold is not named
             if score >= marks:
-                return {"names": at or 0, "misread": (at is not None and read != at) or None}
+                return {"names": at or 0}
             return {"names": 0 if read == at else read}
 
         return [columns(*view) for view in views]
 
-    def of(
-        self, doc_id: int, own: Answered, wrong: Answered, used: Sequence[Key], *, apart: bool
-    ) -> tuple[dict[str, Any], list[Any]]:
-        """Return a doc's ``references`` and ``exchanged``, and the native item of each entry of the former.
+    def of(self, doc_id: int, views: Answered, *, apart: bool) -> tuple[list[dict[str, Any]], list[Any]]:
+        """Return a doc's ``references``, and the native item of each.
 
         Args:
             doc_id: the doc.
-            own: its views.
-            wrong: those on a wrong image.
-            used: the grids, or sets of boxes, that the doc is used for.
+            views: its views, asked once.
             apart: whether the scorer may score the same answer in two ways (``Scorer.keeps_apart``).
         """
-        made = self._golds.plan
         # a judge or the network is never asked about references
-        if made is None or self._golds.silent:
-            return {}, []
-        for one, got in (*own, *wrong):
+        if self._golds.plan is None or self._golds.silent:
+            return [], []
+        for one, got in views:
             # the model's answers are scored already: an uninformed answer with the same text needs no further call
             if not apart and not one.unscored and not one.view.turn:
                 self._keep(doc_id, got, one)
         entries = [
             (answer, roles, one, metric) for answer, roles, one in self._baselines(doc_id) for metric in one.scores
         ]
-        # only a doc that was also asked on a wrong image has both sorts of answers
-        exchanged = []
-        for to in made.alike.get(doc_id, ()) if wrong else ():
-            scores, others = self._elsewhere(doc_id, to, own, used), self._elsewhere(doc_id, to, wrong, used, "wrong ")
-            exchanged += [
-                {"to": to, "set": name, "score": score, "wrong": others[name]} for name, score in scores.items()
-            ]
         references = [
             {"answer": text(answer), "roles": list(roles), "metric": metric, "score": one.scores[metric]}
             | labels(one.items.get(metric))
             for answer, roles, one, metric in entries
         ]
         items = [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
-        return {"references": references, "exchanged": exchanged}, items
-
-    def _elsewhere(self, doc_id: int, to: int, views: Answered, used: Sequence[Key], of: str = "") -> dict[str, Scalar]:
-        """Return the scalar of a doc's first view (``full``), and of the best of each set, under the gold of another doc.
-
-        Args:
-            doc_id: the doc that got the answers.
-            to: the doc under whose gold they are scored.
-            views: the views.
-            used: the sets.
-            of: of which image, for the random stream.
-        """
-        sets = {str(key): [place for place, (one, _) in enumerate(views) if one.view.set == key] for key in used}
-        out: dict[str, Scalar] = {}
-        for name, places in ({"full": [0]} | sets).items():
-            scores = [
-                self._on(to, views[place][1], f"{doc_id}/{of}{place}").scores.get(self._golds.primary)
-                for place in places
-                if Unanswered not in map(type, views[place][1])
-            ]
-            if places:
-                out[name] = max((score for score in scores if score is not None), default=None)
-        return out
+        return references, items
 
 
 def gold_at(answer: Answer) -> int | None:

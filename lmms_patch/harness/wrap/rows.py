@@ -46,23 +46,20 @@ def rows_of(
     mine = len(table.own_views_of(doc_id))
     count = sum(number < mine for number in numbers)
     once = sum(not one.view.repeat for one, _ in views)
-    own, wrong = views[:count], views[count:once]
-    scored, asked = [one for one, _ in own], session.state.plan.is_asked(doc_id)
+    scored, asked = [one for one, _ in views[:count]], session.state.plan.is_asked(doc_id)
     excluded = _excluded(session, doc_id, scored, asked=asked)
     best = _best(session, scored, excluded)
-    references: dict[str, Any] = {}
+    references: list[dict[str, Any]] = []
     items: list[Any] = []
     told: list[dict[str, Any]] = [{} for _ in views]
     if not session.predict_only:
-        # the image of another doc is not decoded for its rows
-        references, items = session.references.of(
-            doc_id, own if asked else (), wrong, list(best), apart=session.scorer.keeps_apart
-        )
+        known = views[:once] if asked else views[count:once]
+        references, items = session.references.of(doc_id, known, apart=session.scorer.keeps_apart)
         told = session.references.named(doc_id, views)
     answer, source = session.golds.answer(doc_id), table.wrong_image_of(doc_id)
-    counted = [*wrong, *([*own, *views[once:]] if once < len(views) else [])]
-    different = {one: number for number, one in enumerate(dict.fromkeys(said(got) for _, got in counted))}
-    shares = session.gold_shares(doc_id) if once < len(views) else None
+    again = once < len(views)
+    different = {one: number for number, one in enumerate(dict.fromkeys(said(got) for _, got in views))}
+    shares = session.gold_shares(doc_id) if again else None
     gold = None if answer is None else gold_at(answer)
     rows = [
         {
@@ -74,7 +71,7 @@ def rows_of(
             **dict(zip(("tokens_in", "tokens_out"), tokens.get((doc_id, number), ()), strict=False)),
             "wrong_from": table.donor_of(doc_id, one.view) if one.view.swapped else None,
             "gold_at": one.view.gold or gold,
-            "answer_no": different[said(got)] if at >= count or once < len(views) else None,
+            "answer_no": different[said(got)] if again else None,
             "as_gold": None if shares is None else shares.get(said(got), 0.0),
             "best": (at < count and at in best.values()) or None,
         }
@@ -88,7 +85,7 @@ def rows_of(
         **(_images(session, doc_id) if asked and spec.kind.needs_image else {}),
         "wrong_shown": [_size(one) for one in table.sizes(source)] if source is not None else None,
         "excluded": [{"set": str(key), "why": why} for key, why in excluded.items()],
-        **references,
+        "references": references,
         "quick": session.state.plan.asked.get(doc_id),
         "tst": None if session.text_only is None else session.text_only.row_of(doc_id),
     }

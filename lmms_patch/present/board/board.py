@@ -16,7 +16,7 @@ from typing import Any
 from lmms_patch.ask.kinds import KINDS, Kind, Words
 from lmms_patch.ask.references import digest
 from lmms_patch.errors import OptionError, RecordError
-from lmms_patch.present.ranking import BY, PRIMARY, By, Place, badness, goes_by_corrected, places
+from lmms_patch.present.ranking import BY, PRIMARY, By, Place, badness, goes_by_steady, places
 from lmms_patch.present.report.points import listed
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
@@ -110,13 +110,8 @@ class Entry:
         return self.result.grid(self.grid) if self.kind.index else None
 
     @property
-    def has_luck(self) -> bool:
-        """Whether luck was measured, on wrong images."""
-        return self.cells is not None and self.cells.adj is not None
-
-    @property
     def mark(self) -> str:
-        """How index and luck-corrected index disagree; empty where they agree."""
+        """How index and steady index disagree; empty where they agree."""
         return reading.mark_of(self.cells)
 
     @property
@@ -125,14 +120,14 @@ class Entry:
         return reading.is_sampled(self.result.analysis)
 
     def number(self, name: str) -> Estimate:
-        """Return a number of the entry; ``index``, ``adj``, ``mpp``, ``gap`` mean the numbers at the entry's grid.
+        """Return a number of the entry; ``index``, ``steady``, ``mpp``, ``gap`` mean the numbers at the entry's grid.
 
         Returns:
             An estimate without value, with the reason, where there is none; an index with the words that stand beside
             it.
         """
         index, n = self.kind.index, self.grid
-        names = {"index": f"{index}{n}", "adj": f"{index}{n}_adj", "mpp": f"mpp{n}", "gap": f"gap{n}"}
+        names = {"index": f"{index}{n}", "steady": f"{index}{n}_steady", "mpp": f"mpp{n}", "gap": f"gap{n}"}
         estimate = self.result.measures.get(names.get(name, name))
         return Estimate.nothing(self.result.docs, "nothing was scored") if estimate is None else estimate
 
@@ -207,8 +202,8 @@ class Group:
 
     @property
     def headline(self) -> str:
-        """The index behind colours and bands, as a name of ``Entry.number``: ``adj`` where ranks use ``adj``."""
-        return "adj" if self.by is not None and self.by.key == "adj" else "index"
+        """The index behind colours and bands, as a name of ``Entry.number``: ``steady`` where ranks use ``steady``."""
+        return "steady" if self.by is not None and self.by.key == "steady" else "index"
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -398,25 +393,21 @@ def _ranked_by(kind: str, grid: int, entries: Sequence[Entry], by: By) -> tuple[
 def choose(entries: Sequence[Entry], by: By) -> tuple[By, str]:
     """Return what a group of indices is ranked by, and why, in words.
 
-    Asked for the index, it is the corrected one where every entry that could have a place has luck measured: then no
+    Asked for the index, it is the steady one where docs of every entry that could have a place were asked again: then no
     rank is luck.
     """
     placed = [entry for entry in entries if not why_not(entry, by)]
     if by.key != "pcri" or not placed:
         return by, ""
-    if goes_by_corrected(corrected(placed)):
-        return BY["adj"], "Ranked by the luck-corrected index: luck is measured on wrong images in every run"
-    if without := sorted(entry.model for entry in placed if not entry.has_luck):
-        return by, f"Ranked by the index, not luck-corrected: luck is not measured in {listed(without, 3)}"
-    return (
-        by,
-        f"Ranked by the index, not luck-corrected: there is no luck-corrected one ({why_not(placed[0], BY['adj']).partition(':')[0]})",
-    )
+    if goes_by_steady(steady(placed)):
+        return BY["steady"], "Ranked by the steady index: docs were asked again in every run"
+    without = sorted(entry.model for entry in placed if entry.number("steady").value is None)
+    return by, f"Ranked by the index of one pass: there is no steady one of {listed(without, 3)}"
 
 
-def corrected(entries: Iterable[Entry]) -> list[Estimate | None]:
-    """Return of each entry whose index may be read its luck-corrected index; None where luck was not measured."""
-    return [entry.number("adj") if entry.has_luck else None for entry in entries if not why_not(entry, BY["pcri"])]
+def steady(entries: Iterable[Entry]) -> list[Estimate | None]:
+    """Return of each entry whose index may be read its steady index."""
+    return [entry.number("steady") for entry in entries if not why_not(entry, BY["pcri"])]
 
 
 def _standing(entries: Sequence[Entry]) -> tuple[bool, int, int, int]:
@@ -479,7 +470,7 @@ def why_not(entry: Entry, by: By) -> str:
     """Return the reason why an entry has no rank; empty for an entry with a rank."""
     if by.gated and entry.gate is not None and entry.refused:
         return entry.gate.reason or "near chance"
-    number = entry.number(by.key if by.corrected else by.name(str(entry.kind.index), entry.grid))
+    number = entry.number(by.key if by.steady else by.name(str(entry.kind.index), entry.grid))
     if number.value is not None:
         return ""
     return number.reason or (entry.cells.reason if entry.cells else "") or "not defined"

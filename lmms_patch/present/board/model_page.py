@@ -27,10 +27,10 @@ _COLUMNS = (
         "index", "Index", signed=True, help="1 − MPP / FIP (RCI, PCRI), without unit, with its interval.", index=True
     ),
     Column(
-        "adj",
-        "Luck-corrected index",
+        "steady",
+        "Steady index",
         signed=True,
-        help="The index less what answers earn without the right picture.",
+        help="Of the docs answered with their image, the share that needs all of it: guesses are not said again.",
         index=True,
     ),
     Column("score", "Score", help="The benchmark's own metric on what the model saw: FIP for full images."),
@@ -110,11 +110,11 @@ def _row(group: Group, entry: Entry) -> Row:
     }
     if not kind.index:
         return about
-    adj = entry.number("adj")
+    steady = entry.number("steady")
     return {
         **about,
         "index": entry.number("index"),
-        "adj": None if adj.value is None else adj,
+        "steady": None if steady.value is None else steady,
         "mpp": entry.number("mpp"),
         "gate": reading.gate_word(entry.gate),
     }

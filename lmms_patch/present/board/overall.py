@@ -15,8 +15,8 @@ from lmms_patch.present.board.board import (
     Entry,
     Group,
     Identity,
-    corrected,
     most_called,
+    steady,
     why_not,
 )
 from lmms_patch.present.ranking import BY, INDEX, By, Place, mean_index, shared_benchmarks
@@ -86,7 +86,7 @@ class Overall:
         shared: those that the means are over: every ranked model has all of them.
         lines: ranked models first, best first; then the others.
         bases: what the numbers of each benchmark rest on.
-        by: what its numbers are: the index, or the luck-corrected index.
+        by: what its numbers are: the index, or the steady index.
         kind: ``Group.kind``: cells and segments are never in one mean.
         index: what its numbers are called, such as ``RCI`` (``Group.index``).
     """
@@ -140,10 +140,10 @@ class Changes:
 
 
 def number_of(groups: Iterable[Group], by: By) -> By:
-    """Return the number for means over several groups (``ranking.means_by_corrected``)."""
+    """Return the number for means over several groups (``ranking.means_by_steady``)."""
     return (
-        BY["adj"]
-        if by.key == "adj" or ranking.means_by_corrected(corrected(group.entries) for group in groups)
+        BY["steady"]
+        if by.key == "steady" or ranking.means_by_steady(steady(group.entries) for group in groups)
         else INDEX
     )
 
@@ -270,7 +270,7 @@ def _cells(entries: Mapping[str, Mapping[Identity, Entry]], model: Identity, how
 
 
 def _number(entry: Entry, how: By) -> Estimate:
-    return entry.number("adj" if how.corrected else "index")
+    return entry.number("steady" if how.steady else "index")
 
 
 def _lack(entry: Entry | None, elsewhere: bool, how: By) -> str:

@@ -204,7 +204,7 @@ def _group(group: Group, sheet: Sheet, identifier: str, short: bool, links: Mapp
     drawn = None
     if group.by is not None:
         name, index = group.by.name(str(group.entries[0].kind.index), group.entries[0].grid), group.has_index
-        key = group.headline if index and group.by.key in ("pcri", "adj") else name
+        key = group.headline if index and group.by.key in ("pcri", "steady") else name
         title = next((column.title for column in sheet.columns if column.key == key), group.by.key)
         drawn = chart(title, [(entry.model, entry.number(key)) for _, entry in group.ranked], group.by.zero)
     return {**_shown(sheet, identifier, links, [place for place, _ in group.ranked]), **about, "chart": drawn}

@@ -10,10 +10,10 @@ from typing import Any
 from lmms_patch.ask.kinds import KINDS, RCI, Kind
 from lmms_patch.present.board.board import INDICES, Board, Entry, Group, day
 from lmms_patch.present.board.overall import Basis, Changes, Line, Overall
-from lmms_patch.present.ranking import LUCK_CORRECTED, By, Place
+from lmms_patch.present.ranking import STEADY, By, Place
 from lmms_patch.present.report import magic_words
 from lmms_patch.present.report.points import listed
-from lmms_patch.present.report.run_sheets import above_one, band_text
+from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Column, Row, Sheet
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.catalogue import without_interval
@@ -32,7 +32,7 @@ OVERLAP = (
     " intervals do not overlap. That is cautious: results whose intervals overlap can still differ. To compare two of them, pair their docs:"
     " `lmms-patch compare A B`."
 )
-BOTH = "A table is ranked by the luck-corrected index where luck is measured in all its runs, else by the index; each table says by which, and why."
+BOTH = "A table is ranked by the steady index where docs were asked again in all its runs, else by the index; each table says by which, and why."
 IN_TIME = (
     "TRCI is the index in time: MPP keeps each doc's best segment of the clip in place of its best cell. No mean has both. "
     "Near 0 is no merit on a benchmark that needs the whole clip: rank that by FIP (--by fip)."
@@ -121,13 +121,11 @@ def _on_reading(group: Group) -> list[str]:
         return [f"{group.why}."] if group.why else []
     unlooked = group.words.say("Not known whether the answers depend on the image (no or too few docs on wrong images)")
     marked = [f"{clean(entry.model)}: {entry.mark}" for entry in group.entries if entry.mark and not entry.refused]
-    adj = [(entry.number("adj"), group.words) for entry in group.entries if entry.has_luck]
     unchecked = [clean(entry.model) for entry in group.entries if reading.unchecked(entry.result.analysis)]
     marginal = [clean(entry.model) for entry in group.entries if entry.gate and entry.gate.marginal]
     out = [f"{clean(group.why)}."] if group.why else []
     rest = [f"and {len(marked) - MARKED} more"] if len(marked) > MARKED else []
     out += [f"{reading.CONTRADICTED.capitalize()}: {'; '.join([*marked[:MARKED], *rest])}."] if marked else []
-    out += [f"{said}." for said in above_one(adj)]
     out += [f"{unlooked}: {listed(unchecked, 6)}."] if unchecked else []
     return out + (
         [f"{reading.MARGINAL_PASS[0].upper()}{reading.MARGINAL_PASS[1:]}: {listed(marginal, 6)}."] if marginal else []
@@ -181,11 +179,11 @@ def _index_columns(group: Group) -> tuple[Column, ...]:
             index=group.headline == "index",
         ),
         Column(
-            "adj",
-            reading.name(index, corrected=True),
+            "steady",
+            reading.name(index, steady=True),
             signed=True,
-            help="The same less what answers earn without the right picture.",
-            index=group.headline == "adj",
+            help="Of the docs answered with their image, the share that needs all of it: guesses are not said again.",
+            index=group.headline == "steady",
         ),
         Column("span", "Band", help="The bands that the interval of the number reaches that ranks go by."),
         dataclasses.replace(FIP, help=say(FIP.help)),
@@ -302,7 +300,7 @@ def _row(entry: Entry, place: Place | None, reason: str, group: Group, own: Mapp
         "reason": clean(reason) or None,
     }
     if group.has_index:
-        row |= {name: entry.number(name) for name in ("index", "adj", "mpp", "gap")}
+        row |= {name: entry.number(name) for name in ("index", "steady", "mpp", "gap")}
         row["band"], row["span"] = bands(entry, group)
         row |= {
             "gate": reading.gate_word(entry.gate),
@@ -341,7 +339,7 @@ def bands(entry: Entry, group: Group) -> tuple[str | None, str | None]:
 def flat_sheet(board: Board) -> Sheet:
     """Return a table of all entries, as in ``leaderboard.csv``."""
     words = (
-        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span adj fip fip_used"
+        "kind benchmark grid group rank_first rank_last ranked_by model task filter metric type index mark band span steady fip fip_used"
         " mpp gap score drop"
     )
     words += (
@@ -389,9 +387,9 @@ def overall_note(table: Overall) -> str:
 
 def basis_words(by: By) -> str:
     """Return which index a table of means is of, and why."""
-    if by.corrected:
-        return LUCK_CORRECTED
-    return "Of the index, not luck-corrected: luck is not measured in every run."
+    if by.steady:
+        return STEADY
+    return "Of the index of one pass: docs were not asked again in every run."
 
 
 def bases_note(bases: Mapping[str, Basis]) -> str:
@@ -464,8 +462,8 @@ def _benchmark_columns(table: Overall, base: str) -> tuple[Column, Column]:
 
 
 def mean_of(by: By, name: str, size: bool = False) -> str:
-    """Return what a mean is of: the index of this name or its distance from 0, luck-corrected or not."""
-    index = reading.name(name, corrected=by.corrected)
+    """Return what a mean is of: the index of this name or its distance from 0, steady or not."""
+    index = reading.name(name, steady=by.steady)
     return f"|{index}|" if size else index
 
 

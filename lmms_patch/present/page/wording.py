@@ -13,8 +13,6 @@ from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
-MISLEAD = "mislead"
-"""The style of an index above 1, which is no strong need of the whole: single cells mislead."""
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
 """The hyphen of a number below 0; not that of a range or of a name."""
 
@@ -46,8 +44,6 @@ def in_words(said: str) -> str:
 
 def value(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
     """Return the number of an estimate, without its interval and words."""
-    if reading.misleads(estimate):
-        return reading.IN_PLACE
     return number(estimate.value, signed, digits, max(abs(estimate.low or 0), abs(estimate.high or 0)))
 
 
@@ -58,7 +54,7 @@ def words(estimate: Estimate | None) -> str:
 
 def ends(estimate: Estimate, signed: bool = False, digits: int = 3) -> str:
     """Return the interval; empty where there is none, or none to be shown."""
-    if estimate.value is None or estimate.low is None or estimate.high is None or reading.misleads(estimate):
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return ""
     largest = max(abs(estimate.low), abs(estimate.high), abs(estimate.value))
     return f"[{number(estimate.low, signed, digits, largest)}, {number(estimate.high, signed, digits, largest)}]"
@@ -120,9 +116,7 @@ def band_class(value: float | None) -> str:
 
 def colour(estimate: Estimate | None) -> str:
     """Return the style of an index by band; empty where the index must not be read as shown."""
-    if estimate is None or reading.contradicted(estimate):
-        return ""
-    return MISLEAD if reading.misleads(estimate) else band_class(estimate.value)
+    return "" if estimate is None or reading.contradicted(estimate) else band_class(estimate.value)
 
 
 def short_reason(reason: str) -> str:

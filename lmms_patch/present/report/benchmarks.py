@@ -10,9 +10,8 @@ import numpy as np
 
 from lmms_patch.ask.kinds import OF_IMAGES, Kind, Words
 from lmms_patch.present.report.data import Entry, Shares
-from lmms_patch.present.report.points import Point, benchmarks, columns, listed, medium_of, model_names
-from lmms_patch.present.report.points import corrected as luck_corrected
-from lmms_patch.present.report.run_sheets import above_one, band_text
+from lmms_patch.present.report.points import Point, as_steady, benchmarks, columns, listed, medium_of, model_names
+from lmms_patch.present.report.run_sheets import band_text
 from lmms_patch.present.sheets import Cell, Column, Row, Sheet, used
 from lmms_patch.runs import reading
 from lmms_patch.stats.correlation import FEWEST, pearson, percentile_ranks, spearman
@@ -73,7 +72,7 @@ def sheets(entries: Sequence[Entry], points: Sequence[Point]) -> list[Sheet]:
     ]
     made = [
         table2(points),
-        table2(points, corrected=True),
+        table2(points, steady=True),
         bands(points),
         indices(points),
         not_read(points),
@@ -96,17 +95,17 @@ def cell(point: Point | None) -> Cell:
 
 
 def _layout(
-    points: Sequence[Point], of_cell: Callable[[Point | None], Cell], *, corrected: bool = False
+    points: Sequence[Point], of_cell: Callable[[Point | None], Cell], *, steady: bool = False
 ) -> tuple[list[Row], tuple[Column, ...]]:
     """Return the rows and the columns of a table of benchmarks by (model, grid)."""
     words = medium_of(points)
     heads = tuple(
         Column(
             label(pair, words),
-            f"{pair[0]}, {reading.name(_index(words), pair[1], corrected=corrected)}",
+            f"{pair[0]}, {reading.name(_index(words), pair[1], steady=steady)}",
             signed=True,
             index=True,
-            help=f"{reading.name(_index(words), corrected=corrected)} of {pair[0]} "
+            help=f"{reading.name(_index(words), steady=steady)} of {pair[0]} "
             + (f"on {words.each(pair[1])}" if words.instead else f"on the {pair[1]}x{pair[1]} grid"),
         )
         for pair in columns(points)
@@ -119,36 +118,31 @@ def _layout(
     return rows, (_BENCHMARK, *heads)
 
 
-def table2(points: Sequence[Point], *, corrected: bool = False) -> Sheet:
-    """Return benchmarks by (model, grid), as the RCI paper's Table 2: of RCI, or a second table of luck-corrected RCI, where luck is measured."""
+def table2(points: Sequence[Point], *, steady: bool = False) -> Sheet:
+    """Return benchmarks by (model, grid), as the RCI paper's Table 2: of RCI, or a second table of steady RCI, where docs were asked again."""
     words = medium_of(points)
-    index, name = _index(words), reading.name(_index(words), corrected=corrected)
+    index, name = _index(words), reading.name(_index(words), steady=steady)
     title = f"{name[0].upper()}{name[1:]} by benchmark and model"
-    file = f"{index.lower()}{'_adj' * corrected}"
-    if corrected and all(p.corrected is None for p in points):
+    file = f"{index.lower()}{'_steady' * steady}"
+    if steady and all(p.steady is None for p in points):
         return Sheet(file, title, (), ())
-    rows, heads = _layout(points, _corrected_cell if corrected else cell, corrected=corrected)
-    note = words.say("Below 0 one cell beats the whole image, above 0 the task needs more than one cell.")
-    told = [
-        "1 - MPP/FIP, both less what the answers earn on wrong images (index to go by)"
-        if corrected
-        else "1 - MPP/FIP, not luck-corrected"
-    ]
-    told += [note.removesuffix("."), "N/A: refused by its gate, or not defined"]
-    told += [CONTRADICTED] if not corrected and any(p.contradicted for p in points) else []
-    told += above_one((p.corrected, words) for p in points if p.valid) if corrected else []
+    rows, heads = _layout(points, _steady_cell if steady else cell, steady=steady)
+    raw = "1 - MPP/FIP, of one pass. Below 0 one cell beats the whole image, above 0 the task needs more than one cell"
+    told = [words.say("Of the docs answered with their image, the share that needs all of it" if steady else raw)]
+    told += ["N/A: refused by its gate, or not defined"]
+    told += [CONTRADICTED] if not steady and any(p.contradicted for p in points) else []
     told += [] if words.instead else [fragmentation(n) for n in sorted({p.n for p in points}) if fragmentation(n)]
     return Sheet(file, title, heads, rows, ". ".join(told) + ".")
 
 
-def _corrected_cell(point: Point | None) -> Cell:
-    """Return the luck-corrected index of a point as a cell."""
+def _steady_cell(point: Point | None) -> Cell:
+    """Return the steady index of a point as a cell."""
     if point is None or not point.valid:
         return cell(point)
-    return cell(luck_corrected(point)) if point.corrected is not None else "luck not measured"
+    return cell(as_steady(point)) if point.steady is not None else "not asked again"
 
 
-CONTRADICTED = "Contradicted: the luck-corrected index lies on the other side of 0, or in a band that does not touch"
+CONTRADICTED = "Contradicted: the steady index lies in a band that does not touch that of the index, of which less than 0 counts as 0"
 
 
 def bands(points: Sequence[Point]) -> Sheet:
@@ -394,7 +388,7 @@ def fit(points: Sequence[Point]) -> Sheet:
     note = (
         "After the RCI paper's Table 6, which gives only signs (>> 0, near 0, ...); the cut points are ours, from its bands: "
         f"{cuts}. Fits, does not: by the whole interval of every model; unclear: an interval reaches over the cut, models disagree, or "
-        "the luck-corrected index contradicts the other."
+        "the steady index contradicts the other."
     )
     return Sheet("fit", "Fit for an application", heads, rows, note)
 

@@ -72,10 +72,9 @@ class Indexed:
     def __init__(self, part: Part, index: str | None, n: int | None) -> None:
         get, self.n, self.grid = part.measures.get, n, part.grid(n)
         self.mpp, self.gap, self.raw = (get(name) for name in (f"mpp{n}", f"gap{n}", f"{index}{n}"))
-        has_luck = self.grid is not None and self.grid.adj is not None
-        self.adj = get(f"{index}{n}_adj") if has_luck else None
+        self.steady = get(f"{index}{n}_steady")
         self.mark = reading.mark_of(self.grid)
-        self.headline = reading.headline(self.raw, self.adj)
+        self.headline = reading.headline(self.raw, self.steady)
 
 
 @dataclass(frozen=True)

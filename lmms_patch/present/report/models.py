@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lmms_patch.ask.kinds import OF_IMAGES, Words
 from lmms_patch.present import ranking as ranks
 from lmms_patch.present.ranking import Group, Place, mean_index, mean_size
-from lmms_patch.present.report.points import TYPES, Point, counted, listed, luck_corrected, medium_of, model_names, once
+from lmms_patch.present.report.points import TYPES, Point, as_means, counted, listed, medium_of, model_names, once
 from lmms_patch.present.sheets import Column, Row, Sheet, used
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import Estimate
@@ -28,7 +28,7 @@ class Standing:
         place: the places that intervals leave open; None where no model of the group has an interval.
         group: its group.
         own: the mean of |index| over all benchmarks that this model has: not comparable.
-        luck_corrected: whether all of this is of the luck-corrected index.
+        steady: whether all of this is of the steady index.
     """
 
     model: str
@@ -40,7 +40,7 @@ class Standing:
     place: Place | None
     group: Group[str]
     own: Estimate
-    luck_corrected: bool
+    steady: bool
 
 
 def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]:
@@ -51,7 +51,7 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
         n: the grid.
         kind: a task type; "": all.
     """
-    known, corrected = luck_corrected([p for p in points if p.n == n and (not kind or p.type == kind)])
+    known, steady = as_means([p for p in points if p.n == n and (not kind or p.type == kind)])
     cells = _cells(known)
     out = []
     for group in ranks.groups(cells):
@@ -63,9 +63,7 @@ def standings(points: Sequence[Point], n: int, kind: str = "") -> list[Standing]
             none = dataclasses.replace(mean_size([]), reason=f"lacks {listed(one.lacks, 3)}")
             size, signed = one.size or none, one.signed or none
             out.append(
-                Standing(
-                    one.model, n, kind, size, signed, one.rank, one.place if certain else None, group, own, corrected
-                )
+                Standing(one.model, n, kind, size, signed, one.rank, one.place if certain else None, group, own, steady)
             )
     return out
 
@@ -117,28 +115,24 @@ def basis(parts: Mapping[str, bool], words: Words, points: Sequence[Point] = ())
     """Return the name of the index behind some means (``index`` where parts differ) and a sentence on the choice.
 
     Args:
-        parts: of each part of a table or drawing, whether it is of the luck-corrected index.
+        parts: of each part of a table or drawing, whether it is of the steady index.
         words: of the medium.
-        points: the indices, not luck-corrected; contradicted ones are named where the means are of these.
+        points: the indices of one pass; contradicted ones are named where the means are of these.
     """
     index = "trci" if words.instead else "pcri"
-    some = [name for name, corrected in parts.items() if corrected]
+    some = [name for name, steady in parts.items() if steady]
     if some and len(some) == len(parts):
-        return reading.name(index, corrected=True), f"{ranks.LUCK_CORRECTED} "
-    told = (
-        f"Luck-corrected at {listed(some)}, where luck is measured in every run; else not luck-corrected. "
-        if some
-        else ""
-    )
+        return reading.name(index, steady=True), f"{ranks.STEADY} "
+    told = f"Steady at {listed(some)}, where docs were asked again in every run; else of one pass. " if some else ""
     marked = once(
         f"{p.benchmark} with {p.model}, {p.medium.size(p.n, 'x')}" for p in points if p.valid and p.contradicted
     )
     more = (
-        f"Of the index, not luck-corrected; the luck-corrected one contradicts it for {listed(marked, 6)}. "
+        f"Of the index of one pass; the steady one contradicts it for {listed(marked, 6)}. "
         if marked and not some
         else ""
     )
-    return "index" if some else reading.name(index, corrected=False), told + more
+    return "index" if some else reading.name(index, steady=False), told + more
 
 
 _MEANS = (
@@ -196,7 +190,7 @@ def ranking(points: Sequence[Point]) -> Sheet:
         if len(ordered) > 1:
             rows += _rows(ordered)
             notes += [(words.size(n, "x"), left_out(group)) for group in once(one.group for one in ordered)]
-            parts[words.size(n, "x")] = ordered[0].luck_corrected
+            parts[words.size(n, "x")] = ordered[0].steady
     index, said = basis(parts, words, points)
     name = "ranking_time" if words.instead else "ranking"
     note = f"{said}{_HOW.replace('PCRI', index)} {_by_grid(notes)}"
@@ -230,7 +224,7 @@ def by_type(points: Sequence[Point]) -> Sheet:
                 rows += [{"type": TYPES[kind], **row} for row in _rows(ordered)]
                 told = [group for group in once(one.group for one in ordered) if group.left_out or group.without]
                 notes += [f"{TYPES[kind].capitalize()}, {n}x{n}: {left_out(group)}" for group in told]
-                parts[f"{n}x{n} ({TYPES[kind]})"] = ordered[0].luck_corrected
+                parts[f"{n}x{n} ({TYPES[kind]})"] = ordered[0].steady
     unknown = once(p.benchmark for p in points if p.valid and not p.type)
     if unknown and rows:
         notes.append(f"Of unknown type, in none of these: {listed(unknown)}.")
@@ -253,7 +247,7 @@ class Change:
         first, second: the means.
         relative: (second − first) / |first|; without a value, with the reason, where the first cannot be told from 0.
         group: the models that it may be compared with.
-        luck_corrected: whether it is of the luck-corrected index.
+        steady: whether it is of the steady index.
     """
 
     model: str
@@ -264,7 +258,7 @@ class Change:
     second: Estimate
     relative: Estimate
     group: Group[str]
-    luck_corrected: bool
+    steady: bool
 
 
 def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
@@ -274,7 +268,7 @@ def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
     for fine in grids(p for p in some if p.valid)[1:]:
         coarse = grids(p for p in some if p.valid)[0]
         at = [{p.benchmark for p in some if p.n == n} for n in (coarse, fine)]
-        known, corrected = luck_corrected([p for p in some if p.n in (coarse, fine) and p.benchmark in at[0] & at[1]])
+        known, steady = as_means([p for p in some if p.n in (coarse, fine) and p.benchmark in at[0] & at[1]])
         first, second = (_cells(p for p in known if p.n == n) for n in (coarse, fine))
         published = {p.model for p in known if p.source}
         both = {model: [b for b in cells if b in second[model]] for model, cells in first.items() if model in second}
@@ -282,7 +276,7 @@ def changes(points: Sequence[Point], kind: str = "") -> list[Change]:
             for model in group.models:
                 before, after = (mean_index([cells[model][b] for b in group.shared]) for cells in (first, second))
                 relative = ranks.change(before, after, published=model in published)
-                out.append(Change(model, kind, coarse, fine, before, after, relative, group, corrected))
+                out.append(Change(model, kind, coarse, fine, before, after, relative, group, steady))
     return out
 
 
@@ -311,7 +305,7 @@ def granularity(points: Sequence[Point]) -> Sheet:
                     **means,
                 }
             )
-            parts[f"{one.coarse}x{one.coarse} to {one.fine}x{one.fine} ({name})"] = one.luck_corrected
+            parts[f"{one.coarse}x{one.coarse} to {one.fine}x{one.fine} ({name})"] = one.steady
         told = [group for group in once(one.group for one in changed) if group.left_out or group.without]
         notes += [f"{name.capitalize()}: {left_out(group)}" for group in told]
     heads = (

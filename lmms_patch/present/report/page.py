@@ -70,7 +70,7 @@ def page(report: Report) -> str:
             facts=facts,
             matrix=shapes.matrix(report, facts),
             rows=lines,
-            leads=sorted({row.luck_corrected for row in lines if row.has_index}),
+            leads=sorted({row.steady for row in lines if row.has_index}),
             level=levels(number for row in lines for number in row.numbers),
             drawn=drawn,
             narrow=narrow,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from lmms_patch.ask.kinds import OF_CLIPS, OF_IMAGES, Words
-from lmms_patch.present.ranking import means_by_corrected
+from lmms_patch.present.ranking import means_by_steady
 from lmms_patch.present.report.data import Entry
 from lmms_patch.runs import reading
 from lmms_patch.stats.resample import LEVEL, Estimate
@@ -36,7 +36,7 @@ class Point:
         level: the interval's nominal coverage.
         source: the published table it is from; "" for our own.
         words: what stands beside it in every table (``reading``): ``contradicted``, ``marginal``.
-        corrected: the luck-corrected index, where its null is measured; None: not measured.
+        steady: the steady index; None where no doc was asked again.
         in_time: whether it is RCI in time, of segments of clips. It never stands in one mean, table or drawing with an
             index of cells.
     """
@@ -54,7 +54,7 @@ class Point:
     level: float = LEVEL
     source: str = ""
     words: tuple[str, ...] = ()
-    corrected: Estimate | None = None
+    steady: Estimate | None = None
     in_time: bool = False
 
     @property
@@ -64,7 +64,7 @@ class Point:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the luck-corrected index contradicts the index."""
+        """Whether the steady index contradicts the index."""
         return reading.CONTRADICTED in self.words
 
     @property
@@ -109,7 +109,7 @@ def points_of(entries: Sequence[Entry]) -> list[Point]:
                 else entry.base
             )
             value, low, high = (index.value, index.low, index.high) if valid else (None, None, None)
-            measured, words = (at.adj, reading.words(index)) if valid else (None, ())
+            measured, words = (at.steady, reading.words(index)) if valid else (None, ())
             known = (
                 name,
                 entry.model,
@@ -143,29 +143,28 @@ def of_medium(points: Iterable[Point], in_time: bool) -> list[Point]:
     return [point for point in points if point.in_time == in_time]
 
 
-def luck_corrected(points: Sequence[Point]) -> tuple[list[Point], bool]:
-    """Return the points as means take them, and whether they are luck-corrected (``ranking.means_by_corrected``), as on a leaderboard.
-
-    A point whose luck-corrected index is not defined may then not be read.
-    """
+def as_means(points: Sequence[Point]) -> tuple[list[Point], bool]:
+    """Return the points as means take them, and whether they are steady (``ranking.means_by_steady``), as on a leaderboard."""
     known: dict[tuple[str, int], list[Estimate | None]] = {}
     for point in points:
         if point.valid:
-            known.setdefault((point.benchmark, point.n), []).append(point.corrected)
-    is_corrected = means_by_corrected(known.values())
-    return [corrected(point) if is_corrected else point for point in points], is_corrected
+            known.setdefault((point.benchmark, point.n), []).append(point.steady)
+    by_steady = means_by_steady(known.values())
+    return [as_steady(point) if by_steady else point for point in points], by_steady
 
 
-def corrected(point: Point) -> Point:
-    """Return a point with the luck-corrected index in place of the raw index.
+def as_steady(point: Point) -> Point:
+    """Return a point with the steady index in place of the raw index.
 
     A point that may not be read stays as it is.
     """
-    adj = point.corrected
-    if not point.valid or adj is None:
+    steady = point.steady
+    if not point.valid or steady is None:
         return point
-    plain = dataclasses.replace(point, value=adj.value, low=adj.low, high=adj.high, docs=adj.n, level=adj.level)
-    return dataclasses.replace(plain, valid=adj.value is not None, reason=adj.reason, words=reading.words(adj))
+    plain = dataclasses.replace(
+        point, value=steady.value, low=steady.low, high=steady.high, docs=steady.n, level=steady.level
+    )
+    return dataclasses.replace(plain, valid=steady.value is not None, reason=steady.reason, words=reading.words(steady))
 
 
 def distinct(points: Sequence[Point]) -> list[Point]:

@@ -53,19 +53,19 @@ _INDEX_COLUMNS = (
     Column("index", signed=True, index=True, help=_INDEX_HELP),
     Column(
         "band",
-        help="the bands (RCI paper, 3.2) that the interval reaches: of the luck-corrected index where luck is measured",
+        help="the bands (RCI paper, 3.2) that the interval reaches: of the steady index where docs were asked again",
     ),
     Column(
-        "adj",
-        "luck-corrected index",
+        "steady",
+        "steady index",
         signed=True,
         index=True,
-        help="both sides corrected by what answers earn without the right picture, measured on another doc's",
+        help="of the docs answered with their image, the share that needs all of it: docs were asked again",
     ),
     Column(
         "mark",
         "contradicted",
-        help="where the luck-corrected index lies on the other side of 0, or in a band that does not touch",
+        help="where the steady index lies in a band that does not touch that of the index, of which less than 0 counts as 0",
     ),
     column_of("gap{key}", "FIP - MPP", _ON_SCALE),
 )
@@ -114,15 +114,8 @@ def _runs(entries: Sequence[Entry]) -> Sheet:
     rows = [row for entry in entries for row in _rows(entry)]
     cells = (cell for row in rows for cell in row.values())
     sure = levels_in("In brackets: {} interval, from a bootstrap over docs, questions on one image together. ", cells)
-    numbers = ((entry.index(n).adj, entry.words) for entry in entries for n in entry.grids)
-    note = " ".join([f"{sure}{SCALE.capitalize()}, not percent.", *(f"{said}." for said in above_one(numbers))])
+    note = f"{sure}{SCALE.capitalize()}, not percent."
     return Sheet("runs", "Results", _used(_RUN_COLUMNS, rows, entries), rows, note)
-
-
-def above_one(numbers: Iterable[tuple[Estimate | None, Words]]) -> list[str]:
-    """Return why intervals of luck-corrected indices with measured nulls reach above 1, a sentence each without its full stop."""
-    told = [reading.above_one(adj.low, adj.high, words) for adj, words in numbers if adj is not None]
-    return [f"{said[0].upper()}{said[1:]}" for said in dict.fromkeys(told) if said]
 
 
 def _rows(entry: Entry) -> list[Row]:
@@ -167,7 +160,7 @@ def _of_grid(entry: Entry, part: Part, n: int) -> Row:
         "mpp": at.mpp,
         "index": at.raw,
         "band": band_text(at.headline),
-        "adj": at.adj,
+        "steady": at.steady,
         "mark": at.mark or None,
         "gap": at.gap,
     }
@@ -186,7 +179,7 @@ def _used(
 ) -> tuple[Column, ...]:
     """Return the columns with any value; the two indices named as in these results."""
     index = " / ".join(dict.fromkeys(entry.kind.index for entry in entries if entry.kind.index)) or "index"
-    titles = {key: reading.name(index, corrected=which) for key, which in (("index", False), ("adj", True))}
+    titles = {key: reading.name(index, steady=which) for key, which in (("index", False), ("steady", True))}
     return tuple(dataclasses.replace(c, title=titles.get(c.key, c.title)) for c in used(columns, rows))
 
 

@@ -165,22 +165,17 @@ class Row:
     @property
     def numbers(self) -> tuple[Estimate | None, ...]:
         """The numbers that the line shows."""
-        return self.score, self.at.mpp, self.at.gap, self.at.raw, self.at.adj, self.chance
+        return self.score, self.at.mpp, self.at.gap, self.at.raw, self.at.steady, self.chance
 
     @property
-    def luck_corrected(self) -> bool:
-        """Whether the index shown as headline is the luck-corrected index."""
-        return self.at.headline is not None and self.at.headline is self.at.adj
+    def steady(self) -> bool:
+        """Whether the index shown as headline is the steady index."""
+        return self.at.headline is not None and self.at.headline is self.at.steady
 
     @property
     def has_index(self) -> bool:
         """Whether the headline index has a value."""
         return self.at.headline is not None and self.at.headline.value is not None
-
-    @property
-    def misled(self) -> str:
-        """The word for an index above 1 ("cells mislead"); empty for an index up to 1."""
-        return next((word for word in reading.words(self.at.headline) if word in reading.MISLEAD), "")
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
@@ -321,7 +316,7 @@ def categories(entry: Entry) -> tuple[list[tuple[str, Part]], int]:
 
 
 def marks(part: Part, entry: Entry) -> str:
-    """Return the contradictions between raw and luck-corrected indices of a part, at any grid.
+    """Return the contradictions between raw and steady indices of a part, at any grid.
 
     Empty where they do not.
     """
@@ -438,7 +433,7 @@ class Facts:
         models, benchmarks: names, in order.
         results: how many.
         docs: docs of all benchmarks, each counted once.
-        readable: results with an index that may be read: the gate is valid, and at no grid the luck-corrected index
+        readable: results with an index that may be read: the gate is valid, and at no grid the steady index
         contradicts it.
         contradicted: results whose gate is valid, but whose index is contradicted at some grid.
         refused: results whose gate fails, by what tables say of it (``near chance``, ``does not look``, ...).
@@ -517,7 +512,7 @@ _FOLDED = {
     "magic_types",
     "magic_counts",
 }
-_TABLE_2 = {"rci", "rci_adj", "trci", "trci_adj"}
+_TABLE_2 = {"rci", "rci_steady", "trci", "trci_steady"}
 _IN_RESULTS = {"runs", "categories", "excluded", "necessity", "bands", "indices", "correlation_matrix"}
 """Tables whose numbers the table of results, the details, or another table has."""
 _CELLS = re.compile(r"(cells|segments)\d")

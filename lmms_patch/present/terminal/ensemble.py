@@ -26,10 +26,12 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
     """
     words = indices()[ensemble.index].words
     models = list(ensemble.raw.of)
-    rows: list[Sequence[Cell]] = [[name, _cell(ensemble.raw.of[name]), _cell(ensemble.adj.of[name])] for name in models]
-    rows.append(["mean over models", _cell(ensemble.raw.mean), _cell(ensemble.adj.mean)])
-    rows.append(["SD between models", _sd(ensemble.raw), _sd(ensemble.adj)])
-    rows.append(["least to most", _range(ensemble.raw), _range(ensemble.adj)])
+    rows: list[Sequence[Cell]] = [
+        [name, _cell(ensemble.raw.of[name]), _cell(ensemble.steady.of[name])] for name in models
+    ]
+    rows.append(["mean over models", _cell(ensemble.raw.mean), _cell(ensemble.steady.mean)])
+    rows.append(["SD between models", _sd(ensemble.raw), _sd(ensemble.steady)])
+    rows.append(["least to most", _range(ensemble.raw), _range(ensemble.steady)])
     if ensemble.other is not None:
         rows.append([f"{words.part} chosen by another model", ensemble.other, None])
     level = f"[{sheets.levels(cell for row in rows for cell in row) or '95 %'}]"
@@ -42,13 +44,13 @@ def block(ensemble: Ensemble, width: int | None = None) -> str:
 
 def _names(ensemble: Ensemble) -> list[str]:
     """Return what the two indices are called."""
-    return [reading.name(str(indices()[ensemble.index].index), ensemble.n, corrected=which) for which in (False, True)]
+    return [reading.name(str(indices()[ensemble.index].index), ensemble.n, steady=which) for which in (False, True)]
 
 
 def _sentences(ensemble: Ensemble, models: int, part: str) -> list[str]:
     """Return what the docs say, and which models an index leaves out."""
     out = _docs(ensemble.one_cell, models, part) if ensemble.one_cell is not None else []
-    for what, over in zip(_names(ensemble), (ensemble.raw, ensemble.adj), strict=True):
+    for what, over in zip(_names(ensemble), (ensemble.raw, ensemble.steady), strict=True):
         left = [f"{name} ({one.reason})" for name, one in over.of.items() if one.value is None]
         if left and len(left) < len(over.of):
             out.append(f"the mean of {what} leaves out {', '.join(left)}")

@@ -46,7 +46,7 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Labelled]:
 
 
 def table(shown: Sequence[Labelled], width: int | None = None) -> str:
-    """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the luck-corrected index.
+    """Return one row per wrapped task: chance, FIP, MPP_n, the index with its interval, and the steady index.
 
     Scores are on the metric's own scale; ``N/A`` where a number is not defined, ``near chance`` or ``does not look``
     where the gate says that the index means nothing. FIP, MPP and the index leave out the docs that the third column
@@ -124,7 +124,7 @@ def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
     occluded = any(s.result.kind.name == "occlude" for s in shown)
     indexed = any(s.result.kind.index for s in shown) or not occluded
     words, name = _heads(shown)
-    raw, corrected = (reading.name(name, corrected=which) for which in (False, True))
+    raw, steady = (reading.name(name, steady=which) for which in (False, True))
     columns = (
         ("task", True),
         ("parts" if words.instead else "grid", True),
@@ -134,7 +134,7 @@ def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
         (f"best {words.part} (MPP)" if full else "best", indexed),
         ("worst cell hidden", occluded),
         (f"{raw} {_level(shown)}" if full else raw, indexed),
-        (f"{corrected} {_level(shown)}", indexed),
+        (f"{steady} {_level(shown)}", indexed),
     )
     rows = [_row_of_grid(s, n, full) for s in shown for n in s.result.grids or (None,)]
     heads = [Column(title, signed=name in title) for title, there in columns if there]
@@ -144,11 +144,14 @@ def _by_grid(shown: Sequence[Labelled], *, full: bool) -> Sheet:
 def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> Cells:
     """Return all cells of a task's row at a grid; for a task without grids, grid cells are None."""
     result, grid = shown.result, None if n is None else _set(shown, n)
-    raw, adj = (_index(shown, n), _adjusted(shown, n)) if n is not None and result.kind.index else (None, None)
-    if not full and isinstance(raw, Estimate) and isinstance(adj, Estimate):
-        # The luck-corrected index beside it shows the interval; words that both would carry are said there alone.
+    raw, steady = (_index(shown, n), _steady(shown, n)) if n is not None and result.kind.index else (None, None)
+    if not full and isinstance(raw, Estimate) and isinstance(steady, Estimate):
+        # The steady index beside it shows the interval; words that both would carry are said there alone.
         raw = ", ".join(
-            [number(raw.value, signed=True), *(word for word in reading.words(raw) if word not in reading.words(adj))]
+            [
+                number(raw.value, signed=True),
+                *(word for word in reading.words(raw) if word not in reading.words(steady)),
+            ]
         )
     scores = [_native(shown, f"{what}{n}") for what in ("mpp", "drop")]
     fip = _fip_text(shown) if grid is None or grid.fip is None else number(grid.fip)
@@ -160,7 +163,7 @@ def _row_of_grid(shown: Labelled, n: int | None, full: bool) -> Cells:
         fip,
         *scores,
         raw,
-        adj,
+        steady,
     ]
 
 
@@ -343,8 +346,7 @@ def _place_table(shown: Sequence[Labelled]) -> Sheet:
 def _region_table(shown: Sequence[Labelled]) -> Sheet:
     """Return a row per task and set of boxes."""
     heads: Heads = ["task", "boxes", "docs", "chance", "full (FIP)", "best box (MPP)"]
-    heads += [Column(f"{reading.name('rci', corrected=which)} {_level(shown)}", signed=True) for which in (False, True)]
-    heads += ["one box, on average"]
+    heads += [Column(f"RCI {_level(shown)}", signed=True), "one box, on average"]
     rows: list[Cells] = []
     for s in shown:
         for key in REGIONS:
@@ -360,7 +362,6 @@ def _region_table(shown: Sequence[Labelled]) -> Sheet:
                     fip,
                     mpp,
                     _index(s, key),
-                    _adjusted(s, key),
                     _measured(s, f"mean_{key}"),
                 ]
             )
@@ -389,8 +390,8 @@ def _grid_table(shown: Sequence[Labelled]) -> Sheet:
             )
         )
     for n in grids:
-        for which, cell in ((False, _index), (True, _adjusted)):
-            title = f"{reading.name(str(kind.index), n, corrected=which)} {_level(shown)}"
+        for which, cell in ((False, _index), (True, _steady)):
+            title = f"{reading.name(str(kind.index), n, steady=which)} {_level(shown)}"
             columns.append((Column(title, signed=True), partial(cell, key=n)))
     for n in hidden:
         columns.append((f"drop_{n}", partial(_native, name=f"drop{n}")))
@@ -476,15 +477,17 @@ def _index(shown: Labelled, key: Key) -> Cell:
     return (_refused(shown) or NOT_DEFINED) if index is not None and index.value is None else index
 
 
-def _adjusted(shown: Labelled, key: Key) -> Cell:
-    """Return the luck-corrected index, or why it is not defined."""
-    grid = _set(shown, key)
-    if grid is None or grid.index.value is None:
+def _steady(shown: Labelled, key: Key) -> Cell:
+    """Return the steady index, or why it is not defined."""
+    index, found = (
+        shown.result.measures.get(f"{shown.result.kind.prefix}{end(key)}{ending}") for ending in ("", "_steady")
+    )
+    if index is None or index.value is None:
         return None
+    if found is None:
+        return "not asked again"
     # Only the words before the colon fit a cell.
-    if grid.adj is None or grid.adj.estimate.value is None:
-        return (grid.adj.estimate.reason.partition(":")[0] if grid.adj else "") or NOT_DEFINED
-    return shown.result.measures[f"{shown.result.kind.prefix}{end(key)}_adj"]
+    return found if found.value is not None else found.reason.partition(":")[0]
 
 
 def _refused(shown: Labelled) -> str:
@@ -532,13 +535,7 @@ def _minds(shown: Labelled) -> list[str]:
         ]
         lines += [analysis.gate.reason] if _refused(shown) else []
         lines += reading.minds(analysis, _words(shown)) if result.kind.index or result.kind.regions else []
-    lines += [
-        reading.kept(result.made),
-        *_of_failures(shown),
-        _fip_of_used_docs(shown),
-    ]
-    measured = (grid.adj.estimate for grid in analysis.sets.values() if grid.adj) if analysis else ()
-    return lines + [reading.above_one(adj.low, adj.high, _words(shown)) for adj in measured]
+    return [*lines, reading.kept(result.made), *_of_failures(shown), _fip_of_used_docs(shown)]
 
 
 def _left_out(shown: Labelled) -> list[str]:
@@ -730,7 +727,7 @@ def averaged_table(
 
 def _span(estimate: Estimate | None) -> str:
     """Return an interval without its estimate, such as ``[+0.10, +0.30]``; empty where none may be shown."""
-    if estimate is None or estimate.low is None or estimate.high is None or reading.misleads(estimate):
+    if estimate is None or estimate.low is None or estimate.high is None:
         return ""
     return f"[{number(estimate.low, signed=True)}, {number(estimate.high, signed=True)}]"
 

@@ -174,14 +174,18 @@ def test_steady_asks_every_doc_again_and_steady_0_none(tasks, tmp_path):
 
 
 def test_nothing_else_changes(tasks, letters, tmp_path):
-    """The first answers are those of a run that asks once, and so is every number but the composition."""
+    """The first answers are those of a run that asks once, and so is every number but those of docs asked again."""
     (tasks / "once.yaml").write_text(
         "task: once_rci2\nbase: letters\ngrids: [2]\nsteady: 0\nclass: !function lmms_patch.Wrap\n"
     )
     once, _ = run(tasks, "once_rci2", by_letter, tmp_path)
     ours, theirs = letters[0]["results"]["letters_rci2"], once["results"]["once_rci2"]
-    ours, theirs = ours["patch,none"]["analysis"], theirs["patch,none"]["analysis"]
-    assert {**ours, "necessity": []} == {**theirs, "necessity": []}
+    ours, theirs = (dict(of["patch,none"]["analysis"]) for of in (ours, theirs))
+    for analysis in (ours, theirs):
+        del analysis["necessity"]
+        grids = analysis.pop("grids")
+        analysis["2"] = {**grids["2"], "mark": ""}  # whether the composition contradicts the index
+    assert ours == theirs
 
 
 def test_a_view_is_asked_again_only_while_it_says_one_thing(letters):

@@ -41,6 +41,18 @@ def test_a_segment_keeps_the_rate(k):
     assert all(np.shares_memory(part.frames, clip.frames) for part in parts), "no copy of the frames"
 
 
+@pytest.mark.parametrize("trim", range(1, 9))
+def test_a_clip_asked_again_lacks_the_same_strip_of_every_frame(trim):
+    frames = np.random.default_rng(0).integers(0, 256, (8, 64, 128, 3), np.uint8)
+    clip = Clip(frames, Fraction(2))
+    for view, which in ((View("full", trim=trim), range(8)), (View("segment", 4, 0, 1, trim=trim), range(2, 4))):
+        again = shown(clip, view)
+        assert (again.rate, again.size) == (clip.rate, clip.size)
+        for one, at in zip(again.frames, which, strict=True):
+            assert np.array_equal(one, np.asarray(cut(Image.fromarray(frames[at]), View("full", trim=trim))))
+            assert not np.array_equal(one, frames[at])
+
+
 @pytest.mark.parametrize(("count", "middle"), [(1, 0), (2, 1), (3, 1), (32, 16), (33, 16)])
 def test_the_middle_frame(count, middle):
     for view in (View("frame"), View("frames", 1)):

@@ -36,6 +36,6 @@ def toy(folder: Path, **more: Any) -> dict[str, Any]:
 def test_golds_that_the_scorer_does_not_read_are_named(tmp_path: Path) -> None:
     found = toy(tmp_path)
     assert found["exact_match"] == 32 / DOCS
-    assert found["gate"] is found["rci2"] is found["rci2_adj"] is None
+    assert found["gate"] is found["rci2"] is found["rci2_steady"] is None
     gate = found["patch"]["analysis"]["gate"]
     assert "the gold answers score 0: the scorer does not compare with them; name the field" in gate["reason"]

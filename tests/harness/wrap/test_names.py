@@ -1,6 +1,5 @@
 """Which option each view's answer names, in the records of whole runs: by what the model was told to say."""
 
-from lmms_patch.stats.habits import GOLDS
 from tests.harness.toys import Model, rows, run, write_task
 
 OPTIONS = "\nA. a cat\nB. a dog\nC. a car"
@@ -75,34 +74,6 @@ def test_the_scorer_decides_what_is_the_gold(tmp_path):
     write_task(tmp_path, "toy", data, process_results="!function utils.score", metric_list=metrics, metadata=metadata)
     result = run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path)
     own, _, answers = names_of(result, "toy_rci2")
-    misread = [[view.get("misread", False) for view in one["patch"]["views"]] for one in result["samples"]["toy_rci2"]]
-    assert misread == [[False, False, True, False, False]] * 6, (
-        "'yes or no' has full marks for either gold, and names neither"
-    )
     assert own[1] == [1, 2, 1, 0, 2], "gold yes: the scorer takes 'yes or no' as right"
     assert own[0] == [1, 2, 2, 0, 0], "gold no: 'No,' is no word of its own to the scorer, so it is not the gold"
     assert {one["options"] for one in answers} == {2}
-
-
-def test_open_answers_are_scored_under_the_golds_of_docs_asked_alike(tmp_path):
-    """30 docs of one question, asked on wrong images too.
-
-    What each earns under other golds is worked out here from the answers that were given.
-    """
-    golds = ["red"] * 15 + ["blue"] * 10 + ["green"] * 5
-    data = rows(30, question=lambda i: "What colour is it?", answer=lambda i: golds[i])
-    write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 12}})
-    told = ["blue", "red", "green", "pink", "red"]
-    samples = run(Model(lambda prompt, images: told[place(images)]), "toy_rci2", tmp_path)["samples"]["toy_rci2"]
-    asked = [one["patch"] for one in samples if one["patch"].get("wrong_image")]
-    assert len(asked) == 12
-    assert [one["doc_id"] for one in asked] == [
-        one["patch"]["doc_id"] for one in samples if "exchanged" in one["patch"]
-    ]
-    for record in asked:
-        found = record["exchanged"]
-        assert len(set(found["to"])) == GOLDS
-        assert record["doc_id"] not in found["to"]
-        assert found["full"] == found["wrong_full"] == [float(golds[to] == "blue") for to in found["to"]]
-        assert found["best"] == found["wrong_best"] == {"2": [float(golds[to] in told[1:]) for to in found["to"]]}
-        assert not any("names" in view for view in record["views"])

@@ -204,7 +204,7 @@ def test_captions_without_java(
     case = coco()
     run = run_told(case.standin, case.task, case.rows, case.says, tmp_path)
     assert {value for name, value in run.metrics.items() if name.startswith("coco_")} == {None}
-    assert [run.details[name] for name in ("rci2", "rci2_adj", "gap2", "chance", "ceiling", "gate")] == [None] * 6
+    assert [run.details[name] for name in ("rci2", "gap2", "chance", "ceiling", "gate")] == [None] * 5
     assert run.grid["reason"]
     assert run.analysis["gate"]["reason"]
     known = cider(case.rows, case.right)

@@ -128,7 +128,7 @@ def test_one_scored_doc_many_requests(folder):
     of_grids = {
         f"{name}{n}{end}"
         for n in (2, 3)
-        for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_adj"), ("rci", "_steady"), ("gap", ""))
+        for name, end in (("exact_match_mpp", ""), ("rci", ""), ("rci", "_steady"), ("gap", ""))
     } | {f"{name}{n}" for n in (2, 3) for name in ("text", "one", "whole", "unsolved", "needs_whole")}
     assert metrics(result, "toy_rci").keys() == {"patch", "exact_match", "chance", "gate", "n_docs", *of_grids}
 

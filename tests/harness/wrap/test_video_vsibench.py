@@ -180,7 +180,7 @@ def test_a_kind_of_question_that_is_missing(run, told, capsys):
     found = metrics(results, "vsibench_trci2")
     assert all(
         found[name] is None
-        for name in ("vsibench_overall", "vsibench_overall_mpp2", "object_counting_mra", "trci2", "trci2_adj")
+        for name in ("vsibench_overall", "vsibench_overall_mpp2", "object_counting_mra", "trci2", "trci2_steady")
     )
     assert len(results["samples"]["vsibench_trci2"]) == len(kinds)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lmms-patch: ")]

@@ -12,7 +12,7 @@ from lmms_patch.present.board.build import leaderboard
 from lmms_patch.runs.run import read
 from tests.making.boards import document, index_task  # fmt: skip
 from tests.making.boards import write as write_runs
-from tests.making.runs import mc_run, write_run
+from tests.making.runs import again_run, write_run
 
 FILES = {
     "board.json", "index.html", "leaderboard.csv", "leaderboard.md", "model-index", "models",
@@ -41,7 +41,7 @@ def test_a_folder_is_made(tmp_path):
 
 def test_real_numbers_arrive_unchanged(tmp_path):
     """The board shows what the run has told the host."""
-    path = write_run(tmp_path / "run", {"toy_rci2": mc_run(n=60)})
+    path = write_run(tmp_path / "run", {"toy_rci2": again_run(["whole", "cell"], n=60)})
     leaderboard([tmp_path / "run"], tmp_path / "board")
     values = json.loads(path.read_text())["results"]["toy_rci2"]
     (result,) = read(path).results
@@ -51,9 +51,10 @@ def test_real_numbers_arrive_unchanged(tmp_path):
     assert row["index"]["low"] == result.measures["rci2"].low
     assert row["fip"]["value"] == values["acc,none"]
     assert row["mpp"]["value"] == pytest.approx(values["acc_mpp2,none"])
-    assert row["adj"]["value"] == values["rci2_adj,none"]
+    assert row["steady"]["value"] == values["rci2_steady,none"]
+    assert row["steady"]["low"] == result.measures["rci2_steady"].low
     assert row["chance"]["value"] == values["chance,none"]
-    assert row["span"] == result.analysis.grids[2].span
+    assert row["span"] == "strong global"  # of 0.5, surely
 
 
 def test_copies_of_one_file_are_one_run(tmp_path):

@@ -107,7 +107,7 @@ def test_means_by_hand_and_only_over_shared_benchmarks(tmp_path):
     assert (
         overall_note(table)
         == "Means over 2 of 3 benchmarks, which every ranked model has (2): x, y. Without a rank, because they lack some of these: 2."
-        " Of the index, not luck-corrected: luck is not measured in every run. Ranked by the mean distance from 0, nearer 0 is better."
+        " Of the index of one pass: docs were not asked again in every run. Ranked by the mean distance from 0, nearer 0 is better."
         " FIP is the score on full images. From whole runs: x (100 docs), y (100 docs), z (100 docs)."
     )
 

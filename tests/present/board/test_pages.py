@@ -8,7 +8,7 @@ import pytest
 from lmms_patch.present.board import chart, model_page, tables
 from lmms_patch.present.board.board import day
 from lmms_patch.present.board.build import leaderboard
-from lmms_patch.present.findings import NOT_WHICH, case, findings
+from lmms_patch.present.findings import case, findings
 from lmms_patch.present.ranking import Place
 from lmms_patch.stats.resample import Estimate
 from tests.making.boards import blind_task, board_of, document, index_task, tst_task, write
@@ -146,8 +146,8 @@ def test_its_findings_are_those_of_its_results(tmp_path):
     }
     for one in findings(list(cases.values())):
         assert one.text.replace("'", "&#39;") in found["m"].replace("−", "-")
-    low = "PCRI_3 −0.20 [−0.30, −0.10], luck not measured, and luck alone may make it so low"
-    assert f"Undecided: gqa ({low})." in found["m"]
+    low = "PCRI_2 0.00 [−0.10, +0.10], PCRI_3 −0.20 [−0.30, −0.10]"
+    assert f"hat the docs need was not asked in gqa ({low})." in found["m"]
     assert "No result for pope (acc 0.260, where guesses earn 0.250)." in found["m"]
     assert 'id="findings"' in (tmp_path / "board" / "index.html").read_text()
 
@@ -201,10 +201,10 @@ def test_findings_are_of_the_first_group_and_those_of_a_model_of_its_own_first(t
         document("o", [index_task(grids=low, looks=True, made={"prompts": "other"})]),
     )
     index = (tmp_path / "board" / "index.html").read_text()
-    assert "The whole image is needed for toy (all 2 models, PCRI +0.50)." in index
-    assert "One cell is not enough" not in index + found["m"]
-    assert "The whole image is needed for toy (PCRI +0.50" in found["m"]
-    assert "One cell is not enough for toy (PCRI +0.20" in found["o"]
+    assert "What the docs need was not asked in toy (all 2 models, PCRI +0.50)." in index
+    assert "PCRI +0.20" not in index + found["m"]
+    assert "What the docs need was not asked in toy (PCRI +0.50" in found["m"]
+    assert "What the docs need was not asked in toy (PCRI +0.20" in found["o"]
     left_out = "Results in other groups (run with other settings) are not among them."
     assert [left_out in text for text in (index, found["m"])] == [True, False]
     left_out = "The sentences leave out results under further settings of a benchmark"
@@ -251,12 +251,13 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
     ("task", "said"),
     [
         (
-            index_task("toy", grids={3: (-0.3, -0.4, -0.2)}, adj=(-0.2, -0.3, -0.1), looks=True),
-            "One cell is enough for toy (luck-corrected PCRI -0.20, 95 % interval [-0.30, -0.10]). " + NOT_WHICH,
+            index_task("toy", grids={3: (0.2, 0.1, 0.3)}, steady=(0.5, 0.4, 0.6), looks=True),
+            "What is solved needs no image, one cell or the whole image, none of them mostly, in toy (25 % [20, 30] without its image, 25 % [20, 30] "
+            "on one cell, 25 % [20, 30] only with the whole image, 25 % [20, 30] not solved, 95 % intervals).",
         ),
         (
-            index_task("toy", grids={3: (0.2, 0.1, 0.3)}, adj=(0.5, 0.4, 0.6)),
-            "The whole image is needed for toy (luck-corrected PCRI +0.50, 95 % interval [+0.40, +0.60], not checked that it looks).",
+            index_task("toy", grids={3: (0.2, 0.1, 0.3)}),
+            "What the docs need was not asked in toy (PCRI +0.20, 95 % interval [+0.10, +0.30], not checked that it looks).",
         ),
         (
             index_task(
@@ -296,18 +297,18 @@ def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tm
     high, low = {3: (-0.4, -0.5, -0.3)}, {3: (-0.2, -0.3, -0.1)}
     found, _ = pages(
         tmp_path,
-        document("m", [index_task(grids=low, adj=low[3], looks=True)], "20260101_000000"),
-        document("m", [estimated(index_task(grids=high, adj=high[3], looks=True))], "20260201_000000"),
-        document("n", [estimated(index_task(grids=high, adj=high[3], looks=True))]),
-        document("o", [estimated(index_task(grids=high, adj=high[3], looks=True))], "20260101_000000"),
-        document("o", [estimated(index_task(grids=low, adj=low[3], looks=True))], "20260201_000000"),
+        document("m", [index_task(grids=low, looks=True)], "20260101_000000"),
+        document("m", [estimated(index_task(grids=high, looks=True))], "20260201_000000"),
+        document("n", [estimated(index_task(grids=high, looks=True))]),
+        document("o", [estimated(index_task(grids=high, looks=True))], "20260101_000000"),
+        document("o", [estimated(index_task(grids=low, looks=True))], "20260201_000000"),
     )
     assert rows_of(found["m"])[0][2] == "−0.200 [−0.300, −0.100]"
     assert rows_of(found["n"])[0][2] == "−0.400 [−0.500, −0.300] sampled"
     assert rows_of(found["o"])[0][2] == "−0.200 [−0.300, −0.100] sampled"
-    sure = "One cell is enough for toy (luck-corrected PCRI −{}, 95 % interval [−{}, −{}]{})."
-    assert sure.format("0.20", "0.30", "0.10", "") in found["m"]
-    assert sure.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
+    told = "What the docs need was not asked in toy (PCRI −{}, 95 % interval [−{}, −{}]{})."
+    assert told.format("0.20", "0.30", "0.10", "") in found["m"]
+    assert told.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
     index = (tmp_path / "board" / "index.html").read_text()
     assert "toy (100 docs, 2 estimated from a part of them)" in index
     assert (

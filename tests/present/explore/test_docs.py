@@ -288,7 +288,7 @@ def test_where_lower_is_better_nothing_is_right_or_wrong(tmp_path, loaded):
 
 
 def test_explorer_and_report_say_the_same_shares(stored, loaded):
-    """Of all docs, and of each category: the composition is computed by one function, with luck and gate."""
+    """Of all docs, and of each category: the composition is computed by one function, with its gate."""
     found = loaded(stored / "demo")
     at = [task.name for task in found.tasks].index("mosaic_local_rci3")
     result = found.tasks[at].main.result

@@ -9,6 +9,7 @@ import pytest
 from lmms_patch.present.report.figures import canvas, curves
 from lmms_patch.present.report.gather import gather
 from lmms_patch.runs.run import find
+from tests.making.reports import entry
 from tests.making.runs import never_looks, turned_run, views_run, world_run, write_run
 
 GRIDS = (2, 3, 5)
@@ -157,4 +158,31 @@ def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(mad
     assert values == pytest.approx([1 / 3, 2 / 3, 1], abs=0.2)
     assert not any("dice with" in tip or "two with" in tip for tip in told)
     assert "Not drawn, no number may be read: dice." in figure.caption
-    assert figure.caption.startswith("Luck-corrected RCI. ")
+    assert figure.caption.startswith(
+        "RCI, in which the best of many cells also wins by luck, the more the finer the grid. "
+    )
+
+
+@pytest.mark.parametrize(
+    ("again", "rule", "values"),
+    [
+        ({"b": True, "c": True}, "Steady RCI. ", {"b": 0.2, "c": 0.2}),
+        (
+            {"b": True, "c": False},
+            "RCI for c, in which the best of many cells also wins by luck, the more the finer the grid. Steady RCI for the others. ",
+            {"b": 0.2, "c": 0.1},
+        ),
+    ],
+)
+def test_a_curve_is_of_the_steady_index_where_docs_were_asked_again(tmp_path, again, rule, values):
+    """The index is 0.1 at 2×2, and the steady one 0.1 more."""
+    entries = [entry(base, grids=GRIDS, indices=(0.1, 0.3, 0.6), steady=steady) for base, steady in again.items()]
+    with canvas.style():
+        (sketch,) = curves.drawings(entries)
+        made = {"curve": canvas.write(dataclasses.replace(sketch, papers=()), tmp_path)}
+    figure, told = tips(made, "curve")
+    assert figure.caption.startswith(rule)
+    assert {
+        base: [tip.partition(": ")[2].split(" ")[0] for tip in told if f"{base} with model, 2:" in tip]
+        for base in again
+    } == {base: [f"+{value:.3f}"] for base, value in values.items()}

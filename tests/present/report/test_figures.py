@@ -136,7 +136,7 @@ def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
     marks, told = drawn_marks(sketch, width), titles(sketch, width)
     for one in entries:
         who = f"{one.base}, {one.model}, 3×3"
-        index, adj = one.whole.measures["rci3"], one.whole.measures.get("rci3_adj")
+        index, steady = one.whole.measures["rci3"], one.whole.measures.get("rci3_steady")
         if index.value is None:
             assert any(text.startswith(f"{who}: N/A, ") and index.reason in text for text in told)
             continue
@@ -146,21 +146,12 @@ def test_the_headline_has_each_number_of_the_measures_in_its_place(many, width):
             if text.startswith(f"{who}, RCI: {signed(index.value)} [{signed(index.low)}, ")
         ]
         assert raw == [pytest.approx(index.value)]
-        measured = adj is not None
-        lead = [place for text, place in marks.items() if text.startswith(f"{who}, luck-corrected RCI: ")]
-        if not measured:
-            assert lead == []
-        elif adj.low > 1:
-            assert lead == [pytest.approx(1.0)]
-            assert any(text.startswith(f"{who}, luck-corrected RCI: 1.00, cells mislead") for text in told)
-        else:
-            assert lead == [pytest.approx(adj.value)]
-            assert any(
-                text.startswith(
-                    f"{who}, luck-corrected RCI: {signed(adj.value)} [{signed(adj.low)}, {signed(adj.high)}]"
-                )
-                for text in told
-            )
+        lead = [place for text, place in marks.items() if text.startswith(f"{who}, steady RCI: ")]
+        assert lead == ([] if steady is None else [pytest.approx(steady.value)])
+        assert steady is None or any(
+            text.startswith(f"{who}, steady RCI: {signed(steady.value)} [{signed(steady.low)}, {signed(steady.high)}]")
+            for text in told
+        )
 
 
 def test_the_headline_says_what_stands_beside_an_index():
@@ -168,15 +159,12 @@ def test_the_headline_says_what_stands_beside_an_index():
     sketch = next(forests.drawings(across.points_of(entries)))
     shown = words(sketch)
     for one, beside in ((1, "marginal"), (3, "RCI contradicted"), (6, "sampled")):
-        adj = entries[one].whole.measures["rci3_adj"]
-        assert f"{signed(adj.value, 2)} [{signed(adj.low, 2)}, {signed(adj.high, 2)}], {beside}" in shown
-    assert "1.00, cells mislead" in shown
-    assert {"N/A: near chance", "N/A: does not look", "luck-corrected RCI", "RCI", "RCI, luck not measured"} <= set(
-        shown
-    )
+        steady = entries[one].whole.measures["rci3_steady"]
+        assert f"{signed(steady.value, 2)} [{signed(steady.low, 2)}, {signed(steady.high, 2)}], {beside}" in shown
+    assert {"N/A: near chance", "N/A: does not look", "steady RCI", "RCI", "RCI, not asked again"} <= set(shown)
     narrow = words(sketch, canvas.ONE)
-    adj = entries[1].whole.measures["rci3_adj"]
-    assert f"{signed(adj.value, 2)}  m" in narrow
+    steady = entries[1].whole.measures["rci3_steady"]
+    assert f"{signed(steady.value, 2)}  m" in narrow
     assert "In one column: m marginal" in sketch.caption
     plain = entry("a", grids=(3,), indices=(-0.2,))
     assert {"RCI"} <= set(words(next(forests.drawings(across.points_of([plain])))))

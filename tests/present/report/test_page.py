@@ -374,7 +374,7 @@ def test_the_summary_counts_what_was_run(read):
 
 @pytest.mark.parametrize(
     "name",
-    ["fip", "mpp", "rci", "pcri", "adj", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"],
+    ["fip", "mpp", "rci", "pcri", "steady", "gap", "chance", "gate", "interval", "heatmap", "blind", "tst", "counts"],
 )
 def test_each_number_is_explained_with_when_not_to_read_it(html, name):
     found = re.search(rf'<div class="read" id="read-{name}">(.*?)</div>', html, re.DOTALL)[1]

@@ -79,14 +79,14 @@ def test_hostile_names_stay_text():
 
 def test_the_table_fits_80_columns_and_wide_has_all():
     """By default the p that decides: the corrected one where there are several numbers."""
-    others = (number(name, -0.5, -0.25, 0.1, 0.4, 0.01, p_holm=0.02, tests=2) for name in ("rci2", "rci2_adj"))
+    others = (number(name, -0.5, -0.25, 0.1, 0.4, 0.01, p_holm=0.02, tests=2) for name in ("rci2", "rci2_steady"))
     given = comparison(task("gqa", BETTER, *others, marks={"rci2": ("x",)}))
     narrow, wide = compare.text(given, most=80), compare.text(given, wide=True)
     assert max(map(len, narrow.splitlines())) <= 80
     assert _heads(narrow) == ["A", "B", "B - A", "p (Holm)"]
     assert _heads(wide) == ["A", "B", "B - A", "p", "p (Holm)", "would be found"]
-    assert "RCI 2×2, contradicted   -0.500  -0.250  +0.250 [+0.100, +0.400]     0.020" in narrow
-    assert "Luck-corrected RCI 2×2  -0.500" in narrow
+    assert "RCI 2×2, contradicted  -0.500  -0.250  +0.250 [+0.100, +0.400]     0.020" in narrow
+    assert "Steady RCI 2×2         -0.500" in narrow
 
 
 def test_what_is_to_mind_of_several_tasks_is_said_once():

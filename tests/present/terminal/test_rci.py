@@ -18,21 +18,16 @@ from lmms_patch.present.terminal.rci import (
 from lmms_patch.rci.pooling import average, groups
 from lmms_patch.rci.recompute import load as recompute_load
 from lmms_patch.rci.recompute import recompute
+from lmms_patch.runs.numbers import to_json
 from lmms_patch.runs.run import read
+from lmms_patch.stats.resample import Estimate
 from tests.making.analyses import labelled
-from tests.making.runs import (
-    guesses_on_cells,
-    mc_run,
-    misled_by_cells,
-    never_looks,
-    one_cell_knows,
-    world_run,
-    write_run,
-)
+from tests.making.reports import necessity
+from tests.making.runs import again_run, mc_run, never_looks, world_run, write_run
 
 
 def shown(base, fip, mpp2, mpp3, docs=100, name=None, ends=(-0.05, 0.05), chance=None, gate=None,
-          excluded=(0, 0), index=None, adj=None, fips=(None,) * 2):  # fmt: skip
+          excluded=(0, 0), index=None, steady=None, fips=(None,) * 2):  # fmt: skip
     grids = {}
     for n, mpp, left_out, used in zip((2, 3), (mpp2, mpp3), excluded, fips, strict=True):
         value = None if not fip or (gate or {}).get("valid") is False else 1 - mpp / fip if index is None else index
@@ -44,14 +39,18 @@ def shown(base, fip, mpp2, mpp3, docs=100, name=None, ends=(-0.05, 0.05), chance
             "mpp": {"value": mpp},
             "index": {"value": value, "low": low, "high": high, "effective": 9},
         }
-        grids[n]["adj"] = adj
     analysis = {
         "n_docs": docs,
         "chance": {"value": chance},
         "gate": gate or {"valid": True, "looks": SEEN},
         "grids": grids,
+        "necessity": [] if steady is None else [_asked_again(n, steady) for n in (2, 3)],
     }
     return labelled(f"{base}_rci", {"acc": fip, "acc_mpp2": mpp2, "acc_mpp3": mpp3, "records": docs}, analysis, name)
+
+
+def _asked_again(n, index):
+    return to_json(dataclasses.replace(necessity(0.25, 0.25, 0.25, 0.25, n), index=index))
 
 
 SEEN = [{"value": True}]
@@ -70,7 +69,7 @@ def signed(one):
 def test_table_shows_every_number():
     lines = table(RUN).splitlines()
     assert " ".join(lines[2].split()) == (
-        "local_rci acc 100 0.100 0.800 0.900 0.880 -0.125 [-0.175, -0.075] N/A -0.100 [-0.150, -0.050] N/A"
+        "local_rci acc 100 0.100 0.800 0.900 0.880 -0.125 [-0.175, -0.075] not asked again -0.100 [-0.150, -0.050] not asked again"
     )
     assert lines[4].split()[-4:] == ["near", "chance", "near", "chance"]
     assert lines[5].split() == ["zero_rci", "acc", "100", "N/A", "0.000", "0.500", "0.500", "N/A", "N/A"]
@@ -170,22 +169,18 @@ def test_groups_and_averages_are_tables(tmp_path):
     assert "SD between runs" in averaged
 
 
-# --- which null, whether it looks, what contradicts what -------------------------------------------
+# --- whether it looks, what contradicts what ------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory):
-    """The results file of a task of each planted model; 1,000 docs where luck must not saturate."""
+    """The results file of a task of each planted model, 3×3; the last two were asked again."""
     made = {
-        "never": (never_looks, 300),
-        "guesses": (guesses_on_cells, 1000),
-        "known": (one_cell_knows, 300),
-        "misled": (misled_by_cells, 300),
+        "never": world_run(never_looks, grid=3),
+        "guesses": again_run([*["whole"] * 4, "unsolved"], n=300, grid=3),
+        "known": again_run(["cell"], grid=3),
     }
-    out = {}
-    for name, (model, docs) in made.items():
-        out[name] = write_run(tmp_path_factory.mktemp(name), {"toy_rci3": world_run(model, n=docs, grid=3)})
-    return out
+    return {name: write_run(tmp_path_factory.mktemp(name), {"toy_rci3": one}) for name, one in made.items()}
 
 
 def told(path):
@@ -194,7 +189,7 @@ def told(path):
 
 
 def cells_of(one):
-    """Two cells of the table: the index, and the luck-corrected one."""
+    """Two cells of the table: the index, and the steady one."""
     head, _, row = (re.split(r"\s{2,}", line.strip()) for line in table([one]).splitlines()[:3])
     return [cell for title, cell in zip(head, row, strict=True) if "RCI" in title]
 
@@ -221,40 +216,37 @@ def test_a_model_that_never_looks_is_refused_with_the_reason(worlds):
 
 
 def test_pure_guessing_on_cells_is_marked(worlds):
-    """1 - (3/4)^9 = 0.925 by luck alone against 0.85 on the full image: RCI -0.09, luck-corrected RCI 1."""
+    """All that is solved needs the whole image: 1 - (3/4)^9 = 0.925 by luck alone against 0.8 + 0.2 / 4 = 0.85 on the full image."""
     (one,) = load(read(worlds["guesses"]))
-    raw, adj = (one.result.measures[name].value for name in ("rci3", "rci3_adj"))
-    assert raw < 0 < 0.8 < adj
-    assert cells_of(one)[0] == f"{signed(one.result.measures['rci3'])}, contradicted"
+    measures = one.result.measures
+    raw, steady = (measures[name].value for name in ("rci3", "rci3_steady"))
+    assert raw == pytest.approx(1 - 0.925 / 0.85, abs=0.05)
+    assert steady == pytest.approx(1, abs=0.05)
+    assert cells_of(one) == [f"{signed(measures['rci3'])}, contradicted", signed(measures["rci3_steady"])]
     (line,) = [line for line in warnings([one]) if "contradicted" in line]
-    assert line.startswith(f"toy_rci3: 3x3, contradicted: not luck-corrected {raw:.3f} (")
-    assert line.endswith(f"), luck-corrected {adj:.3f} (strong global): the first is mostly luck")
-    said, marked = told(worlds["guesses"])
-    assert said.startswith(f"The whole image is needed for toy (luck-corrected RCI {adj:+.2f}, 95 % interval")
-    assert (
-        marked
-        == f"The luck-corrected index says something else in toy (RCI {raw:+.2f}, luck-corrected RCI {adj:+.2f})."
-    )
+    assert line.startswith(f"toy_rci3: 3x3, contradicted: from one pass {raw:.3f} (")
+    assert line.endswith(f"), steady {steady:.3f} (strong global): the first is mostly luck")
+    (said,) = told(worlds["guesses"])
+    assert said.startswith("Most of what is solved needs the whole image in toy (")
 
 
-def test_a_measured_null_stands_plainly_with_its_interval(worlds):
+def test_a_steady_index_of_0_stands_plainly_with_its_interval(worlds):
     (one,) = load(read(worlds["known"]))
-    adj = one.result.measures["rci3_adj"]
-    assert abs(adj.value) < 0.0005  # 0 has no sign
-    assert cells_of(one)[1] == f"0.000 [{adj.low:+.3f}, {adj.high:+.3f}]"
+    steady = one.result.measures["rci3_steady"]
+    assert steady.value == steady.low == 0  # 0 has no sign
+    assert cells_of(one)[1] == f"0.000 [0.000, {steady.high:+.3f}]"
     assert warnings([one]) == []
 
 
-def test_cells_that_mislead_are_said_and_the_number_stays(worlds):
-    (one,) = load(read(worlds["misled"]))
-    assert one.result.measures["rci3_adj"].low > 1
-    assert cells_of(one)[1] == "1.00, cells mislead"
-    (said,) = told(worlds["misled"])
-    assert said.startswith("More than one cell is needed for toy")
+def test_answers_that_do_not_tell_are_said_in_place_of_the_steady_index():
+    why = "repeated guesses cannot be told from knowledge: what views repeat names nearly every option"
+    made = table([judged({"valid": True, "looks": SEEN}, steady=Estimate.nothing(100, why))])
+    assert made.splitlines()[2].count("  repeated guesses cannot be told from knowledge") == 2
+    assert "nearly every option" not in made
 
 
-def judged(gate, name="toy", adj=None):
-    return shown(name, 0.8, 0.64, 0.64, gate=gate, index=0.2, ends=(-0.1, 0.1), adj=adj)
+def judged(gate, name="toy", steady=None):
+    return shown(name, 0.8, 0.64, 0.64, gate=gate, index=0.2, ends=(-0.1, 0.1), steady=steady)
 
 
 def test_a_marginal_pass_is_marked_beside_the_index():
@@ -289,9 +281,7 @@ def test_a_table_fits_and_keeps_its_names_and_indices(width, name):
 
     Every form has the name, and the index that people should go by, with its interval.
     """
-    one = judged(
-        {"valid": True, "looks": [], "reason": ""}, name, {"estimate": {"value": 0.5, "low": 0.4, "high": 0.6}}
-    )
+    one = judged({"valid": True, "looks": [], "reason": ""}, name, Estimate(0.5, None, 0.4, 0.6, 100, 100, 1000))
     made = table([one], width)
     assert max(widths(made)) <= width
     assert f"{name}_rci" in made

@@ -161,24 +161,24 @@ def _tick(words: Words, n: int) -> str:
 
 def _of_indices(entries: Sequence[Entry], file: str) -> Iterator[Sketch]:
     """Yield the figure of indices over the size of the grid."""
-    curves, corrected = [], []
+    curves, steady = [], []
     for entry in entries:
         read = [at for at in map(entry.index, entry.grids) if at.raw is not None and at.raw.value is not None]
-        is_corrected = bool(read) and all(at.adj is not None and at.adj.value is not None for at in read)
-        corrected += [entry.label] if is_corrected else []
-        chosen = {str(at.n): at.adj if is_corrected else at.raw for at in read}
+        is_steady = bool(read) and all(at.steady is not None and at.steady.value is not None for at in read)
+        steady += [entry.label] if is_steady else []
+        chosen = {str(at.n): at.steady if is_steady else at.raw for at in read}
         curves.append(Curve(entry, _defined({size: one for size, one in chosen.items() if one is not None})))
     words = entries[0].words
     sizes = sorted({n for entry in entries for n in entry.grids})
     index = str(entries[0].kind.index) if len({entry.kind.index for entry in entries}) == 1 else "index"
-    name, other = (reading.name(index, corrected=which) for which in (False, True))
-    luck = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.label not in corrected)
-    rule = f"{other[0].upper()}{other[1:]}. " if corrected else ""
+    name, other = (reading.name(index, steady=which) for which in (False, True))
+    luck = once(curve.entry.base for curve in curves if len(curve.numbers) > 1 and curve.entry.label not in steady)
+    rule = f"{other[0].upper()}{other[1:]}. " if steady else ""
     if luck:
-        rule = f"{name[0].upper()}{name[1:]}{f' for {listed(luck, 6)}' if corrected else ''}, in which "
+        rule = f"{name[0].upper()}{name[1:]}{f' for {listed(luck, 6)}' if steady else ''}, in which "
         rule += "the best of many cells also wins by luck, the more the finer the grid. "
-        rule += f"{other[0].upper()}{other[1:]} for the others. " if corrected else ""
-    name = other if corrected and not luck else name if not corrected else "index"
+        rule += f"{other[0].upper()}{other[1:]} for the others. " if steady else ""
+    name = other if steady and not luck else name if not steady else "index"
     across = "segments" if words.instead else "n of the n × n grid"
     chart = _Chart(curves, list(map(str, sizes)), across, name, True)
     yield from _sketch(

@@ -37,15 +37,14 @@ _LANE, _PAD = 0.118, 0.12
 _TINT = 0.5
 """How strongly the bands are drawn, so that every mark stands out."""
 _RAW = "#7a7f85"
-"""Of RCI beside luck-corrected RCI: a grey with a contrast of 3:1 on both grounds."""
+"""Of RCI beside steady RCI: a grey with a contrast of 3:1 on both grounds."""
 _RING = Mark("", "o", _RAW, hollow=True, size=5.8)
-"""RCI beside luck-corrected RCI: around it, where both are the same."""
+"""RCI beside steady RCI: around it, where both are the same."""
 _LETTERS = {
     reading.MARGINAL: "m",
     reading.SAMPLED: "s",
     reading.CONTRADICTED: "c",
-    **{f"{reading.name(index, corrected=False)} {reading.CONTRADICTED}": "c" for index in ("rci", "trci")},
-    **dict.fromkeys(reading.MISLEAD, "x"),
+    **{f"{reading.name(index, steady=False)} {reading.CONTRADICTED}": "c" for index in ("rci", "trci")},
 }
 """What stands for a word in a drawing for one column."""
 
@@ -71,12 +70,12 @@ def drawings(points: Sequence[Point]) -> Iterator[Sketch]:
 
 
 def leading(point: Point) -> tuple[Estimate | None, bool]:
-    """Return the headline index and whether luck-corrected; None where no index may be read."""
+    """Return the headline index and whether it is the steady one; None where no index may be read."""
     if not point.valid or point.value is None:
         return None, False
-    corrected = point.corrected
-    if corrected is not None and corrected.value is not None:
-        return corrected, True
+    steady = point.steady
+    if steady is not None and steady.value is not None:
+        return steady, True
     return point.estimate, False
 
 
@@ -87,33 +86,33 @@ def said(estimate: Estimate) -> str:
 
 def words(point: Point) -> tuple[str, ...]:
     """Return the notes beside the headline index, and the note of ``_contradicted`` where due."""
-    estimate, corrected = leading(point)
-    other = (_contradicted(point),) if corrected and point.contradicted else ()
+    estimate, steady = leading(point)
+    other = (_contradicted(point),) if steady and point.contradicted else ()
     return (*reading.words(estimate), *other)
 
 
 def _contradicted(point: Point) -> str:
-    """Return the note beside a luck-corrected index in contradiction to the raw index."""
+    """Return the note beside a steady index in contradiction to the raw index."""
     return f"{_name(point, False)} {reading.CONTRADICTED}"
 
 
 def _shown(points: Sequence[Point]) -> str:
     """Return what the indices to go by are called.
 
-    ``index`` where some are luck-corrected and some are not, or none may be read.
+    ``index`` where some are steady and some are not, or none may be read.
     """
     which = _kinds(points)
     return _name(points[0], which.pop()) if len(which) == 1 else "index"
 
 
 def _kinds(points: Sequence[Point]) -> set[bool]:
-    """Return whether the indices to go by are luck-corrected: True, False, or both; nothing where none may be read."""
-    return {corrected for estimate, corrected in map(leading, points) if estimate is not None}
+    """Return whether the indices to go by are steady: True, False, or both; nothing where none may be read."""
+    return {steady for estimate, steady in map(leading, points) if estimate is not None}
 
 
-def _name(point: Point, corrected: bool) -> str:
+def _name(point: Point, steady: bool) -> str:
     """Return what an index is called in this drawing, where PCRI has the name of RCI."""
-    return reading.name("trci" if point.in_time else "rci", corrected=corrected)
+    return reading.name("trci" if point.in_time else "rci", steady=steady)
 
 
 def reason(point: Point) -> str:
@@ -264,9 +263,9 @@ def _in_words(points: Sequence[Point], rows: Sequence[str]) -> str:
     told = []
     for row in rows:
         for point in (p for p in points if p.benchmark == row):
-            estimate, corrected = leading(point)
+            estimate, steady = leading(point)
             who = f"{row}, {point.model}" if several else row
-            who += f", {_name(point, corrected)}" if mixed and estimate is not None else ""
+            who += f", {_name(point, steady)}" if mixed and estimate is not None else ""
             told.append(f"{who} {said(estimate) if estimate is not None else reason(point)}")
     return "; ".join(told[:12]) + ("; and more, in the table." if len(told) > 12 else ".")
 
@@ -281,13 +280,13 @@ def _caption(points: Sequence[Point], n: int) -> str:
     sizes = " and ".join(medium.size(k) if medium.instead else f"{k}×{k}" for k in grids) + (
         "" if medium.instead else " cells"
     )
-    raw, luck_corrected = (_name(points[0], which) for which in (False, True))
+    raw, steady = (_name(points[0], which) for which in (False, True))
     out = [f"By benchmark, {sizes}, over the bands of the RCI paper, 3.2."]
     if True in _kinds(points):
-        told = medium.say("(less what the answers earn on other docs' images)")
-        out.append(f"Filled: {luck_corrected} {told}. Hollow: {raw} = 1 − MPP/FIP.")
+        told = medium.say("(of the docs answered with their image, the share that needs all of it)")
+        out.append(f"Filled: {steady} {told}. Hollow: {raw} = 1 − MPP/FIP.")
     elif known:
-        out.append(f"Hollow: {raw} = 1 − MPP/FIP, luck not measured.")
+        out.append(f"Hollow: {raw} = 1 − MPP/FIP, not asked again.")
     out.append(
         levels_in("Lines: {} interval, bootstrap over docs.", known, "Published numbers, without intervals.") + size
     )
@@ -412,7 +411,6 @@ def _limits(points: Sequence[Point]) -> tuple[float, float]:
     """Return the ends of the axis: as far as marks and intervals reach, within bounds."""
     ends = plots.ends(number for p in points if p.valid for number in (leading(p)[0], p.estimate))
     known = [end for end in ends if abs(end) <= MOST]
-    known += [1.0 for p in points if reading.misleads(leading(p)[0])]
     low, high = min(known, default=0.0), max(known, default=0.0)
     return max(-MOST, min(-LEAST, low - 0.06)), min(MOST, max(LEAST, high + 0.06))
 
@@ -485,25 +483,25 @@ def _lane(axes: Any, point: Point, place: float, models: Sequence[str], plot: fl
     m = models.index(point.model)
     colour = palette.SERIES_LIGHT[m]
     who = f"{point.benchmark}, {point.model}, {point.medium.size(point.n)}"
-    estimate, corrected = leading(point)
+    estimate, steady = leading(point)
     if estimate is None:
         _refused(axes, point, place, who, m if len(models) > 1 else None, plot)
         return
-    told = f"{who}, {_name(point, corrected)}: {said(estimate)}"
-    told += f"; {_contradicted(point)}" if corrected and point.contradicted else ""
-    value = 1.0 if reading.misleads(estimate) else estimate.value
+    told = f"{who}, {_name(point, steady)}: {said(estimate)}"
+    told += f"; {_contradicted(point)}" if steady and point.contradicted else ""
+    value = estimate.value
     assert value is not None
-    if corrected and point.value is not None:
+    if steady and point.value is not None:
         raw = f"{who}, {_name(point, False)}: {said(point.estimate)}"
         _at(axes, point.value, place, _RING, raw, zorder=5, markeredgewidth=0.9)
-    if estimate.low is not None and estimate.high is not None and not reading.misleads(estimate):
+    if estimate.low is not None and estimate.high is not None:
         ends = [max(low, min(high, end)) for end in (estimate.low, estimate.high)]
         plots.span(axes, ends, [place, place], colour, told)
         for end, arrow in ((estimate.low, "<"), (estimate.high, ">")):
             if not low <= end <= high:  # the line goes on
                 plots.mark(axes, max(low, min(high, end)), place, Mark("", arrow, colour, size=3), told)
-    shape = palette.MARKERS[m] if corrected or len(models) > 1 else "o"
-    _at(axes, value, place, Mark("", shape, colour, hollow=not corrected), told)
+    shape = palette.MARKERS[m] if steady or len(models) > 1 else "o"
+    _at(axes, value, place, Mark("", shape, colour, hollow=not steady), told)
 
 
 def _at(axes: Any, value: float, place: float, look: Mark, told: str, **more: Any) -> None:
@@ -547,11 +545,11 @@ def _key(points: Sequence[Point], models: Sequence[str], named: bool) -> list[Ma
     if several:
         out += [replace(mark, hollow=kinds == {False}) for mark in plots.model_marks(models)]
         if kinds == {True, False}:
-            out.append(plots.series(0, "hollow: luck not measured", hollow=True))
+            out.append(plots.series(0, "hollow: not asked again", hollow=True))
     elif True in kinds:
         out.append(plots.series(0, _name(points[0], True)))
     if False in kinds and not several:
-        name = f"{_name(points[0], False)}{', luck not measured' * (True in kinds)}"
+        name = f"{_name(points[0], False)}{', not asked again' * (True in kinds)}"
         out.append(plots.series(0, name, shape="o", hollow=True))
     if True in kinds:
         out.append(replace(_RING, label=_name(points[0], False)))

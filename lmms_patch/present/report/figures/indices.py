@@ -103,10 +103,10 @@ def _map(points: Sequence[Point], models: Sequence[str], rows: Sequence[str], n:
     at = {(p.benchmark, p.model): p for p in points if p.model in models and p.benchmark in rows}
     contradicted = any(p.valid and p.contradicted for p in at.values())
     caption = (
-        f"RCI, not luck-corrected, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; "
+        f"RCI of one pass, on the {n}×{n} grid, in the colours of the bands of the RCI paper, 3.2; "
         "no cell: not asked. N/A: refused by the "
     )
-    caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: luck-corrected RCI says something else.' * contradicted}"
+    caption += f"gate, or not defined. Intervals are in the tables.{' In brackets: steady RCI says something else.' * contradicted}"
     caption += lettering.explained(names)
     what = f"{counted(len(rows), 'benchmark')} with {counted(len(models), 'model')}"
     alt = f"Table in colours of the RCI of {what} at {n} by {n}; the numbers are in the table of indices."

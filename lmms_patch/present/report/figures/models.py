@@ -86,7 +86,7 @@ def _ranking(rows: Sequence[Standing], group: Group[str], place: int, count: int
     order = [row.model for row in rows if row.n == grids[-1]][:MOST]
     names = lettering.short(order)
 
-    index, told = tables.basis({words.size(row.n, "x"): row.luck_corrected for row in rows}, words)
+    index, told = tables.basis({words.size(row.n, "x"): row.steady for row in rows}, words)
 
     def draw(across: float) -> Any:
         drawing, (axes,), places = _rows(across, names, f"mean |{index}| over benchmarks", [""], _grids(grids, words))
@@ -138,11 +138,7 @@ def _types(points: Sequence[Point]) -> Iterator[Sketch]:
     order = models[:MOST]
     names = lettering.short(order)
 
-    parts = {
-        f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.luck_corrected
-        for kind, some in panels.items()
-        for row in some
-    }
+    parts = {f"{row.n}x{row.n} ({TYPES.get(kind, 'all')})": row.steady for kind, some in panels.items() for row in some}
     index, told = tables.basis(parts, OF_IMAGES)
 
     def draw(across: float) -> Any:
@@ -199,7 +195,7 @@ def _changes(points: Sequence[Point]) -> Iterator[Sketch]:
         return
     order = models[:MOST]
     names = lettering.short(order)
-    index, told = tables.basis({TYPES.get(row.type, "all"): row.luck_corrected for row in rows}, OF_IMAGES)
+    index, told = tables.basis({TYPES.get(row.type, "all"): row.steady for row in rows}, OF_IMAGES)
     label = f"({index} at {finest}×{finest} − {index} at {rows[0].coarse}×{rows[0].coarse}) / |the latter|, %"
     most = min(CHANGE_EDGE, max(100 * abs(row.relative.value or 0) for row in rows)) * 1.12
 

@@ -110,7 +110,7 @@ def test_a_phone_shows_benchmark_score_and_index_of_the_first_table(open_page, m
     for row, line in zip(page.locator("#results-table tbody tr").all(), shapes.rows(made[2].entries), strict=True):
         name, score, index = row.locator("> :visible").all_inner_texts()
         size = line.entry.words.size(line.at.n)
-        assert name.split("\n") == [line.entry.base, f"{size}, luck-corrected" if line.luck_corrected else size]
+        assert name.split("\n") == [line.entry.base, f"{size}, steady" if line.steady else size]
         assert score.startswith(f"{line.score.value:.3f}")
         assert index.startswith(wording.value(line.at.headline, signed=True) if line.has_index else "N/A")
 
