@@ -13,7 +13,7 @@ import numpy as np
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci import floors
 from lmms_patch.rci.draws import Native
-from lmms_patch.rci.gates import of_all, of_set, refusal
+from lmms_patch.rci.gates import of_all, of_set, refusal, unlike
 from lmms_patch.rci.grids import grid_of
 from lmms_patch.rci.necessity import necessity
 from lmms_patch.rci.work import Work
@@ -52,12 +52,14 @@ def analyse(
     )
     judged, of_gate = of_all(work, unread, fip, chance, scale)
     below, of_golds = floors.gold_below(work)
-    refused = judged.reason if work.failed else ""
     gates = {n: of_set(work, n, judged) for n in work.cells}
-    no_index = {n: refusal(work, n, gates[n], unread) for n in work.cells if isinstance(n, int)}
-    needs = necessity(table, no_index, work.settings, refused)
+    forms = {n: unlike(work, n) for n in work.cells}
+    no_index = {n: refusal(work, n, gates[n], unread) or forms[n] for n in work.cells}
+    # where calls failed, or answers cannot be compared, shares say nothing either
+    no_shares = {n: (judged.reason if work.failed else "") or forms[n] for n in work.cells if isinstance(n, int)}
+    needs = necessity(table, no_shares, no_index, work.settings)
     steady: dict[Key, Estimate] = {one.n: one.index for one in needs}
-    by_set = {n: grid_of(work, n, gates[n], unread, steady.get(n)) for n in work.cells}
+    by_set = {n: grid_of(work, n, gates[n], no_index[n], steady.get(n)) for n in work.cells}
     grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
     ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
     clusters = table.groups.clusters

@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
+import polars as pl
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import minus
@@ -13,6 +14,8 @@ from lmms_patch.rci.work import Work
 from lmms_patch.runs.reading import NOT_CHECKED
 from lmms_patch.stats import gate, intervals
 from lmms_patch.stats.chance import FLOORS, Chance, decide, floors_for
+from lmms_patch.stats.composition import KNOWN
+from lmms_patch.stats.index import band
 from lmms_patch.stats.resample import Bools, Estimate
 
 
@@ -89,6 +92,46 @@ def refusal(work: Work, n: Key, judged: gate.Gate, unread: str) -> str:
     # With a documented floor and scale, a scorer that ignores the golds does no harm.
     ignored = "" if work.without_golds else unread
     return work.too_many[n] or (judged.reason if judged.valid is False else ignored)
+
+
+_FORMS = {
+    "denied": ("name the gold without its marks", "give a shorter prompt, or a filter"),
+    "unfinished": ("are cut by the token limit", "allow more tokens (--gen_kwargs max_new_tokens=N)"),
+}
+"""Answers that may be right, though they are not scored so, by the column that marks them."""
+_MOVED, _APART = 0.1, 0.05
+"""By how much such answers must move the index to be told, and how far apart the shares of cut answers must lie."""
+
+
+def unlike(work: Work, n: Key) -> str:
+    """Say why full images and parts are answered in forms that cannot be compared; "" where they are not shown to be.
+
+    An answer that names the gold without its marks is right in another form: the index is made again with its marks. Of
+    a cut answer nobody knows, so only those count that the one side has more of.
+    """
+    table, used = work.table, work.used[n]
+    if not table.higher or table.references.captions or not used.any():
+        return ""
+    views, marks, inside = table.views, table.marks, table.views.in_set(n)
+    full, best = (np.nan_to_num(of.scores / marks)[used] for of in (table.full, table.best_seen(n)))
+    for name, (what, mend) in _FORMS.items():
+        lost = views.where(pl.col(name)) & (views.scores < KNOWN * marks[views.docs])
+        first, some = lost[views.starts], views.per_doc(lost & inside)
+        shares = float(first[used].mean()), float(lost[inside].mean()) if inside.any() else 0.0
+        more = [float(((1 - of) * which[used]).mean()) for of, which in ((full, first), (best, some > 0))]
+        if name == "unfinished":
+            more = [of * (own > other + _APART) for of, own, other in zip(more, shares, shares[::-1], strict=True)]
+        fip, mpp = full.mean() + more[0], best.mean() + more[1]
+        if not full.mean() or not any(more):
+            continue
+        index, moved = 1 - best.mean() / full.mean(), 1 - mpp / fip
+        if abs(moved - index) > _MOVED and band(moved) != band(index):
+            counts = f"{int(first[used].sum()):,} of {int(used.sum()):,} and {int(lost[inside].sum()):,} of {int(inside.sum()):,} answers"
+            return work.say(
+                f"full images and cells are answered in other forms ({counts} {what}): taken as right these make the index {moved:+.2f} "
+                f"in place of {index:+.2f}; {mend}"
+            )
+    return ""
 
 
 def _se_above(

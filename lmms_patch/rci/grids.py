@@ -9,7 +9,6 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Key
 from lmms_patch.rci.draws import minus
-from lmms_patch.rci.gates import refusal
 from lmms_patch.rci.work import Work
 from lmms_patch.runs.numbers import Grid
 from lmms_patch.stats import gate, intervals, sampled, spatial
@@ -20,21 +19,21 @@ NO_ENDS = "the few docs that are right decide what a full pass would print: type
 """Why a quick run has no interval of the full pass."""
 
 
-def grid_of(work: Work, n: Key, judged: gate.Gate, unread: str, steady: Estimate | None) -> Grid:
+def grid_of(work: Work, n: Key, judged: gate.Gate, no_index: str, steady: Estimate | None) -> Grid:
     """Compute the numbers of a set of views.
 
     Args:
         work: the analysis in progress.
         n: the set.
         judged: the gate of the docs that the set uses (``gates.of_set``).
-        unread: the evidence that the scorer does not compare with the golds; empty where there is none.
+        no_index: why no index of the set may be read; "" where it may.
         steady: the steady index of the set; None where it has none.
     """
     full, best, why = work.cells[n]
     used = work.used[n]
     signed = _signed(work, judged)
     point = Index(None, None, why) if why else index(full, best, higher_is_better=work.table.higher, signed=signed)
-    reason = work.too_many[n] or work.say(point.reason) or refusal(work, n, judged, unread)
+    reason = work.too_many[n] or work.say(point.reason) or no_index
     warnings = _warnings_of(work, n, judged)
     count, sets = int(used.sum()), (f"full{n}", f"best{n}")
     # two objects: a gate takes one object for one number with several names

@@ -16,18 +16,20 @@ from lmms_patch.stats.resample import Estimate
 NOT_ASKED = "no doc was asked again (option steady; a task's name with _steady at its end asks all docs)"
 
 
-def necessity(table: Table, no_index: Mapping[int, str], settings: Settings, refused: str) -> tuple[Necessity, ...]:
+def necessity(
+    table: Table, refused: Mapping[int, str], no_index: Mapping[Key, str], settings: Settings
+) -> tuple[Necessity, ...]:
     """Return what docs need at each grid, the finest first; nothing where docs are not right or wrong, or no grid was asked.
 
     Args:
         table: the docs.
-        no_index: by grid, why no index of it may be read; "" where it may.
+        refused: by grid, why no number of it may be read; "" where they may.
+        no_index: likewise of the index alone.
         settings: level and seed of the intervals.
-        refused: why no number may be read; "" where they may.
     """
     if not is_told(table):
         return ()
-    return tuple(_at(table, n, settings, refused, no_index[n]) for n in sorted(no_index, reverse=True))
+    return tuple(_at(table, n, settings, refused[n], no_index[n]) for n in sorted(refused, reverse=True))
 
 
 def is_told(table: Table) -> bool:

@@ -56,7 +56,7 @@ class Work:
             self.notices.append(
                 f"{table.unscored} of {table.asked_docs} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
-        self.notices += [failures.unfinished(table), failures.unread(table)]
+        self.notices += [failures.unfinished(table), failures.unread(table), *_the_same(table)]
         if table.groups.by_image and table.groups.clusters is not None:
             self.notices.append(
                 f"{len(table)} docs show {table.groups.clusters.max() + 1} different images, so docs of one image are drawn together "
@@ -190,3 +190,25 @@ class Work:
         # A form that is not linear cannot be averaged doc by doc, so whole guesses are drawn.
         stream = generator(self.settings.seed)
         return [references.at(guess(of, self.constants, stream)) for _ in range(GUESSES)]
+
+
+_MANY = 10
+"""From how many docs on it is worth telling what is the same in all of them."""
+
+
+def _the_same(table: Table) -> list[str]:
+    """Say what is the same in all docs, and what that does to the numbers."""
+    docs, out = table.docs, list[str]()
+    gold, prompt = (
+        len(docs) >= _MANY and docs[name].null_count() == 0 and docs[name].n_unique() == 1
+        for name in ("gold", "prompt_digest")
+    )
+    if gold:
+        out.append(
+            f"the gold of all {len(docs)} docs is {docs.item(0, 'gold')!r}: a model that always says so is right"
+        )
+    if prompt and table.kind.has_index:
+        out.append(
+            f"all {len(docs)} docs have one prompt: where the question is written in the image, cells cut it, and RCI says nothing of the answer"
+        )
+    return out

@@ -68,6 +68,7 @@ COLUMNS: Final[tuple[tuple[str, Any, str], ...]] = (
     ("failed", TEXT, "what came in place of an answer"),
     ("error", TEXT, "the scorer's or filter's exception"),
     ("unfinished", FLAG, "cut by the token limit"),
+    ("denied", FLAG, "reads as the gold, but does not get its marks"),
     ("caption", TEXT, "the description that stood in place of the image"),
     ("judged", TEXT, "what a judge said, as JSON"),
     ("tokens_in", PLACE, "tokens: of the request, where the adapter counts them"),

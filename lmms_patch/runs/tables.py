@@ -33,9 +33,11 @@ NEEDED = (
         "failed",
         "error",
         "unfinished",
+        "denied",
     ),
     *(
         "gold",
+        "prompt_digest",
         "choices",
         "label",
         "stratum",

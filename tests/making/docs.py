@@ -10,7 +10,7 @@ from lmms_patch.runs.frames import Doc
 from lmms_patch.runs.schema import FIELD, OTHER_METRIC
 from lmms_patch.runs.scoring import plain
 
-_TOLD = ("answer", "losses", "names", "error", "failed", "unfinished", "tokens_in", "tokens_out")
+_TOLD = ("answer", "losses", "names", "error", "failed", "unfinished", "denied", "tokens_in", "tokens_out")
 
 
 def doc(spec, doc_id, sizes, views, best, excluded=None, fields=None, answer=None, stratum="", baselines=(), wrong=None, **more):  # fmt: skip

@@ -166,3 +166,48 @@ def test_a_finished_run_gives_the_same_numbers_again(tmp_path):
     assert need.index.value == found["rci2_steady"].value
     assert (need.index.low, need.index.high) == (found["rci2_steady"].low, found["rci2_steady"].high)
     assert task.analysis.grids[2].mark != ""
+
+
+def lost(records, share, which, flag):
+    """Records in which some views lose their marks, in a share of the docs: they are cut, or in another form."""
+    out = []
+    for i, one in enumerate(records):
+        views = [
+            {**view, "scores": {"acc": 0.0}, "items": {"acc": 0.0}, flag: True}
+            if place in which and i % 20 < 20 * share and not view.get("repeat")
+            else view
+            for place, view in enumerate(one["views"])
+        ]
+        out.append({**one, "views": views})
+    return out
+
+
+@pytest.mark.parametrize(
+    ("share", "which", "flag", "told"),
+    [
+        (0.4, (0,), "unfinished", "96 of 240 and 0 of 960 answers are cut by the token limit"),
+        (0.4, (1,), "denied", "0 of 240 and 96 of 960 answers name the gold without its marks"),
+        (0.05, (0,), "unfinished", ""),
+        (0.4, (0, 1, 2, 3, 4), "unfinished", ""),  # on both sides alike: the index is that of the others
+    ],
+)
+def test_answers_that_are_lost_on_one_side_alone_leave_no_number(share, which, flag, told):
+    """One cell knows all, so the index is 0; 2 of 5 answers lost on the full image make it -0.67, on the cell +0.40 less luck."""
+    _, records, _ = again_run(("cell",), guesses=False)
+    found = numbers(lost(records, share, which, flag))
+    (need,), grid = found.necessity, found.grids[2]
+    assert told in grid.reason
+    assert (grid.index.value is None) == bool(told)
+    assert [one.reason == grid.reason for one in (*need.shares.values(), need.index)] == [bool(told)] * 5 or not told
+
+
+def test_what_is_the_same_in_all_docs_is_told():
+    """One gold, and one prompt, in all of 240 docs; of other docs nothing is told, and of nine neither."""
+    _, records, _ = again_run(("cell",), guesses=False)
+    same = [{**one, "question": "Which?", "target": "A", "answer": {**one["answer"], "gold": "A"}} for one in records]
+    gold, prompt = (line for line in numbers(same).warnings if "240 docs" in line)
+    assert gold == "the gold of all 240 docs is 'A': a model that always says so is right"
+    assert prompt.startswith("all 240 docs have one prompt: where the question is written in the image, cells cut it")
+    apart = [{**one, "question": f"Which of {i}?"} for i, one in enumerate(records)]
+    for docs in (apart, same[:9]):
+        assert not any("is right" in line or "one prompt" in line for line in numbers(docs).warnings)

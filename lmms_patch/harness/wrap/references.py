@@ -102,7 +102,7 @@ class References:
         return golds, others
 
     def named(self, doc_id: int, views: Answered) -> list[dict[str, Any]]:
-        """Return for each view of a doc which of the doc's options its answer names (column ``names``).
+        """Return for each view of a doc which of the doc's options its answer names (columns ``names``, ``denied``).
 
         The scorer decides whether that is the gold: an answer with full marks names it, whatever it looks like, and one
         without does not. Of options that are shown in another order a letter names the one that stands there.
@@ -120,7 +120,7 @@ class References:
             # full marks name the gold, however the answer reads; without them the gold is not named
             if score >= marks:
                 return {"names": at or 0}
-            return {"names": 0 if read == at else read}
+            return {"names": 0, "denied": True} if read == at else {"names": read}
 
         return [columns(*view) for view in views]
 
