@@ -2,8 +2,9 @@
 
     python benchmarks/studies/composition.py [--runs 40] [--docs 1000]
 
-Each line: a world, the worst bias of the four shares over six mixtures, how often their intervals hold the truth, and how
-often nothing is said; for runs that ask all docs again, and for those that ask 300.
+Each line: a world, the worst bias of the four shares over six mixtures, and in percent how often their intervals hold the
+truth, nothing is said, text and cell are told as one, a sentence ("most of what is solved needs ...") is false, and one that
+three quarters bear out is said; for runs that ask all docs again, and for those that ask 300. A star: a target is missed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from lmms_patch.stats.composition import (
 )
 from lmms_patch.stats.resample import Ints
 
+BIAS, BIAS_OF_SOME, HELD, MOSTLY = 0.05, 0.06, 0.93, 0.9
+"""Targets: the worst bias where all docs are asked again, and where 300 are; how often intervals hold; or how often nothing is said."""
 MIXTURES = {
     "thirds": (0.27, 0.27, 0.26, 0.2),
     "mostly whole": (0.08, 0.08, 0.64, 0.2),
@@ -156,27 +159,71 @@ def sampled(found: Asked, kinds: Ints, rows: Ints) -> tuple[Asked, Ints, Ints]:
     return found.where(found.on_wrong), kinds, rows[found.on_wrong]
 
 
-def table(runs: int, docs: int) -> Iterator[str]:
-    """Yield the lines of the table."""
+def named(found: Composition) -> int | None:
+    """Return the class that a sentence names: the one whose interval lies above half of what is solved at most."""
+    most = (1 - (found.shares[UNSOLVED].low or 0.0)) / 2
+    return next((which for which, one in enumerate(found.shares[:UNSOLVED]) if (one.low or 0.0) > most), None)
+
+
+@dataclass
+class Row:
+    """A line of the table: a world, with all docs asked again or 300.
+
+    Attributes:
+        off: the worst bias of a share over the mixtures.
+        held: how often intervals hold the truth.
+        none: how often nothing is said.
+        apart: how often text and cell are told as one.
+        false: how often a sentence names a class that less than half of what is solved needs.
+        found: how often a sentence names a class that three quarters of it need.
+    """
+
+    off: float
+    held: float
+    none: float
+    apart: float
+    false: float
+    found: float
+
+    def __str__(self) -> str:
+        """Print the figures, those that are no bias in percent."""
+        rest = " ".join(f"{100 * one:4.0f}" for one in (self.held, self.none, self.apart, self.false, self.found))
+        return f"{self.off:5.2f} {rest}"
+
+
+def row(runs: int, docs: int, world: dict[str, Any], part: Any) -> Row:
+    """Return the line of a world."""
+    off, held, none, apart, false, found = [], [], [], [], [], []
+    for mix in MIXTURES.values():
+        made = [
+            compose(*part(*asked(np.random.default_rng([8, run]), mix, docs=docs, **world)), seed=run)
+            for run in range(runs)
+        ]
+        known = [one for one in made if isinstance(one, Composition)]
+        none.append(1 - len(known) / runs)
+        apart.append(np.mean([not one.told_apart for one in known] or [False]))
+        solved, said = sum(mix[:UNSOLVED]), [named(one) for one in known]
+        false.append(sum(one is not None and mix[one] <= solved / 2 for one in said) / runs)
+        if solved and max(mix[:UNSOLVED]) >= 0.75 * solved:
+            found.append(sum(one is not None and mix[one] >= 0.75 * solved for one in said) / runs)
+        if len(known) > runs / 2:
+            of: Any = np.array([[(s.value, s.low, s.high) for s in one.shares] for one in known])
+            off.append(np.abs(np.median(of[..., 0], axis=0) - mix).max())
+            held.append(((of[..., 1] <= np.maximum(mix, 0.005)) & (mix <= of[..., 2])).mean())
+    nothing = float("nan")
+    means = (float(np.mean(of)) for of in (none, apart, false, found))
+    return Row(max(off, default=nothing), float(np.mean(held)) if held else nothing, *means)
+
+
+def table(runs: int, docs: int) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of the table, and whether each world in which the shares are to be right reaches its target."""
     for name, world in {**WORLDS, **BROKEN}.items():
-        said = []
-        for part in (lambda *given: given, sampled):
-            off, held, none, apart, count = [], [], 0, 0, 0
-            for mix in MIXTURES.values():
-                made = [
-                    compose(*part(*asked(np.random.default_rng([8, run]), mix, docs=docs, **world)), seed=run)
-                    for run in range(runs)
-                ]
-                known = [one for one in made if isinstance(one, Composition)]
-                none, count = none + len(made) - len(known), count + len(made)
-                apart += sum(not one.told_apart for one in known)
-                if len(known) > len(made) / 2:
-                    of: Any = np.array([[(s.value, s.low, s.high) for s in one.shares] for one in known])
-                    off.append(np.abs(np.median(of[..., 0], axis=0) - mix).max())
-                    held.append(((of[..., 1] <= np.maximum(mix, 0.005)) & (mix <= of[..., 2])).mean())
-            told = f"{max(off):.2f} {np.mean(held):4.0%}" if off else "   -    -"
-            said.append(f"{told} none {none / count:4.0%} T|C {apart / count:4.0%}")
-        yield f"{name:48s} all docs {said[0]}   300 docs {said[1]}"
+        every, some = row(runs, docs, world, lambda *given: given), row(runs, docs, world, sampled)
+        right = all(
+            (not one.off > off and not one.held < HELD) or one.none > MOSTLY
+            for one, off in ((every, BIAS), (some, BIAS_OF_SOME))
+        )
+        yield f"{name:42s} {every}   {some}{'' if right or name in BROKEN else '  *'}", right or name in BROKEN
 
 
 def main() -> int:
@@ -186,9 +233,13 @@ def main() -> int:
     parser.add_argument("--docs", type=int, default=1000)
     parser.add_argument("--tiny", action="store_true", help="one run of 200 docs")
     given = parser.parse_args()
-    for line in table(1, 200) if given.tiny else table(given.runs, given.docs):
+    print(f"{'':42s}   all docs asked again            300 docs")
+    print(f"{'':42s} {(head := ' bias held none  T|C false found')}   {head}")
+    missed = 0
+    for line, right in table(1, 200) if given.tiny else table(given.runs, given.docs):
         print(line, flush=True)
-    return 0
+        missed += not right
+    return 1 if missed and not given.tiny else 0
 
 
 if __name__ == "__main__":

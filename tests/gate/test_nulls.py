@@ -56,7 +56,7 @@ def test_a_model_that_never_looks_does_not_comply(capsys, tmp_path, folders):
 
 
 def test_a_benchmark_that_is_answered_without_looking_is_not_released(capsys, tmp_path):
-    ran(tmp_path / "out" / "rci", never_looks)
+    write_run(tmp_path / "out" / "rci", {"toy_rci3": again_run(("text",), n=300, grid=3)})
     lean.write(tmp_path / "out" / "tst", [lean.stressed()])
     ended = gate(capsys, tmp_path, tmp_path / "out", "benchmark-release")
     assert ended.status == 1
@@ -64,6 +64,30 @@ def test_a_benchmark_that_is_answered_without_looking_is_not_released(capsys, tm
         "fail",
         "pass",
     )
+
+
+@pytest.mark.parametrize(
+    ("needs", "verdict"),
+    [
+        (("whole",), "pass"),
+        (("whole", "whole", "whole", "cell", "unsolved"), "pass"),
+        (("cell", "cell", "cell", "unsolved"), "fail"),
+        (("text", "text", "text", "whole"), "fail"),
+        (("text", "cell", "whole"), "fail"),
+        (("cell", "whole"), "inconclusive"),
+    ],
+)
+def test_a_benchmark_is_released_where_most_of_what_is_solved_needs_the_whole_image(capsys, tmp_path, needs, verdict):
+    """Shares are planted: a half is neither shown nor ruled out."""
+    write_run(tmp_path / "out" / "rci", {"toy_rci3": again_run(needs, n=300, grid=3)})
+    lean.write(tmp_path / "out" / "tst", [lean.stressed(n=2000, accuracy=0.25)])
+    ended = gate(capsys, tmp_path, tmp_path / "out", "benchmark-release")
+    one = ended.of(metric="needs_whole3")
+    assert one["verdict"] == verdict
+    solved = [need for need in needs if need != "unsolved"]
+    assert one["value"]["low"] <= solved.count("whole") / len(solved) <= one["value"]["high"]
+    if verdict == "pass":
+        assert ended.status == 0
 
 
 def test_a_run_without_a_null_does_not_comply_silently(capsys, tmp_path, folders):
