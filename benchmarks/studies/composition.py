@@ -10,6 +10,7 @@ three quarters bear out is said; for runs that ask all docs again, and for those
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,6 @@ WORLDS = {
     "three options, five times": {"options": 3, "times": 5},
     "guesses, silent on wrong images": {"wrong": "silent"},
     "one letter, silent on wrong images": {"own": "letter", "wrong": "silent"},
-    "five values of open questions": {"options": 5, "own": "content", "cells": 4},
     "cells mislead": {"mislead": True},
     "cells half know": {"half": 0.1},
     "one in twenty answers slips": {"sure": 0.95},
@@ -58,6 +58,7 @@ WORLDS = {
 }
 """Worlds in which the shares are right."""
 BROKEN = {
+    "five values of open questions, said again": {"options": 5, "own": "content", "cells": 4},
     "cells half know, .2": {"half": 0.2},
     "cells half know, .3": {"half": 0.3},
     "cells half know, silent on wrong images": {"half": 0.1, "wrong": "silent"},
@@ -186,9 +187,14 @@ class Row:
     found: float
 
     def __str__(self) -> str:
-        """Print the figures, those that are no bias in percent."""
-        rest = " ".join(f"{100 * one:4.0f}" for one in (self.held, self.none, self.apart, self.false, self.found))
-        return f"{self.off:5.2f} {rest}"
+        """Print the figures, those that are no bias in percent; a dash where there are none."""
+        rest = (self.held, self.none, self.apart, self.false, self.found)
+        return " ".join(
+            [
+                f"{self.off:5.2f}" if not math.isnan(self.off) else "    -",
+                *(f"{100 * one:4.0f}" if not math.isnan(one) else "   -" for one in rest),
+            ]
+        )
 
 
 def row(runs: int, docs: int, world: dict[str, Any], part: Any) -> Row:
