@@ -278,11 +278,6 @@ class Kind:
         return self.index is not None and not self.exits
 
     @property
-    def takes_null(self) -> bool:
-        """Whether some docs are also asked on another doc's image, to measure what answers earn without the right picture."""
-        return self.has_index
-
-    @property
     def example(self) -> int:
         """A number to show after the suffix."""
         return (self.default_grids or ((4,) if self.needs_video else (3,)))[-1]

@@ -314,8 +314,9 @@ class WrapSpec:
 
     @property
     def asks_again(self) -> bool:
-        """Whether some docs are asked again (``steady``); a run that leaves requests out does not."""
-        return self.kind.asks_again and bool(self.options.steady and self.options.null) and not self.leaves_out
+        """Whether some docs are asked again (``steady``); with a budget of calls none is, since nobody knows what that costs."""
+        known = not self.leaves_out or self.options.budget is None
+        return self.kind.asks_again and bool(self.options.steady and self.options.null) and known
 
     def of(self, base: str) -> WrapSpec:
         """Return the same wrapping of another base, for the members of a group.

@@ -119,26 +119,6 @@ class Region(View):
         """Return the box; the size of the image does not matter."""
         return self.area
 
-    def on(self, own: Size, other: Size) -> Region:
-        """Move the box to an image of another size: scaled with the image, at least a pixel wide and high.
-
-        Args:
-            own: size of the image that the box belongs to (pixels).
-            other: size of the image to cut it from (pixels).
-        """
-        left, top, right, bottom = self.area
-        x, y = other[0] / own[0], other[1] / own[1]
-        left, top = min(round(left * x), other[0] - 1), min(round(top * y), other[1] - 1)
-        return dataclasses.replace(
-            self,
-            area=(
-                left,
-                top,
-                min(max(left + 1, round(right * x)), other[0]),
-                min(max(top + 1, round(bottom * y)), other[1]),
-            ),
-        )
-
     @property
     def set(self) -> Key:
         """The set of relevant or of adversarial boxes (``kinds.REGIONS``)."""

@@ -34,7 +34,8 @@ def asked_again(table: Table, key: Key) -> tuple[Asked, Ints, Ints, Ints] | None
     parts = int(rows["at"].to_numpy().max())
     own = table.views.cells(key, parts, used_for(table.docs, key))
     first = np.column_stack([table.full_seen.scores, own])
-    of = np.flatnonzero(np.isfinite(first).all(1))
+    # of docs that were not asked whole, those whose every view was asked are no sample
+    of = np.flatnonzero(np.isfinite(first).all(1) & table.sampling.pilot)
     again = rows.filter(pl.col("repeat") > 1)["doc"].unique().to_numpy()
     wrong = rows.filter(pl.col("way") == _GREY)["doc"].unique().to_numpy()
     kinds = kinds_of(first[of] >= KNOWN * table.marks[of, None])

@@ -713,6 +713,19 @@ def best_rates(image: float, finish: list[tuple[float, float, float]]) -> tuple[
     return first, [min(first, math.sqrt(variance / calls)) for _, variance, calls in finish]
 
 
+def pilot_of(wanted: int | None, docs: int) -> int:
+    """Return how many docs are asked whole: the pilot.
+
+    Args:
+        wanted: as many as somebody wants; None: 300, or a tenth of the docs, at least 100.
+        docs: how many there are.
+
+    >>> pilot_of(None, 12_578), pilot_of(None, 1_500), pilot_of(None, 60), pilot_of(20, 60)
+    (300, 150, 60, 20)
+    """
+    return min(docs, min(300, max(100, docs // 10)) if wanted is None else wanted)
+
+
 def typical_calls(docs: int, cells: int, pilot: int, goal: Goal) -> tuple[int, int]:
     """Return how many calls a goal most often takes, before anything is known of model and benchmark: the least and the most.
 

@@ -131,7 +131,7 @@ def test_failures_that_only_a_run_shows(tmp_path):
         in printed
     )
     assert metrics(out)["bad_rci2"]["rci2"] is None
-    assert all(len(got) == 10 for got in answers(out, "bad_rci2").values())  # five views, and those of a wrong image
+    assert all(len(got) == 5 + 1 for got in answers(out, "bad_rci2").values())  # five views, and a wrong image
 
 
 def test_wandb_takes_the_results(tmp_path):

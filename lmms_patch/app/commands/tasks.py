@@ -91,18 +91,19 @@ def lines(catalogue: Catalogue) -> list[str]:
     """Return a line per name, and the counts."""
     out = []
     for e in catalogue.entries:
-        wrong = e.on_wrong_images or 0
-        requests = (
-            "" if e.docs is None or catalogue.asked is None else f", {(e.docs + wrong) * catalogue.asked:,} requests"
-        )
+        wrong, views = e.on_wrong_images or 0, catalogue.asked or 0
+        # a doc that is asked once sees the whole of a wrong image alone
+        parts = min(e.again or 0, wrong)
+        on_wrong = parts * views + wrong - parts
+        requests = "" if e.docs is None or not views else f", {e.docs * views + on_wrong:,} requests"
         told = f"{wrong:,} docs also on another doc's image"
-        if e.again and catalogue.asked is not None:
+        if e.again and views:
             # most often half to one and a half times their requests before
-            before = (e.again + min(e.again, wrong)) * catalogue.asked
+            before = (e.again + parts) * views
             told += f"; {e.again:,} asked again, most often {before // 2:,} to {3 * before // 2:,} requests more"
         requests += f" ({told})" if wrong else ""
-        if e.expected is not None and catalogue.asked is not None:
-            low, high = (calls + wrong * catalogue.asked for calls in e.expected)
+        if e.expected is not None and views:
+            low, high = (calls + on_wrong for calls in e.expected)
             requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"
         docs = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"

@@ -21,14 +21,14 @@ from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.asking.steady import filtered_now
+from lmms_patch.harness.asking.steady import filtered_now, repeated
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.again import CallError
 from lmms_patch.harness.wrap.state import AskPlan
 from lmms_patch.harness.wrap.swap import stable_keys
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
-from lmms_patch.stats.asking import Answers, Asking, Docs, Goal
+from lmms_patch.stats.asking import Answers, Asking, Docs, Goal, pilot_of
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.intervals import TOO_FEW_CLUSTERS, effective_clusters
 from lmms_patch.stats.resample import Ints
@@ -50,15 +50,6 @@ MEANS = (forms.MEAN, forms.PERCENT, forms.SUM)
 """What an aggregation must be to be estimated from a part of the docs."""
 _TRIED = 64
 """On how many docs it is tried whether an aggregation is a mean."""
-
-
-def pilot_of(wanted: int | None, docs: int) -> int:
-    """Return how many docs are asked whole.
-
-    >>> pilot_of(None, 12_578), pilot_of(None, 1_500), pilot_of(None, 60), pilot_of(20, 60)
-    (300, 150, 60, 20)
-    """
-    return min(docs, min(300, max(100, docs // 10)) if wanted is None else wanted)
 
 
 def form_of(session: Session, docs: Sequence[int]) -> Form | None:
@@ -133,10 +124,9 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
         whole = name.removesuffix("_quick") if options.quick else WrapSpec(spec.base, spec.kind, spec.grids).name
         part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{spec.kind.name}, base: {spec.base}, exit: true}}"
         raise CannotWrapError(f"{name}: {why}; type --tasks {whole}{part if options.quick and plan.form else ''}")
-    docs, views = len(evaluated), 1 + sum(cells_of(spec))
-    on_wrong_images = session.on_wrong_images(evaluated)
-    check_fit(spec, docs, on_wrong_images)
-    pilot, null, full = pilot_of(options.pilot, docs), on_wrong_images * views, docs * views
+    docs, null = len(evaluated), session.calls_on_wrong_images(evaluated)
+    check_fit(spec, docs, null)
+    pilot, full = pilot_of(options.pilot, docs), docs * (1 + sum(cells_of(spec)))
     sizes = Counter(map(unit_of, session.golds.docs))
     # clusters of unequal sizes are worth fewer of equal sizes
     worth = effective_clusters(list(sizes.values()))
@@ -148,26 +138,25 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
     return f"{name}: {told_before(spec, docs, full, null)}"
 
 
-def check_fit(spec: WrapSpec, docs: int | None, on_wrong_images: int) -> None:
+def check_fit(spec: WrapSpec, docs: int, null: int) -> None:
     """Refuse a pilot of too few docs, and a budget too small for the pilot.
 
     Args:
         spec: what is asked.
-        docs: of how many docs; None where that is not known, so that a budget cannot be checked.
-        on_wrong_images: how many of them are asked on a wrong image too.
+        docs: of how many docs.
+        null: calls on wrong images.
 
     Raises:
         OptionError: says what is allowed.
     """
     options, views = spec.options, 1 + sum(cells_of(spec))
-    pilot = options.pilot if docs is None else pilot_of(options.pilot, docs)
-    if pilot is not None and pilot < (LEAST_PILOT if docs is None else min(docs, LEAST_PILOT)):
+    pilot = pilot_of(options.pilot, docs)
+    if pilot < min(docs, LEAST_PILOT):
         raise OptionError(
             f"{spec.name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more"
         )
-    if docs is None or pilot is None or not options.quick or options.budget is None:
+    if not options.quick or options.budget is None:
         return
-    null = on_wrong_images * views
     if options.budget < (least := pilot * views + null):
         raise OptionError(
             f"{spec.name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
@@ -236,7 +225,7 @@ class Quick:
         for request in requests:
             self._requests.setdefault(int(request.doc_id), {}).setdefault(request.metadata["view"], []).append(request)
         self._answered: dict[int, set[int]] = {}
-        self._own = len(session.table.views)
+        self._own, self._null = len(session.table.views), 0
         self._scale = 1.0
         self._asking: Asking | None = None
         self.told = ""
@@ -313,10 +302,10 @@ class Quick:
             tuple(spec.kind.shape(n) for n in spec.grids),
         )
         # wrong images are paid from the same budget
-        null = session.on_wrong_images(self._evaluated) * self._own
-        budget = None if options.budget is None else max(0, options.budget - null)
+        self._null = session.calls_on_wrong_images(self._evaluated)
+        budget = None if options.budget is None else max(0, options.budget - self._null)
         asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
-        self.planned = design.pilot * design.views + null
+        self.planned = design.pilot * design.views + self._null
         return asking
 
     def _kinds(self) -> Ints:
@@ -337,8 +326,14 @@ class Quick:
         return [(evaluated[doc], int(view)) for doc, view in zip(*wanted, strict=True)]
 
     def _on_wrong_images(self) -> list[View]:
-        """Return this rank's views on wrong images: they are all asked, in the first round."""
-        return [(doc_id, view) for doc_id, views in self._requests.items() for view in views if view >= self._own]
+        """Return this rank's views on wrong images, and grey ones: they are all asked, in the first round."""
+        later = {doc_id: repeated(self._session, doc_id) for doc_id in self._requests}
+        return [
+            (doc_id, view)
+            for doc_id, views in self._requests.items()
+            for view in views
+            if view >= self._own and view not in later[doc_id]
+        ]
 
     def _note(self) -> None:
         """Note how far the asking is, for the progress line."""
@@ -352,7 +347,7 @@ class Quick:
             if options.quick and self._asking.too_many_lost:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
-        self.planned = self._asking.expected_calls() + self._session.on_wrong_images(self._evaluated) * self._own
+        self.planned = self._asking.expected_calls() + self._null
         stem = self._spec.kind.name.upper()
         self.told = ", ".join(
             f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, self._asking.looks, strict=False)

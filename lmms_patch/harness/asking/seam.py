@@ -32,6 +32,8 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
+    from lmms_patch.harness.asking.steady import Again
+
 NOTHING_KEPT = "no answer is kept: the run has no --output_path"
 """Said where there is no journal. The host merges what --use_cache has of a run only when the run is whole."""
 
@@ -218,25 +220,47 @@ class Asker:
         if not again:
             return self._in_portions.ask(model, kind, requests)
         answers: dict[Place, Any] = {}
-        times = max(self._tasks[name].session.times for name in again)
         with progress(Ranks.here(), len(own), 0) as bar:
-            # every rank asks as often, also one without such docs
-            for time in range(times):
-                wanted = [one for name in again for one in again[name].wanted(time)]
-                wanted += [one for one in reversed(own.values()) if not time and one.task_name not in again]
-                bar.total = bar.n + len(wanted)
-                spare = [own[place] for place in [*answers, *own][:1]]
-                found = self._in_portions.ask(model, kind, wanted, bar, spare)
-                answers |= zip(map(place_of, wanted), found, strict=True)
-                for name, asking in again.items():
-                    # the host hands its arguments over before it scores, but answers are scored here already
-                    if self._tasks[name].args is None:
-                        self._tasks[name].args = self._cli
-                    asking.take([one for one in wanted if one.task_name == name], answers)
+            self._rounds(model, kind, again, own, answers, bar)
+        return [answers.get(place_of(request), "") for request in requests]
+
+    def _rounds(
+        self,
+        model: Any,
+        kind: str,
+        again: Mapping[str, Again],
+        own: Mapping[Place, Instance],
+        answers: dict[Place, Any],
+        bar: Any,
+        first: int = 0,
+    ) -> None:
+        """Ask the rounds of docs that are asked again, and put the answers to the others; round 0 is of everything asked once.
+
+        Args:
+            model: the adapter.
+            kind: of the requests.
+            again: by task.
+            own: this rank's requests.
+            answers: those so far.
+            bar: shows progress.
+            first: the first round.
+        """
+        # every rank asks as often, also one without such docs
+        for time in range(first, max(self._tasks[name].session.times for name in again)):
+            wanted = [one for name in again for one in again[name].wanted(time)]
+            wanted += [one for one in reversed([*own.values()]) if not time and one.task_name not in again]
+            bar.total = bar.n + len(wanted)
+            spare = [own[place] for place in [*answers, *own][:1]]
+            found = self._in_portions.ask(model, kind, wanted, bar, spare)
+            answers |= zip(map(place_of, wanted), found, strict=True)
+            for name, asking in again.items():
+                # the host hands its arguments over before it scores, but answers are scored here already
+                if self._tasks[name].args is None:
+                    self._tasks[name].args = self._cli
+                asking.take([one for one in wanted if one.task_name == name], answers)
         for name, asking in again.items():
             task = self._tasks[name]
             task.take(asking.plan(task.session.state.plan))
-        return [answers.get(place_of(request), "") for request in requests]
 
     def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         """Ask a task no more than necessary (``quick``); an empty text stands for every question left out."""
@@ -268,7 +292,13 @@ class Asker:
                     wanted = None
                 bar.total = max(bar.n, -(-asking.planned // ranks.world))
                 bar.set_postfix_str(asking.told)
-        task.take(asking.plan)
+            if not (task.session.asks_again and task.session.times):
+                task.take(asking.plan)
+            else:
+                task.session.state.ask(asking.plan)
+                again = task.again([*own.values()])
+                again.take([one for one in own.values() if place_of(one) in answers], answers)
+                self._rounds(model, kind, {task.spec.name: again}, own, answers, bar, first=1)
         return [answers.get(place_of(request), "") for request in requests]
 
     def _described(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:

@@ -42,14 +42,12 @@ class Again:
             time: how often views were asked before.
         """
         if not time:
-            repeated = {
-                doc_id: {view for chain in chains for view in chain[1:]} for doc_id, chains in self._chains.items()
-            }
+            later = {doc_id: repeated(self._session, doc_id) for doc_id in self._chains}
             return [
                 request
                 for doc_id, of_doc in self._requests.items()
                 for view, requests in of_doc.items()
-                if view not in repeated.get(doc_id, ())
+                if view not in later.get(doc_id, ())
                 for request in requests
             ]
         return [
@@ -72,7 +70,8 @@ class Again:
 
     def plan(self, plan: AskPlan) -> AskPlan:
         """Return a plan with the views asked."""
-        return dataclasses.replace(plan, numbers={doc_id: sorted(names) for doc_id, names in self._names.items()})
+        numbers = {doc_id: sorted(names) for doc_id, names in self._names.items()}
+        return dataclasses.replace(plan, numbers={**plan.numbers, **numbers})
 
 
 def chains_of(session: Session, doc_id: int) -> list[list[int]]:
@@ -88,6 +87,11 @@ def chains_of(session: Session, doc_id: int) -> list[list[int]]:
         if view.kind == "full" and view.swapped and not view.repeat:
             out.setdefault((*view.place, True, True), []).append(number)
     return list(out.values())
+
+
+def repeated(session: Session, doc_id: int) -> set[int]:
+    """Return the numbers of a doc's views that ask again what another view asked before."""
+    return {view for chain in chains_of(session, doc_id) for view in chain[1:]}
 
 
 def filtered_now(

@@ -12,7 +12,7 @@ from typing import Any
 from loguru import logger
 
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
+from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, parse
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
 from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
@@ -105,9 +105,9 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     if docs is not None and verdict != "no":
         options = [configs.options_over(facts.metadata, spec, facts.name) for facts in leaves]
         each = [(facts.docs or 0, one) for facts, one in zip(leaves, options, strict=True)]
-        wrong = sum(min(count, one.null) for count, one in each) if spec.kind.takes_null else 0
+        wrong = sum(min(count, one.null) for count, one in each) if spec.kind.has_index else 0
         if spec.asks_again:
-            again = sum(count if one.steady == "all" else min(count, one.null, one.steady) for count, one in each)
+            again = sum(_asked_again(spec, one, count) for count, one in each)
         if spec.options.quick:
             # needs NumPy and SciPy, which the list of names does not
             from lmms_patch.harness.asking.quick import expected_calls
@@ -116,6 +116,21 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
             expected = sum(low), sum(high)
     in_time = _verdict(leaves, spec_of_suffix(_IN_TIME).of(name))
     return Entry(name, row["type"], verdict, reason, docs, wrong, again, expected, in_time)
+
+
+def _asked_again(spec: WrapSpec, options: Options, docs: int) -> int:
+    """Return how many docs of a task are asked again (``Session.again``)."""
+    # these need NumPy and SciPy, which the list of names does not
+    from lmms_patch.stats.asking import pilot_of
+    from lmms_patch.stats.composition import LEAST
+
+    null = min(docs, options.null)
+    most = null if options.steady == "all" else min(null, options.steady)
+    if spec.leaves_out:
+        most = min(most, pilot_of(options.pilot, docs))
+    if most < LEAST:
+        return 0
+    return docs if options.steady == "all" and not spec.leaves_out else most
 
 
 def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:

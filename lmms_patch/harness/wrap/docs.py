@@ -182,9 +182,6 @@ class Cutter:
         usable = not view.n or self.why_unusable(doc_id, view.n) is None
         if self._boxes is not None and isinstance(view, (Region, HiddenView)):
             only, usable = self._boxes.place(images), not self._boxes.misfit(doc_id, self._shelf)
-            # the box is of the doc's own image, and the wrong image may have another size
-            if donor is not None and isinstance(view, Region):
-                view = view.on(images[only].size, cuts[self._boxes.place(cuts)].size)
         usable = usable and view.kind not in ("full", "describe")
 
         def replace(medium: Any, index: int) -> Any:
@@ -284,10 +281,13 @@ class VariantDocs:
         self._own: dict[int, tuple[View, ...]] = {}
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
-        """Return the views of a doc in request order: on its image, then, if asked, the same on a wrong image, then those asked again."""
+        """Return the views of a doc in request order: on its image, then, if asked, on a wrong image, then those asked again.
+
+        Only the composition compares parts of a wrong image: a doc that is asked once sees the whole of it alone.
+        """
         own = self.own_views_of(doc_id)
         if self.wrong_image_of(doc_id) is not None and not self._all_swapped:
-            own = (*own, *swapped(own))
+            own = (*own, *swapped(own if self.again(doc_id) else own[:1]))
         return own if self._asks_again is None else (*own, *self.again(doc_id))
 
     def again(self, doc_id: int) -> tuple[View, ...]:
@@ -357,7 +357,7 @@ class VariantDocs:
         own = len(self.views) * (MOST if self._every_order else 1) + (0 if self._boxes is None else self._boxes.most)
         if self._asks_again is not None:
             return MOST_TIMES * (2 * own + 2)
-        return own if self.wrong is None or self._all_swapped else 2 * own
+        return own if self.wrong is None or self._all_swapped else own + 1
 
     def id(self, doc_id: int, view: int) -> ViewId:
         """Return the id of a view of a doc."""

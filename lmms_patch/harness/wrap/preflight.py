@@ -125,8 +125,8 @@ def _look_at_wrong_images(session: Session, everyone: Sequence[int]) -> None:
             f"the right picture (option null: {spec.options.null}; null: 0 turns it off)"
         )
         if session.asks_again and session.times:
-            steady = spec.options.steady
-            docs = len(everyone) if steady == "all" else min(steady, len(sampled))
+            steady, again = spec.options.steady, session.again
+            docs = len(everyone) if again is None else len(again)
             log().info(
                 f"{spec.name}: {docs} of them are asked again, a view up to {session.times} times while it says one thing, to tell what docs need: "
                 f"most often one to two times their requests more (option steady: {steady}; steady: 0 turns it off)"
@@ -168,5 +168,5 @@ def tell_judged(session: Session, requests: Requests, mine: Sequence[int]) -> No
         return
     answers = sum(map(len, map(requests.numbers_of, mine)))
     views = f"x {len(session.table.views)} views" if session.boxes is None else "and their boxes"
-    views += ", and their wrong images" if session.spec.kind.takes_null and session.table.wrong is not None else ""
+    views += ", and their wrong images" if session.spec.kind.has_index and session.table.wrong is not None else ""
     log().warning(f"{session.spec.name}: the judge is called for {len(mine)} docs {views} = {answers} answers")

@@ -26,6 +26,7 @@ from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.state import RunState
 from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
+from lmms_patch.stats.asking import pilot_of
 from lmms_patch.stats.composition import LEAST
 
 _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictionary()
@@ -132,7 +133,7 @@ class Session:
         self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
         self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
         # a ``_swap`` task shows wrong images alone; further kinds show some for the null
-        swaps = kind.swapped or (kind.takes_null and options.null)
+        swaps = kind.swapped or (kind.has_index and options.null)
         self.table = VariantDocs(
             base.eval_docs,
             base,
@@ -200,9 +201,18 @@ class Session:
 
     def _times_of(self, doc_id: int) -> int:
         """Return how often the views of a doc are asked; 0 where the doc is asked once alone."""
-        asked, wrong = self.spec.options.steady, self.table.wrong
+        again = self.again
+        return self.times if again is None or doc_id in again else 0
+
+    @property
+    def again(self) -> frozenset[int] | None:
+        """The docs that are asked again; None: all. Of a run that leaves views out they are docs that are asked whole."""
+        options, wrong = self.spec.options, self.table.wrong
         assert wrong is not None
-        return self.times if asked == "all" or doc_id in wrong.some(min(asked, self.spec.options.null)) else 0
+        if self.spec.leaves_out:
+            pilot = pilot_of(options.pilot, wrong.docs)
+            return wrong.some(min(pilot, options.null, pilot if options.steady == "all" else options.steady))
+        return None if options.steady == "all" else wrong.some(min(options.steady, options.null))
 
     def gold_shares(self, doc_id: int) -> Mapping[str, float] | None:
         """Return how often each answer is the gold of docs that are asked like a doc; None where the doc has options."""
@@ -224,19 +234,17 @@ class Session:
         answers = [] if self.golds.plan is None else [*self.golds.plan.answers.values()]
         few = (
             self.table.wrong is None
-            or len(self.table.wrong.sampled) < LEAST
-            or self.spec.options.steady in range(LEAST)
+            or len(self.table.wrong.sampled if (again := self.again) is None else again) < LEAST
         )
         if few or any(answer.format == "caption" for answer in answers):
             return 0
         counts = Counter(len(answer.options) for answer in answers)
         return times_of(max(counts, key=lambda count: (counts[count], -count)))
 
-    def on_wrong_images(self, doc_ids: Sequence[int]) -> int:
-        """Count the docs with wrong images."""
-        if self.table.wrong is None:
-            return 0
-        return sum(self.table.wrong_image_of(doc_id) is not None for doc_id in doc_ids)
+    def calls_on_wrong_images(self, doc_ids: Sequence[int]) -> int:
+        """Count the requests on wrong images, without those that ask again."""
+        views = (self.table.views_of(doc_id) for doc_id in doc_ids)
+        return sum(view.swapped and not view.repeat for of_doc in views for view in of_doc)
 
 
 def was_shown(task: str, doc_id: int) -> bool:

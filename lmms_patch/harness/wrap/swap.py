@@ -51,6 +51,12 @@ class WrongImages:
             self._evaluated, self._sampled = list(doc_ids), {}
 
     @property
+    def docs(self) -> int:
+        """How many docs are evaluated."""
+        with self._lock:
+            return len(self._docs if self._evaluated is None else self._evaluated)
+
+    @property
     def sampled(self) -> frozenset[int]:
         """The evaluated docs that are also asked on a wrong image, where a fitting image is found."""
         return self.some(self._spec.options.null)

@@ -12,13 +12,15 @@ from tests.harness.toys import rows, write_task
 from tests.sizes import size
 
 DOCS = 12
+NULL = 4
+"""Docs that are also asked on the whole of a wrong image."""
 PORTION = 16
 
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tasks")
-    write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": {"null": 4}})
+    write_task(folder, "toy", rows(DOCS), metadata={"lmms_patch": {"null": NULL}})
     write_task(folder, "other", rows(DOCS, task=1))
     words = {"options": lambda i: ["red", "blue"], "answer": lambda i: i % 2}
     write_task(folder, "choice", rows(DOCS, **words), output_type="multiple_choice", doc_to_choice="options", generation_kwargs=None,
@@ -60,7 +62,7 @@ def files(folder):
 def test_a_killed_run_goes_on_where_it_was(kind, tasks, tmp_path):
     whole = asked_in(tmp_path / "whole", first := kind(), tasks, "toy_rci3,other_rci2")
     planned = len(first.asked)
-    assert planned == len(set(first.asked)) == 10 * DOCS + 10 * 4 + 5 * DOCS
+    assert planned == len(set(first.asked)) == 10 * DOCS + NULL + 5 * DOCS
     seen = []
     for lives in (0, 5, 40, 100):
         with pytest.raises(Killed):
@@ -83,7 +85,7 @@ def test_nothing_is_taken_from_another_model(tasks, tmp_path, change):
     with pytest.raises(Killed):
         asked_in(tmp_path, PerRequest(100), tasks)
     asked_in(tmp_path, survivor := PerRequest(), tasks, "toy_rci3", **change)
-    assert len(survivor.asked) == 10 * DOCS + 40
+    assert len(survivor.asked) == 10 * DOCS + NULL
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_nothing_is_taken_from_another_model(tasks, tmp_path, change):
     [
         {"doc_to_text": "Please: {{question}}"},
         {"generation_kwargs": {"max_new_tokens": 5}},
-        {"metadata": {"lmms_patch": {"null": 4, "min_cell": 40}}},
+        {"metadata": {"lmms_patch": {"null": NULL, "min_cell": 40}}},
         {"data": rows(DOCS, image=lambda i: toys.coded_image(i, task=2 if i == 3 else 0))},
         {"data": rows(DOCS, question=lambda i: f"question {i % 3}?" if i != 3 else "question 5?")},
     ],
@@ -100,20 +102,20 @@ def test_nothing_is_taken_from_another_model(tasks, tmp_path, change):
 def test_nothing_is_taken_from_other_data_or_options(tmp_path, change):
     """Of one changed doc the other docs' answers are taken, as far as their wrong image is not the changed one."""
     folder, out = tmp_path / "tasks", tmp_path / "out"
-    metadata = {"metadata": {"lmms_patch": {"null": 4}}}
+    metadata = {"metadata": {"lmms_patch": {"null": NULL}}}
     write_task(folder, "toy", rows(DOCS), **metadata)
     with pytest.raises(Killed):
-        asked_in(out, dying := PerRequest(150), folder)
+        asked_in(out, dying := PerRequest(10 * DOCS), folder)
     data = change.pop("data", None)
     write_task(folder, "toy", data or rows(DOCS), **{**metadata, **change})
     again = asked_in(out, survivor := PerRequest(), folder)
     assert again == asked_in(tmp_path / "fresh", fresh := PerRequest(), folder)
-    kept = set(dying.asked[: 150 // PORTION * PORTION])
+    kept = set(dying.asked[: 10 * DOCS // PORTION * PORTION])
     asked_again = kept & set(survivor.asked)
     if data is None:
         assert survivor.asked == fresh.asked
     else:
-        of_the_doc = {one for one in kept if one[1] // 20 == 3}
+        of_the_doc = {one for one in kept if one[1] // (10 + 1) == 3}
         assert of_the_doc <= asked_again < kept
 
 
@@ -179,4 +181,4 @@ def test_the_response_cache_keeps_each_portion(tasks, tmp_path, monkeypatch):
     with pytest.raises(Killed):
         toys.run(PerRequest(100), "toy_rci3", tasks, cli_args=cli, use_cache=str(tmp_path))
     toys.run(survivor := PerRequest(), "toy_rci3", tasks, cli_args=cli, use_cache=str(tmp_path))
-    assert len(survivor.asked) == 10 * DOCS + 40 - 100 // PORTION * PORTION
+    assert len(survivor.asked) == 10 * DOCS + NULL - 100 // PORTION * PORTION

@@ -167,7 +167,7 @@ def test_steady_asks_every_doc_again_and_steady_0_none(tasks, tmp_path):
         "task: none_rci2\nbase: letters\ngrids: [2]\nsteady: 0\nclass: !function lmms_patch.Wrap\n"
     )
     found, model = run(tasks, "none_rci2", by_letter, tmp_path / "none")
-    assert len(model.asked) == DOCS * 10
+    assert len(model.asked) == DOCS * (5 + 1)
     made = composition(found, "none_rci2")
     assert made["shares"]["text"]["value"] is None
     assert made["shares"]["text"]["reason"].startswith("no doc was asked again")
@@ -186,6 +186,32 @@ def test_nothing_else_changes(tasks, letters, tmp_path):
         grids = analysis.pop("grids")
         analysis["2"] = {**grids["2"], "mark": ""}  # whether the composition contradicts the index
     assert ours == theirs
+
+
+def test_a_quick_run_asks_the_docs_again_that_it_asks_whole(tasks, tmp_path):
+    """The composition is of these docs, and every other number is that of a quick run that asks nothing again."""
+    made, numbers = {}, {}
+    for name, steady in (("part", 300), ("part_once", 0)):
+        options = f"quick: true\npilot: {DOCS // 2}\nprecision: 0.3\nsteady: {steady}"
+        (tasks / f"{name}.yaml").write_text(
+            f"task: {name}\nbase: sampled\nkind: rci\ngrids: [2]\n{options}\nclass: !function lmms_patch.Wrap\n"
+        )
+        found, model = run(tasks, name, by_letter, tmp_path / name)
+        analysis = dict(found["results"][name]["patch,none"]["analysis"])
+        (made[name],), grids = analysis.pop("necessity"), analysis.pop("grids")
+        numbers[name] = analysis | {"2": {**grids["2"], "mark": ""}}
+        again = [one for one in model.asked if one[2] >= 10]
+        assert bool(again) == bool(steady)
+        assert len({one[1] for one in model.asked}) < DOCS, "some docs are left out"
+        assert len({one[:3] for one in model.asked}) == len(model.asked), "nothing is asked twice"
+    assert numbers["part"] == numbers["part_once"]
+    assert made["part"]["again"] == made["part"]["docs"] == DOCS // 2, made["part"]
+    assert made["part"]["index"]["value"], made["part"]["shares"]["text"]["reason"]
+    for of in NEEDS:
+        share = made["part"]["shares"][of]
+        assert share["low"] <= MIX[of] <= share["high"]
+    assert made["part"]["shares"]["whole image"]["low"] > 0.15
+    assert made["part_once"]["shares"]["text"]["reason"].startswith("no doc was asked again")
 
 
 def test_a_view_is_asked_again_only_while_it_says_one_thing(letters):

@@ -108,10 +108,13 @@ def test_from_python_tasks_are_data(capsys):
 
 
 def test_prices(manager, capsys):
-    """120 docs per family, in its parquet, 60 of them also on a wrong image; 14 requests per doc for both grids."""
+    """120 docs for each of seven families, in its parquet; 14 requests per doc for both grids.
+
+    Of each family, 60 docs are also on a wrong image, 40 of these in 14 requests again, 20 in one: 7 x (120 x 14 + 40 x 14 + 20).
+    """
     assert main(["tasks", "mosaic_rci"]) == 0
     assert (
-        "mosaic_rci  [group] wraps, 840 docs, 17,640 requests (420 docs also on another doc's image; 280 asked again, most often 3,920 to 11,760 requests more)"
+        "mosaic_rci  [group] wraps, 840 docs, 15,820 requests (420 docs also on another doc's image; 280 asked again, most often 3,920 to 11,760 requests more)"
         in capsys.readouterr().out
     )
     assert main(["tasks", "mosaic_sum", "--as", "blind"]) == 0

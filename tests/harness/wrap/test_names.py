@@ -6,11 +6,11 @@ OPTIONS = "\nA. a cat\nB. a dog\nC. a car"
 
 
 def names_of(result, task):
-    """Of each doc the names of its views, and of its wrong image's views."""
+    """Of each doc the names of its five views, and of the five of its wrong image: the views asked for the first time."""
     docs = [sample["patch"] for sample in result["samples"][task]]
     return (
-        [[view.get("names") for view in doc["views"]] for doc in docs],
-        [[view.get("names") for view in doc.get("wrong_image", {"views": []})["views"]] for doc in docs],
+        [[view.get("names") for view in doc["views"][:5]] for doc in docs],
+        [[view.get("names") for view in doc.get("wrong_image", {"views": []})["views"][:5]] for doc in docs],
         [doc["answer"] for doc in docs],
     )
 
@@ -24,34 +24,35 @@ def place(images):
 
 
 SAID = ["A", "B", "C", "I cannot tell", "A"]
+AGAIN = {"version": 0.0, "lmms_patch": {"null": 1000, "steady": 1000}}
+DOCS = 30
+"""As many as are asked again: only these see cells of a wrong image."""
 
 
 def test_letters(tmp_path):
-    data = rows(6, question=lambda i: f"What is it ({i})?{OPTIONS}", answer=lambda i: "ABC"[i % 3])
-    write_task(tmp_path, "toy", data, metadata={"version": 0.0, "lmms_patch": {"null": 1000}})
+    data = rows(DOCS, question=lambda i: f"What is it ({i})?{OPTIONS}", answer=lambda i: "ABC"[i % 3])
+    write_task(tmp_path, "toy", data, metadata=AGAIN)
     result = run(Model(lambda prompt, images: SAID[place(images)]), "toy_rci2", tmp_path)
     own, wrong, answers = names_of(result, "toy_rci2")
-    assert own == [[1, 2, 3, 0, 1]] * 6
+    assert own == [[1, 2, 3, 0, 1]] * DOCS
     assert wrong == own
-    assert [(one["options"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
+    assert [(one["options"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(DOCS)]
 
 
 def test_log_likelihoods(tmp_path):
     """Losses of three choices: the full image prefers the last, cell k (from 1) the choice k modulo 3."""
-    data = rows(6, answer=lambda i: i % 3)
+    data = rows(DOCS, answer=lambda i: i % 3)
     task = {"output_type": "multiple_choice", "generation_kwargs": None, "doc_to_choice": ["zero", "one", "two"]}
     metrics = [{"metric": "acc", "aggregation": "mean", "higher_is_better": True}]
-    write_task(
-        tmp_path, "toy", data, metric_list=metrics, metadata={"version": 0.0, "lmms_patch": {"null": 1000}}, **task
-    )
+    write_task(tmp_path, "toy", data, metric_list=metrics, metadata=AGAIN, **task)
 
     def loss(prompt, images):
         at = place(images)
         return 0.0 if prompt.endswith(["zero", "one", "two"][at % 3 if at else 2]) else 1.0
 
     own, wrong, answers = names_of(run(Model(loss), "toy_rci2", tmp_path), "toy_rci2")
-    assert own == wrong == [[3, 2, 3, 1, 2]] * 6
-    assert [(one["options"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(6)]
+    assert own == wrong == [[3, 2, 3, 1, 2]] * DOCS
+    assert [(one["options"], one["gold_at"]) for one in answers] == [(3, 1 + i % 3) for i in range(DOCS)]
 
 
 SCORER = """

@@ -755,7 +755,7 @@ def test_a_judge_is_allowed_on_request_and_its_calls_are_counted(folder, warning
         metadata={"lmms_patch": {"allow_judge": True}},
     )
     run(Model(), "toy_rci2", folder)
-    assert any("3 docs x 5 views, and their wrong images = 30 answers" in line for line in warnings)
+    assert any("3 docs x 5 views, and their wrong images = 18 answers" in line for line in warnings)
 
 
 @pytest.mark.parametrize(
