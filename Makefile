@@ -55,7 +55,7 @@ test: setup
 test-deep: setup
 	LMMS_PATCH_DEEP=1 $(TEST)
 
-# Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, matplotlib, Jinja, pyarrow, rich, typer and the hub's library.
+# Those that use most of numpy, scipy, scikit-learn, lightgbm, Pillow, OpenCV, Altair, Jinja, pyarrow, rich, typer and the hub's library.
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \
   tests/gate/test_partial.py tests/gate/test_rules.py tests/ask/test_views.py tests/runs/test_schema.py tests/runs/test_tables.py tests/present/test_sheets.py tests/present/terminal/test_folding.py \
   tests/tst/test_features.py tests/tst/test_trees.py \

@@ -67,7 +67,7 @@ EXTRAS = {
     "explore": ("starlette", "uvicorn"),
     "lora": ("peft",),
     "magic": ("cv2",),
-    "report": ("matplotlib",),
+    "report": ("altair", "vl_convert"),
     "tst": ("lightgbm", "sklearn"),
 }
 """The modules that each optional part imports, by the name of the part in ``pip install 'lmms-patch[...]'``."""

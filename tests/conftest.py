@@ -16,10 +16,9 @@ import pytest
 from hypothesis import settings
 from loguru._better_exceptions import ExceptionFormatter
 
-from lmms_patch.present.report.figures import canvas
 from tests.harness import warm
 from tests.making.browsing import axe, browser  # noqa: F401 - fixtures
-from tests.sizes import DEEP, examples
+from tests.sizes import examples
 
 # Until all tests are collected: what they import stays, and looking for garbage among it takes a third of that time
 gc.disable()
@@ -80,27 +79,6 @@ def indexed():
     undo = index_once()
     yield
     undo()
-
-
-_bytes = canvas._bytes
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _empty_pdfs():
-    """Leave the PDFs of figures empty in ``make test``, and their pictures coarse; tests with ``pdfs`` get theirs: they take half of a report's time."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not DEEP:
-            patch.setattr(canvas, "DPI", 40)
-            patch.setattr(
-                canvas, "_bytes", lambda drawing, form, **more: b"" if form == "pdf" else _bytes(drawing, form, **more)
-            )
-        yield
-
-
-@pytest.fixture
-def pdfs(monkeypatch):
-    """Draw PDFs: other tests get empty ones, which are quick."""
-    monkeypatch.setattr(canvas, "_bytes", _bytes)
 
 
 def pytest_runtest_teardown():

@@ -16,7 +16,7 @@ PARTS = {
     "explore": ["starlette", "uvicorn"],
     "lora": ["peft"],
     "magic": ["cv2"],
-    "report": ["matplotlib"],
+    "report": ["altair", "vl_convert"],
     "tst": ["lightgbm", "sklearn"],
 }
 HIDDEN = [name for names in PARTS.values() for name in names]
@@ -60,9 +60,7 @@ def plain(finished, tmp_path_factory):
 def test_show_compare_and_gate_need_no_optional_part_and_report_says_which(plain):
     told = [line for line in plain.stdout.splitlines() if line.startswith(("STATUS", "PAGE"))]
     assert told == ["STATUS 0"] * 3 + ["STATUS 2", "PAGE False"], plain.stderr
-    assert (
-        "lmms-patch: matplotlib is not installed; type: pip install 'lmms-patch[report]'" in plain.stderr.splitlines()
-    )
+    assert "lmms-patch: altair is not installed; type: pip install 'lmms-patch[report]'" in plain.stderr.splitlines()
 
 
 def test_a_wrapped_task_needs_no_optional_part(plain):

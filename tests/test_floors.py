@@ -22,6 +22,7 @@ OF_THE_HOST = {"av", "openai", "torch", "torchvision", "transformers", "tokenize
 """What lmms-eval itself requires, in the versions that its adapters need."""
 NAMES = {
     "pydantic_core": "pydantic",
+    "vl_convert": "vl-convert-python",
     "cv2": "opencv-python-headless",
     "PIL": "pillow",
     "sklearn": "scikit-learn",

@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import cut, views_of
-from lmms_patch.present.report.figures import canvas
+from lmms_patch.present.report import figures
 from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import rows_of
 from tests.making.reports import undrawn
@@ -26,7 +26,7 @@ from tests.making.runs import views_run, write_run
 from tests.making.typed import typed
 
 out = Path(sys.argv[1])
-canvas.write = undrawn
+figures.write = undrawn
 
 spec = parse("toy_upside")
 better, worse = (write_run(out / name, {"toy_upside": views_run("upside", shares)}) for name, shares in {"a": (0.6, 0.9), "b": (0.3, 0.5)}.items())

@@ -20,7 +20,7 @@ DO = """
 import json, sys
 from pathlib import Path
 
-from lmms_patch.present.report.figures import canvas
+from lmms_patch.present.report import figures
 from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import rows_of
 from tests.making.reports import undrawn
@@ -30,7 +30,7 @@ from tests.making.typed import typed
 
 earlier, out, deep = Path(sys.argv[1]), Path(sys.argv[2]), bool(int(sys.argv[3]))
 if not deep:
-    canvas.write = undrawn
+    figures.write = undrawn
 
 path = write_run(out / "run", {"toy_rci2": mc_run(n=120)})
 (out / "few.yaml").write_text("schema: 1\\nrules:\\n  - {name: few, metric: 'only_cell*', max: 0.4}\\n")

@@ -314,7 +314,7 @@ class WrapSpec:
 
     @property
     def asks_again(self) -> bool:
-        """Whether some docs are asked again (``steady``); with a budget of calls none is, since nobody knows what that costs."""
+        """Whether some docs are asked again (``steady``); with a budget of calls none is, since nobody knows the price."""
         known = not self.leaves_out or self.options.budget is None
         return self.kind.asks_again and bool(self.options.steady and self.options.null) and known
 

@@ -125,7 +125,7 @@ class Figure(Struct, kw_only=True):
     name: str
     title: str
     caption: str
-    section: Literal["headline", "runs", "benchmarks", "models", "tst", "magic"]
+    section: Literal["headline", "needs", "runs", "benchmarks", "models", "tst", "magic"]
 
 
 class Finding(Struct, kw_only=True):

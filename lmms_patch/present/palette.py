@@ -31,10 +31,15 @@ TEXT_LIGHT, TEXT_DARK = "#1a1f24", "#f4f7fa"
 SERIES_LIGHT = ("#0072b2", "#d55e00", "#009e73", "#a3246e", "#4a2c00", "#231f5c")
 SERIES_DARK = ("#56b4e9", "#e98a15", "#0a9a70", "#ffc9e6", "#f5ee7a", "#7b6bf5")
 """Of up to six models, grids or kinds."""
-MARKERS = ("D", "s", "^", "v", "P", "X")
-"""matplotlib's marks, one for each colour; the circle is the index of one pass."""
 SHARES = ("#1b7837", "#5aae61", "#a6dba0", "#d9f0d3", "#f7f7f7", "#e7d4e8", "#c2a5cf", "#9970ab", "#762a83")
 """Of a share from nothing over even (the fifth) to twice as much as even or more; the same on both grounds."""
+NEEDS = {
+    "text": ("#d2bfe9", "#5b3f85"),
+    "one cell": (BAND_LIGHT[0], BAND_DARK[0]),
+    "whole image": (BAND_LIGHT[-1], BAND_DARK[-1]),
+    "unsolved": ("#d5dade", "#414b54"),
+}
+"""Of the classes of the necessity map."""
 PAGE = {
     "bg": (LIGHT, DARK),
     "panel": ("#f5f6f8", "#1b2127"),
@@ -49,13 +54,9 @@ PAGE = {
     "unscored": ("#5b656f", "#a9b4bf"),
     "warn-bg": ("#fff5db", "#2e2612"),
     "warn-line": ("#c98a00", "#b98a1d"),
-    "need-text": ("#d2bfe9", "#5b3f85"),
-    "need-one-cell": (BAND_LIGHT[0], BAND_DARK[0]),
-    "need-whole-image": (BAND_LIGHT[-1], BAND_DARK[-1]),
-    "need-unsolved": ("#d5dade", "#414b54"),
     "on-need": (TEXT_LIGHT, TEXT_DARK),
 }
-"""Colours of pages alone: grounds, lines and texts, and the classes of the necessity map. Texts have a contrast of 4.5:1 with their ground."""
+"""Colours of pages alone: grounds, lines and texts. Texts have a contrast of 4.5:1 with their ground."""
 
 
 def band_colour(value: float) -> str:
@@ -101,7 +102,8 @@ def variables() -> dict[str, tuple[str, str]]:
     series = {f"series-{k + 1}": pair for k, pair in enumerate(zip(SERIES_LIGHT, SERIES_DARK, strict=True))}
     shares = {f"share-{k}": (colour, colour) for k, colour in enumerate(SHARES)}
     on_shares = {f"on-share-{k}": (on(colour), on(colour)) for k, colour in enumerate(SHARES)}
-    return {**bands, "on-band": (TEXT_LIGHT, TEXT_DARK), **series, **shares, **on_shares}
+    needs = {f"need-{need.replace(' ', '-')}": pair for need, pair in NEEDS.items()}
+    return {**bands, **needs, "on-band": (TEXT_LIGHT, TEXT_DARK), **series, **shares, **on_shares}
 
 
 def css() -> str:

@@ -98,13 +98,13 @@ _FORMS = {
     "denied": ("name the gold without its marks", "give a shorter prompt, or a filter"),
     "unfinished": ("are cut by the token limit", "allow more tokens (--gen_kwargs max_new_tokens=N)"),
 }
-"""Answers that may be right, though they are not scored so, by the column that marks them."""
+"""Answers scored as wrong, perhaps wrongly, by their column."""
 _MOVED, _APART = 0.1, 0.05
 """By how much such answers must move the index to be told, and how far apart the shares of cut answers must lie."""
 
 
 def unlike(work: Work, n: Key) -> str:
-    """Say why full images and parts are answered in forms that cannot be compared; "" where they are not shown to be.
+    """Say why answers to full images and to parts cannot be compared; "" where no reason is known.
 
     An answer that names the gold without its marks is right in another form: the index is made again with its marks. Of
     a cut answer nobody knows, so only those count that the one side has more of.

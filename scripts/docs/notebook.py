@@ -75,9 +75,9 @@ def _outputs(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
 
 def _data(shown: Any) -> dict[str, Any]:
     """Return how a notebook shows a thing: as a picture, as HTML, or else as text."""
-    if hasattr(shown, "savefig"):
+    if hasattr(shown, "mark_point") or hasattr(shown, "layer"):
         file = io.BytesIO()
-        shown.savefig(file, format="png", metadata={"Software": None})
+        shown.save(file, format="png", scale_factor=1.5)
         return {"image/png": base64.b64encode(file.getvalue()).decode()}
     if hasattr(shown, "_repr_html_"):
         return {"text/html": [shown._repr_html_()]}
@@ -87,7 +87,7 @@ def _data(shown: Any) -> dict[str, Any]:
 def words(outputs: list[list[dict[str, Any]]]) -> list[str]:
     """Return what outputs say, one text each.
 
-    Of a picture only that there is one: its bytes are those of a version of matplotlib.
+    Of a picture only that there is one: its bytes are those of a version of Vega.
     """
     said = []
     for output in (one for of_cell in outputs for one in of_cell):

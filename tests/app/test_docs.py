@@ -94,8 +94,8 @@ def test_the_notebook_shows_what_its_cells_give(tmp_path):
     numbers = lmms_patch.results(tmp_path / "examples" / "out" / "demo").filter(measure="rci3").drop_nulls("value")
     truth = dict(numbers.select("task", "value").iter_rows())
     assert len(truth) == 5
-    dots = names["axes"].containers[0].lines[0]
-    assert dict(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == truth
+    (drawn,) = names["points"].to_dict()["datasets"].values()
+    assert {row["task"]: row["value"] for row in drawn} == truth
 
 
 def test_an_output_that_is_not_todays_is_found():

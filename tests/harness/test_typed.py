@@ -20,7 +20,7 @@ from PIL import Image
 
 from lmms_patch.app import cli
 from lmms_patch.ask.spec import parse
-from lmms_patch.present.report.figures import canvas
+from lmms_patch.present.report import figures
 from tests.making.magic import doc, write_magic_run
 from tests.making.reports import undrawn
 from tests.making.runs import one_cell_knows, world_run, write_run
@@ -177,7 +177,7 @@ def _no_waiting(monkeypatch):
     And drawing figures takes longest of all that is typed.
     """
     monkeypatch.setattr(ConfigurableTask.download.retry, "wait", tenacity.wait_none())
-    monkeypatch.setattr(canvas, "write", size(undrawn, canvas.write))
+    monkeypatch.setattr(figures, "write", size(undrawn, figures.write))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])

@@ -217,11 +217,11 @@ def example(entry, rule, doc_id, **more):
 
 def figure(name, section, entries=(), **more):
     svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 300 120" width="300pt" height="120pt">'
-        '<defs><style type="text/css">*{stroke-linejoin: round; stroke-linecap: butt}</style><clipPath id="c"><rect width="300" height="120"/></clipPath></defs>'
-        '<g clip-path="url(#c)"><path id="p" d="M20 100H280M20 100V10" style="fill: none; stroke: currentColor; stroke-width: 1.2"/></g>'
-        '<circle cx="150" cy="60" r="6" style="fill: #0072b2"/><use xlink:href="#p"/>'
-        '<text x="150" y="116" style="font: 10px \'DejaVu Sans\'; text-anchor: middle" fill="currentColor">RCI, 3×3</text></svg>'
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 300 120" width="300" height="120">'
+        '<defs><clipPath id="c"><rect width="300" height="120"/></clipPath></defs>'
+        '<g clip-path="url(#c)"><path id="p" d="M20 100H280M20 100V10" fill="none" stroke="currentColor" stroke-width="1.2"/></g>'
+        '<circle cx="150" cy="60" r="6" fill="#0072b2"/><use xlink:href="#p"/>'
+        '<text x="150" y="116" font-family="sans-serif" font-size="10px" text-anchor="middle" fill="currentColor">RCI, 3×3</text></svg>'
     )
     return Figure(
         name,
@@ -328,7 +328,7 @@ def report(**more):
         Finding("whole", "mosaic_count (mosaic-vlm) needs the whole image: RCI +0.71 (95 % +0.62 to +0.80).", (count,)),
         Finding("cell", f"{SCRIPT} One cell is enough for 3 results.", (local, hostile, "not-in-this-report")),
     )
-    made = {"lmms-patch": "0.0", "matplotlib": "3.11", "date": "2026-11-22 10:00 UTC"}
+    made = {"lmms-patch": "0.0", "altair": "6.0", "date": "2026-11-22 10:00 UTC"}
     given = {
         "title": "mosaic with 3 models",
         "made": made,
@@ -343,9 +343,9 @@ def report(**more):
 
 
 def large(results=40):
-    """As many results as a big report has, each with categories, examples and a drawing of the size that matplotlib makes."""
+    """As many results as a big report has, each with categories, examples and a drawing of 600 marks."""
     entries, examples, figures = [], [], []
-    dots = "".join(f'<circle cx="{i % 300}" cy="{i % 119}" r="2" style="fill: #0072b2"/>' for i in range(600))
+    dots = "".join(f'<circle cx="{i % 300}" cy="{i % 119}" r="2" fill="#0072b2"/>' for i in range(600))
     for i in range(results):
         many = {f"category {c}": part(0.8, {2: -0.1, 3: 0.2}, docs=30) for c in range(12)}
         entries.append(

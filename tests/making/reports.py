@@ -14,18 +14,12 @@ from tests.making.analyses import analysis
 from tests.making.results import cross_validated, result
 
 
-def undrawn(sketch, folder):
-    """Stand for ``figures.canvas.write`` in tests of what a report says: all that it says of a figure, without the seconds of drawing it."""
-    (folder / f"{sketch.name}.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
-    words = sketch.title, sketch.caption, sketch.alt
-    return Figure(
-        sketch.name,
-        *words,
-        "<svg xmlns='http://www.w3.org/2000/svg'/>",
-        sketch.section,
-        sketch.entries,
-        (f"{sketch.name}.svg",),
-    )
+def undrawn(drawing, folder):
+    """Stand for ``figures.write`` in tests of what a report says: all that it says of a figure, without the time of drawing it."""
+    svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
+    (folder / f"{drawing.name}.svg").write_text(svg, encoding="utf-8")
+    words = drawing.title, drawing.caption, "; ".join(drawing.tips)
+    return Figure(drawing.name, *words, svg, drawing.section, drawing.entries, (f"{drawing.name}.svg",))
 
 
 def estimate(value, half=None, n=200, reason=""):
@@ -148,7 +142,16 @@ def situations(benchmarks=5, models=1):
                 "steady": kind != 2,
             }
             half, fip = float(stream.uniform(0.03, 0.12)), 0.3 + 0.03 * b % 0.6
-            made = entry(name, MODELS[m], indices=indices, half=half, gate=gate, seed=10 * b + m, fip=fip, **more)
+            made = entry(
+                name,
+                MODELS[m] if m < len(MODELS) else f"org/model-{m}",
+                indices=indices,
+                half=half,
+                gate=gate,
+                seed=10 * b + m,
+                fip=fip,
+                **more,
+            )
             out.append(_situation(made, kind, indices))
     return out
 

@@ -206,7 +206,7 @@ class Session:
 
     @property
     def again(self) -> frozenset[int] | None:
-        """The docs that are asked again; None: all. Of a run that leaves views out they are docs that are asked whole."""
+        """The docs asked again; None: all. A run with views left out asks docs of its pilot again."""
         options, wrong = self.spec.options, self.table.wrong
         assert wrong is not None
         if self.spec.leaves_out:

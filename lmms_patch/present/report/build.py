@@ -18,7 +18,7 @@ from lmms_patch import __version__, files
 from lmms_patch.errors import PatchError, RecordError, require
 from lmms_patch.present import look
 from lmms_patch.present.findings import findings
-from lmms_patch.present.report import across, figures, gather, magic, magic_examples, page, published, shapes
+from lmms_patch.present.report import across, gather, magic, magic_examples, page, published, shapes
 from lmms_patch.present.report.data import Entry, Example, Part, RegionExample, Report
 from lmms_patch.present.report.gather import Tell
 from lmms_patch.present.sheets import FORMS, Column, Row, Sheet
@@ -58,9 +58,11 @@ def build(
         tell: is handed a line as work goes on.
 
     Raises:
-        PatchError: a file cannot be read, the folder cannot be written, or matplotlib is missing.
+        PatchError: a file cannot be read, the folder cannot be written, or what draws is missing.
     """
     require("report")
+    from lmms_patch.present.report import figures  # here, because other commands do without what draws
+
     check_output(output)
     # A folder with a pruning and no run would be refused as a folder of runs.
     runs = run.find(path for path in paths if not (path / "pruned.json").is_file() or any(path.rglob("*_results.json")))
@@ -79,7 +81,8 @@ def build(
     contrasts, untold = magic.contrasts(runs, {entry.result.run.identity: entry.model for entry in entries})
     with files.folder(output, "--output") as folder:
         (folder / "figures").mkdir()
-        drawn = figures.figures(entries, points, folder / "figures", tell)
+        tell("drawing figures")
+        drawn = figures.figures(entries, points, folder / "figures")
         sheets = dict(across.sheets(entries, points))
         if of_magic := magic.sheets(entries, contrasts):
             sheets["magic"] = tuple(of_magic)
@@ -114,7 +117,7 @@ def _made() -> dict[str, str]:
 
     return {
         "lmms-patch": __version__,
-        "matplotlib": installed("matplotlib"),
+        "altair": installed("altair"),
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     }
 

@@ -235,11 +235,12 @@ class Figure:
         name: of its files ``figures/<name>.svg``, ``.pdf``, ``.png``, ``.tex``.
         title, caption: for people; the caption says what is drawn, its scale and units, n, and what the intervals are.
         alt: what it shows, in words, for who cannot see it.
-        svg: as matplotlib draws it, with what its marks tell as titles; ``safe.drawing`` makes it ready for the page.
-        section: ``headline`` (at the top of the page), ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
+        svg: with what its marks tell as titles; ``safe.drawing`` makes it ready for the page.
+        section: ``headline`` (at the top of the page), ``needs``, ``runs``, ``benchmarks``, ``models``, ``tst``, ``magic``.
         entries: labels of the results that it shows.
         files: names of all its files in ``figures/``.
         narrow: the same drawing for the page on a phone; empty where it has none, and the wide one scrolls in its box.
+        told: what its marks tell, for readers without a mouse.
     """
 
     name: str
@@ -251,6 +252,7 @@ class Figure:
     entries: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     narrow: str = ""
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def rule_of(record: Record) -> str | None:
 
 
 def warnings(result: Result) -> list[str]:
-    """Return what a run warned of when it computed a result."""
+    """Return a run's warnings of a result."""
     return [] if result.magic is None else result.magic.warnings
 
 

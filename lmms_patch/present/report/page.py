@@ -1,4 +1,4 @@
-"""The page of a report (``present.page``). Needs no matplotlib."""
+"""The page of a report (``present.page``). Draws nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def page(report: Report) -> str:
             level=levels(number for row in lines for number in row.numbers),
             drawn=drawn,
             narrow=narrow,
-            told={i: shapes.told(svg) for i, svg in drawn.items()},
             sentences=shapes.sentences(report),
             tables=tables,
             places=places,
@@ -96,7 +95,7 @@ _One = TypeVar("_One", Example, RegionExample)
 
 
 def _examples(report: Report, given: Sequence[_One], rules: Iterable[str]) -> list[tuple[_One, Entry]]:
-    """Return examples with their results, rule by rule; those of a result that is not in the report are left out."""
+    """Return examples with their results, rule by rule; those of unknown results are left out."""
     entries = {entry.label: entry for entry in report.entries}
     order = {rule: i for i, rule in enumerate(rules)}
     known = [(one, entries[one.entry]) for one in given if one.entry in entries]

@@ -7,7 +7,6 @@ neighbours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from lmms_patch.present import palette
@@ -25,33 +24,18 @@ def picture(uri: str | None) -> str | None:
 
 # --- drawings -------------------------------------------------------------------------------------
 
-SCALE = 1.55
-"""Pixels of the page per point of a drawing: letters of 8 points are 12.4 pixels high."""
-
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[\w-]+", text))
 
 
-_ELEMENTS = _words(
-    "svg g defs clipPath path rect circle ellipse line polyline polygon text tspan use symbol image title desc metadata style"
-    " linearGradient radialGradient stop pattern mask marker"
+_ELEMENTS = _words("svg g defs clipPath path rect circle line text tspan use title")
+_ATTRIBUTES = _words(
+    "id viewBox d x y x1 y1 x2 y2 cx cy r rx ry dx dy width height transform href version"
+    " fill fill-opacity stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-miterlimit"
+    " opacity font-family font-size font-style font-weight text-anchor dominant-baseline clip-path display pointer-events"
 )
-_LOOKS = _words(
-    "fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset"
-    " stroke-miterlimit opacity font-family font-size font-style font-weight text-anchor dominant-baseline stop-color stop-opacity"
-    " clip-path clip-rule image-rendering visibility display color shape-rendering"
-)
-"""CSS properties that SVG also takes as attributes."""
-_ATTRIBUTES = _LOOKS | _words(
-    "id viewBox d x y x1 y1 x2 y2 cx cy r rx ry fx fy width height points transform href offset gradientUnits gradientTransform patternUnits"
-    " patternTransform patternContentUnits preserveAspectRatio clipPathUnits maskUnits refX refY markerWidth markerHeight orient"
-    " dx dy rotate textLength lengthAdjust version class"
-)
-_FONT = re.compile(
-    r"^(?:(?P<style>italic|oblique|normal)\s+)?(?:(?P<weight>bold|normal|\d+)\s+)?(?P<size>[\d.]+(?:px|pt)?)\s+(?P<family>.+)$"
-)
-_EVERYTHING = re.compile(r"^\s*\*\s*\{(?P<looks>[^{}]*)\}\s*$")
+"""What Vega draws with."""
 _URL = re.compile(r"url\(\s*['\"]?#(?P<id>[^'\")]+)['\"]?\s*\)")
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 
@@ -59,9 +43,9 @@ _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 def drawing(svg: str, name: str) -> str:
     """Return an SVG drawing of nothing but shapes and texts, for use inside the page.
 
-    Elements and attributes that are not on the list are refused; styles become attributes (the page's policy allows no
-    inline style); colours follow the page (``palette.in_page``); ids get the name of the drawing in front, so that
-    drawings in one page do not clash; the drawing is as wide as its ``viewBox`` says in points, so that letters of all drawings have one size.
+    Elements and attributes that are not on the list are refused, styles too (the page's policy allows none inline);
+    colours follow the page (``palette.in_page``); ids get the name of the drawing in front, so that drawings in one page
+    do not clash; the drawing is as wide as its ``viewBox`` says, so that letters of all drawings have one size.
 
     Args:
         svg: the drawing, with its ``viewBox``.
@@ -79,11 +63,6 @@ def drawing(svg: str, name: str) -> str:
         raise ValueError(f"figure {name}: not an SVG: {error}") from None
     if _local(root.tag) != "svg":
         raise ValueError(f"figure {name}: the outer element is {_local(root.tag)}, not svg")
-    for parent in list(root.iter()):
-        for child in [one for one in parent if _local(one.tag) in ("metadata", "style")]:
-            if _local(child.tag) == "style":
-                _spread(root, child.text or "", name)
-            parent.remove(child)
     # Only ids that something refers to stay.
     used = set(re.findall(r'(?:url\(|href=")#([^)"]*)', svg))
     for element in root.iter():
@@ -93,7 +72,7 @@ def drawing(svg: str, name: str) -> str:
     for size in ("width", "height"):
         root.attrib.pop(size, None)
     if box := re.fullmatch(r"[-\d.]+[\s,]+[-\d.]+[\s,]+([\d.]+)[\s,]+[\d.]+", root.get("viewBox", "").strip()):
-        root.attrib["width"] = f"{SCALE * float(box[1]):.0f}"
+        root.attrib["width"] = f"{float(box[1]):.0f}"
     root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "focusable": "false"}
     return ElementTree.tostring(root, encoding="unicode")
 
@@ -102,68 +81,36 @@ def _local(tag: object) -> str:
     return str(tag).rpartition("}")[2] if isinstance(tag, str) else "?"
 
 
-def _spread(root: ElementTree.Element, style: str, name: str) -> None:
-    """Move the rules of a style sheet to attributes of the drawing's outer element, to be inherited by all elements.
-
-    A page with several drawings would apply each sheet to all of them. matplotlib writes one rule, for every element
-    (``*``).
-
-    Raises:
-        ValueError: the sheet has other rules.
-    """
-    if not style.strip():
-        return
-    rule = _EVERYTHING.match(style)
-    if not rule:
-        raise ValueError(f"figure {name}: a style sheet with rules of its own")
-    for key, value in _looks(rule["looks"]):
-        root.attrib.setdefault(key, value)
-
-
 def _check(element: ElementTree.Element, name: str) -> None:
     """Refuse what is not on the list, and rewrite the rest in place."""
     tag = _local(element.tag)
     if tag not in _ELEMENTS:
         raise ValueError(f"figure {name}: element {tag!r} is not allowed")
-    # Browsers read the contents of title and desc as HTML, so only texts may be inside.
-    if tag in ("title", "desc") and len(element):
+    # Browsers read the contents of a title as HTML, so only texts may be inside.
+    if tag == "title" and len(element):
         raise ValueError(f"figure {name}: an element in {tag!r}")
     element.tag = tag
     given, element.attrib = dict(element.attrib), {}
     element.text, element.tail = (block(text) if text and text.strip() else "" for text in (element.text, element.tail))
     for key, value in given.items():
         key = key.replace(_XLINK, "")
-        if key == "style":
-            element.attrib |= dict(_looks(value))
-        elif key in _ATTRIBUTES:
+        if key in _ATTRIBUTES:
             element.attrib[key] = value
         elif not key.startswith(
-            ("aria-", "data-", "role", "{")
+            ("aria-", "class", "role", "{")
         ):  # those say nothing here: the page names the drawing itself
             raise ValueError(f"figure {name}: attribute {key!r} of {tag!r} is not allowed")
     for key, value in element.attrib.items():
-        element.attrib[key] = _inside(tag, key, value, name)
+        element.attrib[key] = _inside(key, value, name)
 
 
-def _looks(style: str) -> Iterator[tuple[str, str]]:
-    """Yield the declarations of a style with an attribute of the same name; further declarations change no drawing."""
-    for declaration in re.split(r";(?![^(]*\))", style):
-        key, _, value = (part.strip() for part in declaration.partition(":"))
-        if key == "font" and (font := _FONT.match(value)):
-            yield from ((f"font-{part}", text) for part, text in font.groupdict().items() if text)
-        elif key in _LOOKS and value:
-            yield key, value
-
-
-def _inside(tag: str, key: str, value: str, name: str) -> str:
+def _inside(key: str, value: str, name: str) -> str:
     """Return an attribute whose links stay inside the drawing."""
     if key == "id":
         return f"{name}-{value}"
     if key == "href":
         if value.startswith("#"):
             return f"#{name}-{value[1:]}"
-        if tag == "image" and picture("".join(value.split())):
-            return "".join(value.split())
         raise ValueError(f"figure {name}: a link to {value[:60]!r}")
     value = _URL.sub(lambda link: f"url(#{name}-{link['id']})", value)
     if re.search(r"url\((?!#)|javascript:|https?:|//", value, re.IGNORECASE):

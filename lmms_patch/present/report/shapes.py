@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import re
 import shlex
 from collections import Counter
@@ -87,7 +86,7 @@ class Sentence:
 
 
 def sentences(report: Report) -> list[Sentence]:
-    """Return the findings as pieces of text with links to the results that each finding names."""
+    """Return the findings as pieces of text with links to the results they name."""
     called, entries = names(cases(report.entries)), {entry.label: entry for entry in report.entries}
     out = []
     for finding in report.findings:
@@ -164,7 +163,7 @@ class Row:
 
     @property
     def numbers(self) -> tuple[Estimate | None, ...]:
-        """The numbers that the line shows."""
+        """The numbers in the line."""
         return self.score, self.at.mpp, self.at.gap, self.at.raw, self.at.steady, self.chance
 
     @property
@@ -179,7 +178,7 @@ class Row:
 
 
 def rows(entries: Sequence[Entry]) -> list[Row]:
-    """Return the lines of the table of results: one per result and grid.
+    """Return the lines of the table of results, a line for each result and grid.
 
     MAGIC tasks and text-only cross-validations have tables of their own; a blind run stands beside its full images in
     the table of what is answered without looking.
@@ -233,7 +232,7 @@ class Number:
 
 
 def numbers(part: Part, entry: Entry) -> list[Number]:
-    """Return all numbers of a part of a result's docs, each under one name only."""
+    """Return all numbers of a part of a result's docs, each under a single name."""
     known = catalogue.keyed(entry.kind, entry.result.grids)
     out = []
     for name, estimate in part.measures.items():
@@ -393,7 +392,7 @@ def needs(entries: Sequence[Entry]) -> list[Needs]:
 
 
 def _needs(entry: Entry, found: Necessity) -> Needs:
-    """Return the bar of a result's necessity map, with a part for each class that has docs."""
+    """Return the bar of a result's necessity map, with a part for each class with docs."""
     parts = []
     at = 0.0
     for name in NEED_WORDS:
@@ -455,7 +454,7 @@ class Facts:
 
     @property
     def with_index(self) -> int:
-        """Results of a kind that has an index."""
+        """Results of a kind with an index."""
         return self.readable + self.contradicted + sum(self.refused.values()) + self.unknown
 
 
@@ -544,7 +543,7 @@ def tables(report: Report) -> dict[str, Tables]:
 
 
 def _plain(sheet: Sheet) -> str:
-    """Return a table's name without ``_time``, so that tables of clips follow the rules of tables of images."""
+    """Return a table's name without ``_time``: tables of clips follow the rules of tables of images."""
     return sheet.name.removesuffix("_time")
 
 
@@ -552,18 +551,6 @@ def explore(report: Report) -> str:
     """Return the command line of ``lmms-patch explore`` for the report's runs."""
     folders = {str(entry.result.run.path.parent) for entry in report.entries}
     return f"lmms-patch explore {shlex.quote(folders.pop()) if len(folders) == 1 else 'RUN'}"
-
-
-_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
-
-
-def told(drawing: str) -> list[str]:
-    """Return the texts that a drawing shows on hover, each once, for readers without a mouse.
-
-    Names of rows and of bands tell no number: these are left out.
-    """
-    texts = (html.unescape(text) for text in _TITLE.findall(drawing))
-    return list(dict.fromkeys(text for text in texts if re.search(r": .*(\d|N/A)", text)))
 
 
 @dataclass(frozen=True)
@@ -583,7 +570,7 @@ class Places:
 
     @property
     def drawn(self) -> list[int]:
-        """The drawings that the page shows."""
+        """The drawings in the page."""
         return sorted(i for some in self.sections.values() for i in some)
 
 

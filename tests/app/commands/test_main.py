@@ -18,7 +18,18 @@ from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
 from tests.sizes import size
 
-HEAVY = ("torch", "lmms_eval", "sklearn", "matplotlib", "scipy", "transformers", "datasets", "numpy", "jinja2")
+HEAVY = (
+    "torch",
+    "lmms_eval",
+    "sklearn",
+    "altair",
+    "vl_convert",
+    "scipy",
+    "transformers",
+    "datasets",
+    "numpy",
+    "jinja2",
+)
 
 
 def refused(capsys, *words):

@@ -270,7 +270,7 @@ def test_what_compares_models_needs_two_of_them():
     found = set(by_name(across.sheets(of_one, across.points_of(of_one))))
     assert not several & found
     assert {"rci", "bands", "indices", "cells3"} <= found
-    drawn = {sketch.section for sketch in figures.sketches(of_one, across.points_of(of_one))}
+    drawn = {one.section for one in figures.drawings(of_one, across.points_of(of_one))}
     assert "models" not in drawn
 
 

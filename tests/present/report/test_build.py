@@ -40,7 +40,6 @@ def run(tmp_path, made):
 undrawn = pytest.mark.usefixtures("without_figures")
 
 
-@pytest.mark.usefixtures("pdfs")
 def test_a_report_has_a_page_figures_and_tables_in_every_form(run, tmp_path):
     out = tmp_path / "report"
     found = commands.report([run], out)

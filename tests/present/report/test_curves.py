@@ -1,16 +1,17 @@
 """Curves are drawn where there are any: every number with its interval, at its place, and nothing where an index may not be read."""
 
-import dataclasses
 import re
 from html import unescape
 
 import pytest
 
-from lmms_patch.present.report.figures import canvas, curves
+from lmms_patch.ask.kinds import OF_IMAGES
+from lmms_patch.present import draw
+from lmms_patch.present.report import figures
 from lmms_patch.present.report.gather import gather
 from lmms_patch.runs.run import find
 from tests.making.reports import entry
-from tests.making.runs import never_looks, turned_run, views_run, world_run, write_run
+from tests.making.runs import never_looks, views_run, world_run, write_run
 
 GRIDS = (2, 3, 5)
 
@@ -24,15 +25,6 @@ def held(stream, gold):
     shares = dict(zip(GRIDS, (0.6, 0.3, 0.0), strict=True))
     cells = [gold if size < shares[n] and place == 0 else "none" for n in GRIDS for place in range(n * n)]
     return [gold if size < 0.9 else "none", *cells], ["none"] * (1 + len(cells))
-
-
-def takes_a(doc, order, gold, stream):
-    """Knows the right text in half of the docs, and takes the first place in the others."""
-    return order.index(gold) if doc // 4 % 2 else 0
-
-
-def knows_all(doc, order, gold, stream):
-    return order.index(gold)
 
 
 def easy_where_small():
@@ -63,27 +55,27 @@ def made(tmp_path_factory):
                 grid=GRIDS,
                 base="dice",
             ),
-            "quiz_rotate": turned_run(takes_a if model == "a" else knows_all, n=60, base="quiz"),
             "two_rci": world_run(held, n=60, grid=(2, 3), base="two"),
         }
         write_run(folder / model, tasks, model_name=f"org/{model}")
     entries, _, _ = gather(find([folder]))
-    with canvas.style():
-        return {one.name: canvas.write(dataclasses.replace(one, papers=()), folder) for one in curves.drawings(entries)}
+    return {one.name: one for one in figures.curves(entries, OF_IMAGES)}
 
 
-def tips(made, name):
-    """What the marks of a figure tell, once each."""
-    figure = made[name]
-    return figure, list(dict.fromkeys(unescape(tip) for tip in re.findall(r"<title>([^<]*)</title>", figure.svg)))
+def tips(one):
+    """What the marks of a figure tell, once each: in the drawing as in the text below it."""
+    told = dict.fromkeys(unescape(tip) for tip in re.findall(r"<title>([^<]*)</title>", draw.svg(one.chart())))
+    assert set(told) == set(one.tips)
+    return one.tips
 
 
 def test_every_score_of_less_detail_stands_in_its_figure(made):
-    figure, told = tips(made, "curve-lowres")
-    of_b = [tip for tip in told if "sheet with org/b" in tip and "of the docs at" not in tip]
+    figure = made["curve-lowres"]
+    told = tips(figure)
+    of_b = [tip for tip in told if tip.startswith("sheet with org/b, ") and "full image of" not in tip]
     assert [tip.partition(": ")[2].split(" ")[0] for tip in of_b] == ["0.700", "0.600", "0.200", "0.100"]
     assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in of_b] == ["full", "1/2", "1/4", "1/8"]
-    assert all("[" in tip for tip in told if "org/" in tip and "of the docs at" not in tip)
+    assert all("[" in tip for tip in told if "full image of" not in tip)
     assert "95 % intervals" in figure.caption
 
 
@@ -92,57 +84,29 @@ def test_less_detail_stands_beside_the_full_image_of_the_same_docs(made):
 
     So FIP is 0.75, and at 1/8 both the score and the full image of its docs are 0.5.
     """
-    figure, told = tips(made, "curve-lowres")
+    figure = made["curve-lowres"]
+    told = tips(figure)
     values = {
         tip.partition("org/a, ")[2].partition(": ")[0]: float(tip.partition(": ")[2].split(" ")[0])
         for tip in told
-        if "small with org/a" in tip
+        if "small with org/a, " in tip
     }
-    full = "full image of the docs at"
+    full = "full image of the same docs"
     assert values == {
         "full": 0.75,
         "1/2": 0.75,
         "1/4": 0.75,
         "1/8": 0.5,
-        f"{full} 1/2": 0.75,
-        f"{full} 1/4": 0.75,
-        f"{full} 1/8": 0.5,
+        f"{full}, 1/2": 0.75,
+        f"{full}, 1/4": 0.75,
+        f"{full}, 1/8": 0.5,
     }
     assert "Detail is shown to be needed where the interval of the drop" in figure.caption
-    assert "better when lower" not in figure.caption
-    assert "curve falls" not in figure.caption
-
-
-def test_orders_of_the_options_stand_beside_the_places_of_the_gold(made):
-    """By hand: 28 of 60 docs are known.
-
-    The others are right where the gold stands at A, which is once in four orders.
-    """
-    figure, told = tips(made, "curve-orders")
-    of_a = {
-        tip.partition(": ")[0].rpartition(", ")[2]: tip.partition(": ")[2].split(" ")[0]
-        for tip in told
-        if "org/a" in tip
-    }
-    once = (28 + 8) / 60  # gold first in the docs' own order: 0, 8, 16, ..., 56
-    assert of_a == {
-        "once": f"{once:.3f}",
-        "mean": f"{(28 + 32 / 4) / 60:.3f}",
-        "every": "0.467",
-        "A": "1.000",
-        "B": "0.467",
-        "C": "0.467",
-        "D": "0.467",
-    }
-    assert all(" 1.000 " in tip for tip in told if "org/b" in tip)
-    assert (
-        "a taste for places is shown where p is below 0.01 (quiz with org/a 0.001, quiz with org/b 1.000)."
-        in figure.caption
-    )
 
 
 def test_frames_have_a_curve_without_a_full_clip(made):
-    figure, told = tips(made, "curve-frames")
+    figure = made["curve-frames"]
+    told = tips(figure)
     assert [tip.partition(": ")[0].rpartition(", ")[2] for tip in told if "org/a" in tip] == ["1", "2", "4", "8"]
     assert "image" not in figure.caption
     assert "Docs whose clip has fewer frames are left out there." in figure.caption
@@ -150,7 +114,8 @@ def test_frames_have_a_curve_without_a_full_clip(made):
 
 def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(made):
     """MPP over FIP is near 6/9, 3/9 and 0 by construction; in two grids there is no curve."""
-    figure, told = tips(made, "curve-grids")
+    figure = made["curve-grids"]
+    told = tips(figure)
     values = [
         float(tip.partition(": ")[2].split(" ")[0].replace("−", "-")) for tip in told if "sheet with org/a" in tip
     ]
@@ -158,30 +123,19 @@ def test_the_index_rises_as_cells_shrink_and_is_not_drawn_where_nobody_looks(mad
     assert values == pytest.approx([1 / 3, 2 / 3, 1], abs=0.2)
     assert not any("dice with" in tip or "two with" in tip for tip in told)
     assert "Not drawn, no number may be read: dice." in figure.caption
-    assert figure.caption.startswith(
-        "RCI, in which the best of many cells also wins by luck, the more the finer the grid. "
-    )
+    assert "the best of many cells also wins by luck, the more the finer the grid" in figure.caption
 
 
 @pytest.mark.parametrize(
-    ("again", "rule", "values"),
-    [
-        ({"b": True, "c": True}, "Steady RCI. ", {"b": 0.2, "c": 0.2}),
-        (
-            {"b": True, "c": False},
-            "RCI for c, in which the best of many cells also wins by luck, the more the finer the grid. Steady RCI for the others. ",
-            {"b": 0.2, "c": 0.1},
-        ),
-    ],
+    ("again", "values"),
+    [({"b": True, "c": True}, {"b": 0.2, "c": 0.2}), ({"b": True, "c": False}, {"b": 0.2, "c": 0.1})],
 )
-def test_a_curve_is_of_the_steady_index_where_docs_were_asked_again(tmp_path, again, rule, values):
+def test_a_curve_is_of_the_steady_index_where_docs_were_asked_again(again, values):
     """The index is 0.1 at 2×2, and the steady one 0.1 more."""
     entries = [entry(base, grids=GRIDS, indices=(0.1, 0.3, 0.6), steady=steady) for base, steady in again.items()]
-    with canvas.style():
-        (sketch,) = curves.drawings(entries)
-        made = {"curve": canvas.write(dataclasses.replace(sketch, papers=()), tmp_path)}
-    figure, told = tips(made, "curve")
-    assert figure.caption.startswith(rule)
+    (one,) = figures.curves(entries, OF_IMAGES)
+    told = tips(one)
+    assert one.caption.startswith("Steady where docs were asked again at each grid; else of one pass")
     assert {
         base: [tip.partition(": ")[2].split(" ")[0] for tip in told if f"{base} with model, 2:" in tip]
         for base in again

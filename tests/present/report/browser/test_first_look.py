@@ -7,8 +7,8 @@ import pytest
 
 from lmms_patch import commands
 from lmms_patch.present.page import wording
-from lmms_patch.present.report import figures, shapes
-from lmms_patch.present.report.figures import canvas
+from lmms_patch.present.report import shapes
+from lmms_patch.present.report.figures import LANES
 from tests import sizes
 from tests.making.runs import suite
 
@@ -21,16 +21,7 @@ LONGEST = sizes.size({(1, 4): 5_000, (2, 5): 8_000}, {(1, 7): 6_000, (5, 12): 12
 def made(request, tmp_path_factory):
     """The number of models and benchmarks, the report's page, and what it shows."""
     work = tmp_path_factory.mktemp("suite")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            figures, "MOST_HEATMAPS", 2
-        )  # these are files beside the page, and so are PDFs; they take most of the time
-        patch.setattr(
-            canvas,
-            "_bytes",
-            lambda drawing, form, real=canvas._bytes, **more: b"" if form == "pdf" else real(drawing, form, **more),
-        )
-        report = commands.report([suite(work / "runs", *request.param, docs=sizes.size(24, 60))], work / "report")
+    report = commands.report([suite(work / "runs", *request.param, docs=sizes.size(24, 60))], work / "report")
     return request.param, work / "report" / "index.html", report
 
 
@@ -57,7 +48,7 @@ def test_the_page_is_short_and_its_first_screen_has_the_findings_and_the_headlin
     assert page.locator("#findings ol > li").count() == len(report.findings)
     assert bottom(page, "#findings ol") < SCREEN["height"]
     if any(figure.section == "headline" for figure in report.figures):
-        assert bottom(page, "#findings .wider svg") < SCREEN["height"]
+        assert bottom(page, "#findings .drawing:not(.narrow) svg") < SCREEN["height"]
 
 
 def test_the_findings_come_before_anything_else_on_a_phone(open_page, made):
@@ -75,12 +66,11 @@ def test_a_phone_shows_the_whole_headline_in_letters_that_can_be_read(open_page,
     (drawing,) = [one for one in page.locator("#findings .drawing svg").all() if one.is_visible()]
     box = drawing.bounding_box()
     assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
+    assert box["x"] + box["width"] <= 390 or made[0][0] * made[0][1] > LANES  # a table in colours, which scrolls
     assert drawing.evaluate(LETTERS) >= 10
     for figure in page.locator("figure.figure:not(#findings *)").all():
         figure.evaluate("one => one.closest('details')?.setAttribute('open', '')")
-        pan = figure.locator(".pan")
-        assert pan.evaluate("one => one.scrollWidth > one.clientWidth")
+        assert figure.locator(".drawing svg").evaluate(LETTERS) >= 10
         assert figure.locator(".hint").is_visible()
     page.set_viewport_size({**SCREEN, "width": 1440})
     assert page.locator(".hint:visible").count() == 0
