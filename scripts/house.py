@@ -22,7 +22,7 @@ READERS = "runs"
 """The package that reads files: elsewhere no value should be looked up by a key that is a text."""
 LOOSE = re.compile(r"\b(?:ones?|it|others?|that|own)\b", re.IGNORECASE)
 """Words that make a sentence lean on another sentence."""
-NUMBERS = re.compile(r"ANY_INDEX|kind\.index|\b(?:mpp|[pct]?rci)|(?:drop|hidden|lowres)\||_adj|rotate_at|\btst\(")
+NUMBERS = re.compile(r"ANY_INDEX|kind\.index|\b(?:mpp|[pct]?rci)|(?:drop|hidden|lowres)\||_steady|rotate_at|\btst\(")
 """What the source of a pattern has in it that takes names of numbers apart."""
 LONG, WORD = 200, re.compile(r"\w+")
 """From how many characters on a text counts by its words, and what a word is."""
