@@ -1,5 +1,5 @@
 # make demo   sets up what it needs, runs the embedded benchmark with the embedded model, says what that found, writes a page
-# make demo-video  the same for video: the embedded clips, and which moment of them is needed (a minute and a half)
+# make demo-video  the same for video: the embedded clips, and which moment of them is needed (three and a half minutes)
 # make test   sets everything up, runs the tests
 # make test-deep  the same tests at their whole size: all worlds, replays, fuzz cases, options (tests/sizes.py)
 # make test-floors  installs the lowest versions that pyproject.toml allows, runs the tests that need no harness (2 minutes)

@@ -312,15 +312,15 @@ NUMBERS = (
             f"{name}{{key}}", f"share of docs {told}, luck removed by asking again", _AGAIN, _need(need), label=label
         )
         for name, told, need, label in (
-            ("text", "that are answered without their image", "text", "Answered without the image, {key}"),
-            ("one", "that one cell or segment answers", "one cell", "One {part} is enough, {key}"),
-            ("whole", "that the whole image alone answers", "whole image", "The whole is needed, {key}"),
-            ("unsolved", "that the model does not answer", "unsolved", "Not solved, {key}"),
+            ("text", "that are answered without their image", "text", "By text, {key}"),
+            ("one", "that one cell or segment answers", "one cell", "By one {part}, {key}"),
+            ("whole", "that the whole image alone answers", "whole image", "By the whole, {key}"),
+            ("unsolved", "that the model does not answer", "unsolved", "Unsolved, {key}"),
             (
                 "needs_whole",
                 "that the whole image alone answers, of those answered",
                 "whole",
-                "The whole is needed, of what is solved, {key}",
+                "Whole of solved, {key}",
             ),
         )
     ),

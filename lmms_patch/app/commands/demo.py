@@ -21,7 +21,7 @@ VIDEO = ("--model", "mosaic_reader", "--tasks", "mosaic_video_trci4")
 @examples(
     "# what the tool finds on a benchmark whose truth is known; a page to open",
     "lmms-patch demo",
-    "# the same for video: which moment does it need? (a minute and a half)",
+    "# the same for video: which moment does it need? (three and a half minutes)",
     "lmms-patch demo --video --output out/demo-video",
 )
 def demo(
