@@ -57,7 +57,7 @@ _MARK = re.compile(r'<(\w+) aria-label="([^"]*)" role="graphics-symbol" aria-rol
 def intervals(
     rows: Sequence[Row], axis: str, ends: tuple[float, float], banded: bool = False, *, width: int = WIDE
 ) -> Any:
-    """Draw numbers with their intervals in rows, such as benchmarks, of which each has a lane for each model.
+    """Draw numbers as marks with their intervals: a row for each benchmark, and in the row a lane for each model.
 
     Args:
         rows: ``row``, ``lane``, ``value``, ``low``, ``high`` (None: not known), ``solid``, ``tip``; ``label`` stands
@@ -226,7 +226,7 @@ def _names(names: Sequence[str], limit: int = _NAME, **more: Any) -> Any:
 
 
 def _stroke(lanes: Sequence[str], columns: int = 2) -> Any:
-    """Return the colour of each lane, with a legend where there are several."""
+    """Colour marks by their lane, with a legend where there are several lanes."""
     legend = alt.Legend(columns=columns) if len(lanes) > 1 else None
     return alt.Stroke(
         "lane:N", scale=alt.Scale(domain=[*lanes], range=[*palette.SERIES_LIGHT]), title=None, legend=legend

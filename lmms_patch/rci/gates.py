@@ -104,7 +104,7 @@ _MOVED, _APART = 0.1, 0.05
 
 
 def unlike(work: Work, n: Key) -> str:
-    """Say why answers to full images and to parts cannot be compared; "" where no reason is known.
+    """Explain why the scores of full images and of cells cannot be compared; return "" where they can, as far as is known.
 
     An answer that names the gold without its marks is right in another form: the index is made again with its marks. Of
     a cut answer nobody knows, so only those count that the one side has more of.

@@ -21,7 +21,7 @@ VALID, NEAR_CHANCE, DOES_NOT_LOOK, UNKNOWN = "valid", "near chance", "does not l
 NOT_CHECKED = "not checked whether the answers depend on the image: no doc was asked on a wrong image (null: 0)"
 MARGINAL_PASS = "a marginal pass: FIP beats the floor by less than one further standard error, and the index of such a run is often far off"
 MEASURE_IT = "run it again with the option 'null' (300 docs unless it is 0), which asks some docs on a wrong image"
-"""How a user learns whether the answers depend on the image."""
+"""Told where no doc was asked on a wrong image: what to do to learn whether the answers depend on the image."""
 
 
 def words(estimate: Estimate | None) -> tuple[str, ...]:

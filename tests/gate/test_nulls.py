@@ -112,7 +112,7 @@ def test_looks_is_asked_alone_or_with_the_gate(asked, folders):
 
 
 def test_a_rule_may_ask_the_steady_index(asked, folders):
-    """Known: 0.00; guesses: 1.0, though in one pass cells look better than the full image."""
+    """Of a model that knows the answer from a cell it is 0, and passes; of one that guesses on cells it is 1, though one pass says less than 0."""
     assert asked(folders["cell"], {"metric": "rci2_steady", "max": 0.3}).status == 0
     assert asked(folders["guesses"], {"metric": "rci3_steady", "max": 0.3}).status == 1
     ended = asked(folders["known"], {"metric": "rci2_steady", "max": 0.3})

@@ -326,7 +326,7 @@ class Quick:
         return [(evaluated[doc], int(view)) for doc, view in zip(*wanted, strict=True)]
 
     def _on_wrong_images(self) -> list[View]:
-        """Return this rank's views on wrong images, and grey ones: they are all asked, in the first round."""
+        """Return the views of the first round that no plan decides on: of wrong images, and of a grey image."""
         later = {doc_id: repeated(self._session, doc_id) for doc_id in self._requests}
         return [
             (doc_id, view)

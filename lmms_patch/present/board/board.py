@@ -120,7 +120,7 @@ class Entry:
         return reading.is_sampled(self.result.analysis)
 
     def number(self, name: str) -> Estimate:
-        """Return a number of the entry; ``index``, ``steady``, ``mpp``, ``gap`` mean the numbers at the entry's grid.
+        """Return a number by name; to ``index``, ``steady``, ``mpp`` and ``gap`` the entry's grid is added, as in ``mpp3``.
 
         Returns:
             An estimate without value, with the reason, where there is none; an index with the words that stand beside

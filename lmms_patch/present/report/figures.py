@@ -44,9 +44,16 @@ from lmms_patch.stats.index import band, fragmentation
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean, latex, line
 
-LANES, ROWS, MODELS, ALONE, PANELS, GRIDS = 30, 120, 40, 8, 11, 3
-"""Indices of the headline (of more it is a table in colours), benchmarks and models of a drawing, results with a heat
-map of their own, panels of a drawing, and grids of a curve at least."""
+LANES = 30
+"""The most indices that the headline draws with their intervals; more become a table in colours."""
+ROWS, MODELS = 120, 40
+"""The most benchmarks and models in a drawing."""
+ALONE = 8
+"""How many results have a heat map each."""
+PANELS = 11
+"""The most panels of a drawing."""
+GRIDS = 3
+"""The fewest grids that make a curve."""
 LEAST, FARTHEST = 0.42, 1.1
 """The axis of the index reaches at least so far from 0, and at most."""
 FULL, APART = "full", ("benchmarks", "models")
