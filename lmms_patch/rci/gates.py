@@ -109,11 +109,14 @@ def unlike(work: Work, n: Key) -> str:
     An answer that names the gold without its marks is right in another form: the index is made again with its marks. Of
     a cut answer nobody knows, so only those count that the one side has more of.
     """
-    table, used = work.table, work.used[n]
+    table = work.table
+    # of the docs of a quick run only those asked whole have all their answers
+    used = work.used[n] & table.sampling.pilot
     if not table.higher or table.references.captions or not used.any():
         return ""
-    views, marks, inside = table.views, table.marks, table.views.in_set(n)
-    full, best = (np.nan_to_num(of.scores / marks)[used] for of in (table.full, table.best_seen(n)))
+    views, marks = table.views, table.marks
+    inside = views.in_set(n) & used[views.docs]
+    full, best = (np.nan_to_num(of.scores / marks)[used] for of in (table.full_seen, table.best_seen(n)))
     for name, (what, mend) in _FORMS.items():
         lost = views.where(pl.col(name)) & (views.scores < KNOWN * marks[views.docs])
         first, some = lost[views.starts], views.per_doc(lost & inside)

@@ -7,7 +7,7 @@ from lmms_patch.rci.analysis import analyse
 from lmms_patch.runs import run
 from lmms_patch.runs.details import Settings
 from tests.making.recordings import FakeNative, table
-from tests.making.runs import again_run, failing, write_run
+from tests.making.runs import again_run, failing, quick, write_run
 
 MIX = ("text", "text", "cell", "cell", "whole", "whole", "whole", "unsolved")
 """Of the docs that need their image, 3 of 5 need all of it."""
@@ -199,6 +199,22 @@ def test_answers_that_are_lost_on_one_side_alone_leave_no_number(share, which, f
     assert told in grid.reason
     assert (grid.index.value is None) == bool(told)
     assert [one.reason == grid.reason for one in (*need.shares.values(), need.index)] == [bool(told)] * 5 or not told
+
+
+def test_a_quick_run_counts_lost_answers_of_the_docs_that_it_asks_whole(tmp_path):
+    """A hundred docs are asked whole, of which two in five lose the full image: as in a run of these alone."""
+    spec, records, made = again_run(("cell",), guesses=False)
+    left = quick(lost(records, 0.4, (0,), "denied"), range(100), range(100, 150))
+    write_run(tmp_path, {"toy_rci2": (spec, left, made)})
+    (result,) = run.find([tmp_path])[0].results
+    told = "(40 of 100 and 0 of 400 answers name the gold without its marks): taken as right these make the index +0.00 in place of -0.67"
+    assert told in result.grid(2).reason
+
+
+def test_windows_are_no_answers_either_where_the_form_differs():
+    _, records, _ = again_run(("window",), kind="shift", guesses=False)
+    found = numbers(lost(records, 0.4, (0,), "denied"))
+    assert (found.lines[2].one.value is None) == bool(found.grids[2].reason)
 
 
 def test_what_is_the_same_in_all_docs_is_told():

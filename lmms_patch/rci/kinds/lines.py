@@ -14,7 +14,7 @@ import numpy as np
 
 from lmms_patch.ask.kinds import Key, Kind, windows
 from lmms_patch.ask.views import between
-from lmms_patch.rci.necessity import composed, is_told
+from lmms_patch.rci.necessity import composed
 from lmms_patch.runs.numbers import Analysis, Grid, Lines
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.composition import CELL
@@ -49,8 +49,9 @@ def _lines(work: Work, n: int, grid: Grid, found: Analysis) -> Lines:
     """Return the numbers of the windows between the cells of a grid."""
     used = np.isfinite(_best(work, n).scores)
     mpp = work.draws.estimate(str(windows(n)), None, used) if used.any() else work.nothing(grid.reason)
-    refused = found.gate.reason if work.failed else ""
-    if not is_told(work.table):
+    needs = next((one for one in found.necessity if one.n == n), None)
+    if needs is None:
         return Lines(mpp, None)
-    made, docs, _ = composed(work.table, windows(n), work.settings, refused)
+    # what says nothing of cells says nothing of windows
+    made, docs, _ = composed(work.table, windows(n), work.settings, next(iter(needs.shares.values())).reason)
     return Lines(mpp, Estimate.nothing(docs, made, mpp.level) if isinstance(made, str) else made.shares[CELL])
