@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -87,8 +87,6 @@ class Task(Struct, frozen=True, kw_only=True):
         bounds: of the numbers that a judge gives and that lack verdicts (MAGIC): the least and the greatest difference
             (``magic.bounds``)
     """
-
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("lower", "marks", "bounds")
 
     first: str
     second: str

@@ -20,7 +20,6 @@ from lmms_patch.rci.work import Work
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats.index import relative_change
 from lmms_patch.stats.resample import Estimate
 
 
@@ -61,7 +60,6 @@ def analyse(
     steady: dict[Key, Estimate] = {one.n: one.index for one in needs}
     by_set = {n: grid_of(work, n, gates[n], no_index[n], steady.get(n)) for n in work.cells}
     grids = {n: grid for n, grid in by_set.items() if isinstance(n, int)}
-    ends = [grids[n].index.value for n in (min(grids), max(grids))] if len(grids) > 1 else [None, None]
     clusters = table.groups.clusters
     found = Analysis(
         metric=table.metric,
@@ -74,7 +72,6 @@ def analyse(
         gold_below=below,
         gate=judged,
         grids=grids,
-        relative_change=relative_change(*ends),
         warnings=tuple(filter(None, [*work.notices, *of_gate, of_golds])),
         failed=work.failed,
         asked=table.sampling.part(table.views.per_doc(np.ones(len(table.views.rows), bool))),

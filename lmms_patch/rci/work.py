@@ -56,7 +56,7 @@ class Work:
             self.notices.append(
                 f"{table.unscored} of {table.asked_docs} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
-        self.notices += [failures.unfinished(table), failures.unread(table), *_the_same(table)]
+        self.notices += [*failures.cut_or_unread(table), *_the_same(table)]
         if table.groups.by_image and table.groups.clusters is not None:
             self.notices.append(
                 f"{len(table)} docs show {table.groups.clusters.max() + 1} different images, so docs of one image are drawn together "

@@ -115,49 +115,34 @@ def count(table: Table) -> Failed | None:
     return Failed(docs, of, len(failed), len(rows), len(failed.filter(view=0)), text)
 
 
-def unfinished(table: Table) -> str:
-    """Say how many answers were cut by the token limit, of the first view and of all further views.
+def cut_or_unread(table: Table) -> list[str]:
+    """Say how many answers were cut by the token limit, and how many name none of their doc's options, a line each.
 
-    "" where none was.
-
-    They are scored as they are, as the harness scores them. Where one kind of view is cut more often, an index compares
-    unlike answers.
+    The scorer takes them as they are, mostly as wrong. On cells a model may well abstain, so those without an option are
+    told only where more than ``WORTH_UNREAD`` of the answers to the first view are such.
     """
-    own = table.logged.filter(~pl.col("other"))
-    parts = [own.filter(which)["unfinished"] for which in (pl.col("view") == 0, pl.col("view") > 0)]
-    (first, firsts), (further, others) = counts = [(int(cut.sum()), len(cut)) for cut in parts]
-    if not first + further:
-        return ""
-    said = f"{first} of {firsts} answers to the first view and {further} of {others} to other views were cut by the token limit"
-    shares = [(cut / max(1, of), max(1, of)) for cut, of in counts]
-    # the standard error of the difference between the two shares
-    error = math.sqrt(sum(share * (1 - share) / size for share, size in shares))
-    # a difference within noise, or below 1 %, is no news
-    if others and abs(shares[0][0] - shares[1][0]) > max(2 * error, WORTH_A_WARNING):
-        said += "; the shares differ, so an index compares whole answers with cut ones: allow more tokens (--gen_kwargs max_new_tokens=N)"
-    return said
-
-
-def unread(table: Table) -> str:
-    """Say how many answers name none of their doc's options, if more than a few to the first view do so.
-
-    "" elsewhere.
-
-    The scorer counts them as wrong. On cells a model may well abstain, which is no fault.
-    """
-    read = table.logged.filter(pl.col("choices") > 0, pl.col("names").is_not_null())
-    parts = {
+    views = {
         "the first view": ~pl.col("other") & (pl.col("view") == 0),
         "other views": ~pl.col("other") & (pl.col("view") > 0),
         "a wrong image": pl.col("other"),
     }
-    none = {what: read.filter(which)["names"] == 0 for what, which in parts.items()}
-    first = none["the first view"]
-    if first.sum() <= WORTH_UNREAD * len(first):
-        return ""
-    # kinds of views of which none was read are left out
-    said = ", ".join(f"{some.sum()} of {len(some)} to {what}" for what, some in none.items() if len(some))
-    return f"answers that name none of the options: {said}; they are scored as they are, mostly as wrong"
+    read = table.logged.filter(pl.col("choices") > 0, pl.col("names").is_not_null())
+    out = []
+    for rows, flag, least, told in (
+        (
+            table.logged,
+            pl.col("unfinished").fill_null(False),
+            0,
+            "answers cut by the token limit (--gen_kwargs max_new_tokens=N allows more)",
+        ),
+        (read, pl.col("names") == 0, WORTH_UNREAD, "answers that name none of the options"),
+    ):
+        marked = {what: rows.filter(which).select(flag).to_series() for what, which in views.items()}
+        first, further, _ = (int(some.sum()) for some in marked.values())
+        if first > least * len(marked["the first view"]) or (further and not least):
+            said = ", ".join(f"{some.sum()} of {len(some)} to {what}" for what, some in marked.items() if len(some))
+            out.append(f"{told}: {said}; they are scored as they are, mostly as wrong")
+    return out
 
 
 def repeated(samples: pl.DataFrame) -> str:
@@ -198,20 +183,11 @@ def too_many(table: Table, key: Key) -> str:
     # docs whose options cannot be moved are asked in one order alone
     if key == TURNS:
         of &= ~pl.col("doc_id").is_in(table.excluded.filter(set=TURNS)["doc_id"].implode())
-    parts = {
-        f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view": pl.col("view") == 0,
-        what: of,
-    }
-    for what, which in parts.items():
-        calls = rows.filter(which)["failed"]
-        asked, failed = len(calls), calls.count()
-        if failed > most * asked + 2 * math.sqrt(most * (1 - most) * asked):
-            share = (
-                f"{failed / asked:.0%}, more than {most:.0%}"
-                if most == TOO_MANY
-                else f"{failed / asked:.2%}, more than {most:.1%} of a part"
-            )
-            return f"{failed} of {asked} calls for {what} failed ({share}); {ASK_AGAIN}"
+    first = f"the full {kind.words.medium}" if kind.full or not kind.curve else "the first view"
+    for calls, which in ((first, pl.col("view") == 0), (what, of)):
+        failed = rows.filter(which)["failed"]
+        if failed.count() > most * len(failed) + 2 * math.sqrt(most * (1 - most) * len(failed)):
+            return f"{failed.count()} of {len(failed)} calls for {calls} failed (more than {most:.1%}); {ASK_AGAIN}"
     return ""
 
 

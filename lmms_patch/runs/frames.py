@@ -51,16 +51,6 @@ class Doc(NamedTuple):
         entries = self.rows[0].get("excluded", ())
         return next((str(one["why"]) for one in entries if one["set"] == str(key)), "")
 
-    def scores(self) -> dict[str, Any]:
-        """Return its scores by what its views show, by the first metric that each has: for people."""
-        out: dict[str, Any] = {}
-        for row in self.rows:
-            grid = f" {row['n']}" if "n" in row else ""
-            name = f"{'wrong image, ' if 'swapped' in row else ''}{row['kind']}{grid}"
-            scores = (row[key] for key in row if f"{key}.".startswith(OTHER_METRIC))
-            out.setdefault(name, []).append(row.get("failed") or row.get("error") or next(scores, None))
-        return {name: scores[0] if len(scores) == 1 else scores for name, scores in out.items()}
-
 
 def frame_of(docs: Sequence[Doc], metrics: Sequence[str]) -> pl.DataFrame:
     """Return the rows of some docs, by doc and view, with every column of the schema.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from msgspec import UNSET, Struct
+import msgspec
 
 from lmms_patch.ask.kinds import BESIDE, Key, Kind, end
 from lmms_patch.runs import reading
@@ -232,7 +231,6 @@ class Analysis:
         gold_below: docs whose gold does not get full marks.
         gate: whether the index may be read, with every term.
         grids: by grid size.
-        relative_change: from the coarsest grid to the finest (PCRI A.4.6), a fraction; None with one grid.
         warnings: what to mind.
         regions: of a task that shows docs' own boxes.
         failed: the calls that gave no answer; None where each gave one.
@@ -240,18 +238,15 @@ class Analysis:
         necessity: the necessity map at each grid, the finest first; empty where docs are not right or wrong, or no grid
         was asked.
         curve: of a task that shows few frames or less detail, M by the number of frames or the reduction; of one that
-            hides docs' own boxes, M by the set that is hidden; None of others, whose files lack the key.
+            hides docs' own boxes, M by the set that is hidden; None of others.
         drops: of a task with such numbers that also shows the full image, M on the full image less each of them, over
         the same docs; None likewise.
-        turned: of a task that asks docs in every order of their options; None of others, whose files lack the key.
-        hidden: of a task that hides docs' own boxes; None of others, whose files lack the key.
-        lines: of a task that also shows windows between the cells, by grid size; None of others, whose files lack the
-            key.
-        own: the numbers of a method of another package, by name; None of others, whose files lack the key.
+        turned: of a task that asks docs in every order of their options; None of others.
+        hidden: of a task that hides docs' own boxes; None of others.
+        lines: of a task that also shows windows between the cells, by grid size; None of others.
+        own: the numbers of a method of another package, by name; None of others.
     """
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("curve", "drops", "turned", "hidden", "lines", "own")
-    """Keys that files lack where they say nothing."""
     metric: str
     n_docs: Count
     clusters: Count | None
@@ -262,7 +257,6 @@ class Analysis:
     gold_below: Count
     gate: gate.Gate
     grids: Mapping[GridSize, Grid] = field(default_factory=dict)
-    relative_change: Number | None = None
     warnings: tuple[str, ...] = ()
     regions: Regions | None = None
     failed: Failed | None = None
@@ -446,15 +440,4 @@ def to_mind(analysis: Analysis, kind: Kind) -> list[str]:
 
 def to_json(value: Any) -> Any:
     """Convert a value to plain JSON types: dataclasses and Structs to objects, arrays to lists, nan to null."""
-    if isinstance(value, Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
-        names = value.__struct_fields__ if isinstance(value, Struct) else [f.name for f in dataclasses.fields(value)]
-        held = {name: getattr(value, name) for name in names}
-        # words are for tables
-        absent = {"words"} if isinstance(value, Estimate) else set()
-        absent |= {name for name in getattr(value, "LEFT_OUT", ()) if held[name] in (None, (), {})}
-        return {name: to_json(inner) for name, inner in held.items() if name not in absent and inner is not UNSET}
-    if isinstance(value, Mapping):
-        return {str(key): to_json(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json(inner) for inner in value]
-    return plain(value)
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=plain))

@@ -11,8 +11,8 @@ from msgspec import structs
 from lmms_patch.ask.references import digest
 from lmms_patch.errors import RecordError
 from lmms_patch.runs import samples
-from lmms_patch.runs.details import About, Of
-from lmms_patch.runs.run import Run, differences, read
+from lmms_patch.runs.details import Made, Of
+from lmms_patch.runs.run import Result, Run, differences, read
 
 _OF_A_SHARD = ("docs", "number of docs", "prompts", "limit", "image sizes", "images")
 """In what the fingerprints of shards may differ."""
@@ -38,37 +38,32 @@ def join(runs: Sequence[Run], folder: Path) -> Run:
             if told or ours.run.identity != theirs.run.identity:
                 what = ", ".join(told) or "model"
                 raise RecordError(f"{run.path}: {ours.task} was asked otherwise than in {first.path} ({what})")
-    for of_task in zip(*(run.tables for run in ordered), strict=True):
-        _join(of_task, folder / samples.path_of(first.path, of_task[0][0].task).name)
+    for shards in zip(*(run.results for run in ordered), strict=True):
+        # the filters of a task share a table
+        if not shards[0].place:
+            _join(shards, samples.path_of(folder / first.path.name, shards[0].task))
     return read(folder / first.path.name)
 
 
-def _join(shards: Sequence[tuple[About, Path | None]], path: Path) -> None:
+def _join(shards: Sequence[Result], path: Path) -> None:
     """Write the tables of a task's shards as a single table."""
-    abouts = [about for about, _ in shards]
-    frame = pl.concat([samples.frame_of(table) for _, table in shards if table is not None], how="diagonal_relaxed")
-    names = [name for name in ("filter", "doc_id", "view") if frame[name].count()]
-    if frame.select(pl.struct(names).is_duplicated().any()).item():
+    frame = pl.concat([samples.frame_of(one.path) for one in shards if one.path], how="diagonal_relaxed")
+    if frame["doc_id"].n_unique() < sum(one.docs for one in shards):
         raise RecordError(f"{path.name}: a doc is in two shards; give each --offset and --limit docs of its own")
-    host, made = abouts[0].host, abouts[0].made
+    about = shards[0].about
+    host, made = about.host, about.made
     # the last shard may be given a limit that goes beyond the benchmark
-    asked = sum(
-        min(about.host.effective or about.docs, (host.original or about.docs) - about.host.offset) for about in abouts
+    docs = sum(
+        min(one.about.host.effective or one.docs, (one.size or one.docs) - one.about.host.offset) for one in shards
     )
-    whole = asked == (host.original or 0) - host.offset
-    about = structs.replace(
-        abouts[0],
-        host=structs.replace(host, limit=None if whole else float(asked), effective=asked),
-        made=structs.replace(
-            made,
-            kept=sum(about.made.kept or 0 for about in abouts) or None,
-            **{name: digest([getattr(about.made, name) for about in abouts]) for name in ("docs", "prompts")},
-            image_sizes=None,
-            images=None,
-        ),
-        # what only the run could compute was computed of each shard alone
-        native={name: Of(of.form) for name, of in abouts[0].native.items()},
-        probe=next((about.probe for about in abouts if about.probe.failed), abouts[0].probe),
-        run=digest([about.run for about in abouts]),
+    whole = docs == (host.original or 0) - host.offset
+    told = structs.replace(
+        about,
+        host=structs.replace(host, limit=None if whole else float(docs), effective=docs),
+        # digests of docs and images were made of each shard alone, as was what only the run could compute
+        made=Made(made.lmms_patch, made.lmms_eval, made.all_docs),
+        native={name: Of(of.form) for name, of in about.native.items()},
+        probe=next((one.about.probe for one in shards if one.about.probe.failed), about.probe),
+        run=digest([one.about.run for one in shards]),
     )
-    samples.write(path, frame, about)
+    samples.write(path, frame, told)

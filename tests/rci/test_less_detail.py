@@ -137,7 +137,7 @@ def test_many_failed_calls_at_one_size_leave_no_score_there(lost, refused):
     )
     assert found.fip.value == pytest.approx(0.9)
     if refused:
-        why = "17 of 200 calls for the image at 1/8 failed (8%, more than 5%); type the same command again: with --output_path or --use_cache only the failed calls are asked"
+        why = "17 of 200 calls for the image at 1/8 failed (more than 5.0%); type the same command again: with --output_path or --use_cache only the failed calls are asked"
         assert found.curve[8].reason == found.drops[8].reason == why
         assert f"no lowres8: {why}" in found.warnings
         assert columns(found, KINDS["lowres"])["drop8"] is None

@@ -210,7 +210,7 @@ def test_many_failed_calls_leave_no_number_of_the_orders(lost, refused):
     if not refused:
         assert flat["rotate_every"] == pytest.approx(100 / 148)
         return
-    why = "53 of 800 calls for the full image in all orders failed (7%, more than 5%); type the same command again"
+    why = "53 of 800 calls for the full image in all orders failed (more than 5.0%); type the same command again"
     assert found.turned.every.reason.startswith(why)
     assert any(line.startswith(f"no score in every order of the options: {why}") for line in found.warnings)
 

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from lmms_patch.present.sheets import Column, Sheet, shown
-from lmms_patch.runs import numbers, reading, run
+from lmms_patch.runs import reading, run
 from lmms_patch.stats.resample import Estimate
 from tests.making.analyses import analysis
 from tests.making.runs import again_run, never_looks, world_run, write_run
@@ -52,10 +52,6 @@ def test_every_form_of_a_table_has_the_words_and_data_keeps_the_number(found, te
 def test_what_is_not_defined_has_no_words():
     nothing = dataclasses.replace(estimate(None), reason="near chance: ...")
     assert reading.worded(nothing, mark="mark", marginal=True) == nothing
-
-
-def test_words_are_not_written_into_files_of_numbers():
-    assert numbers.to_json(WORDED[1][0]) == numbers.to_json(estimate(0.866, 0.8, 0.9))
 
 
 @pytest.mark.parametrize(

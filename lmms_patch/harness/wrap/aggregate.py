@@ -47,7 +47,7 @@ _SET_SCORE = (
 
 
 class PatchItem(dict[str, Any]):
-    """The ``patch`` object of a doc in the harness's log, for people alone: its scores. Its attributes hold the doc.
+    """The ``patch`` object of a doc, empty in the harness's log. Its attributes hold the doc.
 
     Attributes:
         doc: its rows.
@@ -56,7 +56,7 @@ class PatchItem(dict[str, Any]):
     """
 
     def __init__(self, doc: Doc, full: Mapping[str, Any], from_m: str | None = None) -> None:
-        super().__init__(doc.scores())
+        super().__init__()
         self.doc, self.full, self.from_m = doc, full, from_m
 
     def __reduce__(self) -> Any:

@@ -34,9 +34,7 @@ class Thinking(Model):
 def test_answers_that_were_cut_are_counted_for_full_image_and_cells_apart(tmp_path, tells, capsys):
     write_task(tmp_path, "toy", rows(60), generation_kwargs={"max_new_tokens": 16})
     found = run(Thinking(tells), "toy_rci2", tmp_path)
-    sentence = (
-        "20 of 60 answers to the first view and 0 of 240 to other views were cut by the token limit; the shares differ"
-    )
+    sentence = "answers cut by the token limit (--gen_kwargs max_new_tokens=N allows more): 20 of 60 to the first view, 0 of 240 to other"
     warned = metrics(found, "toy_rci2")["patch"]["analysis"]["warnings"]
     assert [line[: len(sentence)] for line in warned if "cut by" in line] == [sentence]
     cut = {
