@@ -58,8 +58,11 @@ class Work:
             )
         self.notices += [*failures.cut_or_unread(table), *_the_same(table)]
         if table.groups.by_image and table.groups.clusters is not None:
+            ends = [(one.low, one.high) for one in (self.mean(table.full.scores, together=of) for of in (True, False))]
+            widths = [high - low for low, high in ends if low is not None and high is not None]
+            wider = f": the score's interval is {widths[0] / widths[1]:.1f} times as wide" if len(widths) > 1 else ""
             self.notices.append(
-                f"{len(table)} docs show {table.groups.clusters.max() + 1} different images, so docs of one image are drawn together "
+                f"{len(table)} docs show {table.groups.clusters.max() + 1} different images, so docs of one image are drawn together{wider} "
                 "(to draw others together: option cluster)"
             )
         self.constants = constants(table.references.uninformed)
@@ -74,12 +77,17 @@ class Work:
         estimate = self.draws.estimate(name, value, used)
         return estimate if value is not None else estimate.without()
 
-    def mean(self, values: Array) -> Estimate:
-        """Return the mean of a value of each doc, shape (docs,); docs with nan are left out."""
+    def mean(self, values: Array, *, together: bool = True) -> Estimate:
+        """Return the mean of a value of each doc, shape (docs,); docs with nan are left out.
+
+        Args:
+            values: of the docs.
+            together: whether docs of a cluster are drawn together.
+        """
         known = np.isfinite(values)
         if self.table.sampling.used or not known.any():
             return self.nothing("views were left out" if self.table.sampling.used else "no doc has a value")
-        kept, clusters = np.asarray(values, float)[known], self.table.groups.clusters_of(known)
+        kept, clusters = np.asarray(values, float)[known], self.table.groups.clusters_of(known) if together else None
         return intervals.mean(kept, clusters, ends=intervals.ends_of(kept), **self.settings.how)
 
     def value(self, chosen: Chosen) -> float | None:

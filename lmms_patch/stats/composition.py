@@ -223,11 +223,13 @@ class _Work:
 
     def __init__(self, asked: Asked, wrong: Asked, mine: Array, theirs: Array, rng: np.random.Generator) -> None:
         self.own_docs, self.wrong_docs, self.mine, self.theirs, self.rng = asked, wrong, mine, theirs, rng
-        self.named, self.named_wrong = steady(asked.own), steady(wrong.wrong)
+        named = steady(asked.own)
+        # of further docs, cells beside one that is right need not be asked again: the tests go by these docs alone
+        self.named, self.named_wrong = steady(wrong.own), steady(wrong.wrong)
         self.lost = {
-            "cells": self._losses(asked, self.named[:, 1:]),
-            "all": self._losses(asked, self.named),
-            "full": self._losses(asked, self.named[:, :1]),
+            "cells": self._losses(asked, named[:, 1:]),
+            "all": self._losses(asked, named),
+            "full": self._losses(asked, named[:, :1]),
             "wrong cells": self._losses(wrong, self.named_wrong[:, 1:]),
             "wrong all": self._losses(wrong, self.named_wrong),
             "wrong full": self._losses(wrong, self.named_wrong[:, :1]),
@@ -238,8 +240,10 @@ class _Work:
         self.one, self.one_wrong = (
             (of[:, 1:] == of[:, 1:2]).all(1) & (of[:, 1] != NONE) for of in (self.named, self.named_wrong)
         )
-        self.hits = self._hits(self.mine, asked, self.named[:, 1], self.one)
-        self.hits_wrong = self._hits(self.theirs, wrong, self.named_wrong[:, 1], self.one_wrong)
+        self.hits, self.hits_wrong = (
+            self._hits(named[:, 1], used)
+            for named, used in ((self.named, self.one), (self.named_wrong, self.one_wrong))
+        )
         # cells that name wrong answers together mislead: then nothing is hit by luck
         self.avoids = _above(self.hits_wrong - self.hits, _TESTED)
         self.tail, self.slip = self._lingering()
@@ -270,20 +274,17 @@ class _Work:
         """Return N of a set of views on each draw."""
         return self._mean(self.mine if views in ("cells", "all", "full") else self.theirs, self.lost[views].forms[form])
 
-    @staticmethod
-    def _hits(weights: Array, docs: Asked, named: Ints, used: Bools) -> Array:
+    def _hits(self, named: Ints, used: Bools) -> Array:
         """Return how often the gold is named, above what the spread of golds gives, on each draw."""
-        expected = np.take_along_axis(docs.spread, np.maximum(named, 0)[:, None], 1)[:, 0]
-        return np.asarray(weights @ (used * ((named == GOLD) - expected)) / weights.sum(1))
+        expected = np.take_along_axis(self.wrong_docs.spread, np.maximum(named, 0)[:, None], 1)[:, 0]
+        return np.asarray(self.theirs @ (used * ((named == GOLD) - expected)) / self.theirs.sum(1))
 
     def _lingering(self) -> tuple[Array | float, Array | None]:
         """Return how many more cells half know than is seen, on each draw; or where cells know but slip, how often they repeat themselves."""
-        change, times = [], self.own_docs.times
-        for weights, docs, said in (
-            (self.mine, self.own_docs, self.own_docs.own),
-            (self.theirs, self.wrong_docs, self.wrong_docs.wrong),
-        ):
-            odds = docs.spread / np.maximum(1 - docs.spread, 1 / len(said))
+        docs, weights = self.wrong_docs, self.theirs
+        change, times = [], docs.times
+        odds = docs.spread / np.maximum(1 - docs.spread, 1 / len(docs.own))
+        for said in (docs.own, docs.wrong):
             views = [steady(said[:, 1:, :upto]) for upto in (2, times - 1, times)]
             few = (views[0] == GOLD).sum(1) < max(views[0].shape[1] - 1, 2)
             sums = [
@@ -293,7 +294,7 @@ class _Work:
             change.append([weights @ of / weights.sum(1) for of in (sums[0] - sums[1], sums[1] - sums[2], sums[1])])
         first, last = (own - np.maximum(wrong, 0) for own, wrong in zip(change[0][:2], change[1][:2], strict=True))
         # with one fall more of wrong guesses this is a sign test: resampled alone, two falls would look sure
-        if not _above(last - self.rng.standard_gamma(1.0, len(last)) / self.mine.sum(1), 0):
+        if not _above(last - self.rng.standard_gamma(1.0, len(last)) / weights.sum(1), 0):
             return 0.0, None
         # a slow fall is of cells that know; a fast fall, of cells that half know, ends soon
         if last[0] > 0.75 * first[0]:
@@ -350,7 +351,7 @@ class _Work:
 
     def refusal(self) -> str:
         """Say why there are no shares; "" where there are."""
-        every, every_wrong = self.lost["all"].every.mean(), self.lost["wrong all"].every.mean()
+        every, every_wrong = self._losses(self.wrong_docs, self.named).every.mean(), self.lost["wrong all"].every.mean()
         apart = abs(_silent(self.named) - _silent(self.named_wrong))
         missed, by_cells = self.lost["words"].plain.sum(), self.lost["wrong cells"].plain.sum()
         # of a handful of docs that words do not answer, cells of wrong images may hit all by chance
@@ -424,9 +425,9 @@ class _Work:
 
     def _unanimous(self, best: Array) -> Array:
         """Return how many more docs are right on all cells than text and cells account for, on each draw."""
-        weighed, same = self.lost["cells"].weighed, (self.own_docs.spread**2).sum(1)
-        chance = self.mine @ same / self.mine.sum(1)
-        by_luck = (self.mine @ (weighed * self.one)) / np.maximum(self.mine @ weighed, _NOTHING)
+        weighed, same = self._losses(self.wrong_docs, self.named[:, 1:]).weighed, (self.wrong_docs.spread**2).sum(1)
+        chance = self.theirs @ same / self.theirs.sum(1)
+        by_luck = (self.theirs @ (weighed * self.one)) / np.maximum(self.theirs @ weighed, _NOTHING)
         return np.asarray(self.hits / (1 - chance) - best[TEXT] - best[CELL] * chance * by_luck)
 
 

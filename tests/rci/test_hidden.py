@@ -123,7 +123,7 @@ def test_many_failed_calls_leave_no_drop():
         one["views"][1] |= {"scores": {}, "items": {}, "failed": "no answer"}
     one = found(records)
     assert (one.curve["relevant"].value, one.drops["relevant"].value, one.hidden.extra.value) == (None, None, None)
-    assert one.hidden.extra.reason.startswith("40 of 200 calls for relevant boxes failed (20%, more than ")
+    assert one.hidden.extra.reason.startswith("40 of 200 calls for relevant boxes failed (more than ")
     assert one.drops["adversarial"].value == pytest.approx(0.05)
     assert any(line.startswith("no drop: 40 of 200 calls") for line in one.warnings)
 
