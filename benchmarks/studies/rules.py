@@ -2,9 +2,10 @@
 
     python benchmarks/studies/rules.py [--runs 1000] [--seed 0]
 
-Prints two Markdown tables. The first: for each world, number of docs and true drop, how often the rule on the score and
-the rule on the index pass and fail, and how often the build fails. The second: how often `compare` says something of
-two models that are alike. Ends with status 1 where a target is missed. Four worlds:
+Prints three Markdown tables. The first: for each world, number of docs and true drop, how often the rule on the score
+passes and fails. The second: how often the rule on the share that needs the whole image fails, of models that
+differ in a known way. The third: how often `compare` says something of two models that are alike. Ends with status 1 where a
+target is missed. Four worlds of the first:
 
 - independent: every doc is right with the same chance, answers are drawn anew in each run.
 - easy and hard: three of five docs are right with 0.95, the others with 0.325; answers drawn anew.
@@ -38,13 +39,15 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import parse
+from benchmarks.studies.composition import asked, sampled
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.compare.formats import Task, numbers_of
-from lmms_patch.gate import judge, rules
+from lmms_patch.gate import judge, limits, rules
 from lmms_patch.gate.formats import Verdict
 from lmms_patch.stats import paired
+from lmms_patch.stats.composition import WHOLE, Composition, compose
 from lmms_patch.stats.forms import MEAN
-from lmms_patch.stats.intervals import UNSEEN, UNSEEN_OF_PAIRS, Sample
+from lmms_patch.stats.intervals import UNSEEN, Sample
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import holm
 
@@ -148,13 +151,10 @@ class Side:
 
     @cached_property
     def numbers(self) -> dict[str, Estimate]:
-        """The numbers that the two rules need, with the intervals of a run."""
-        rows = np.column_stack([self.answers.full, self.answers.best, np.ones(len(self.answers.full))])
-        sample, corners = Sample(rows, self.clusters, draws=DRAWS), unseen(2)
-        score = sample.estimate(lambda s: s[..., 0] / s[..., 2], corners, unseen=UNSEEN)
-        mpp = sample.estimate(lambda s: s[..., 1] / s[..., 2], corners, unseen=UNSEEN)
-        index = sample.estimate(lambda s: 1 - s[..., 1] / s[..., 0], corners, unseen=UNSEEN_OF_PAIRS)
-        return {"score": score, "fip": score, "mpp2": mpp, "rci2": index}
+        """The score, with the interval of a run."""
+        sample = Sample(counted(self.answers.full), self.clusters, draws=DRAWS)
+        score = sample.estimate(lambda s: s[..., 0] / s[..., 1], unseen(1), unseen=UNSEEN)
+        return {"score": score, "fip": score}
 
     def unjudged(self, name: str) -> int:
         """Return how many docs have no verdict of a judge."""
@@ -181,11 +181,8 @@ class Before:
         sides, clusters = (self.old.answers, self.new.answers), self.new.clusters
         differences = paired.differences(
             MEAN,
-            {name: (counted(getattr(sides[0], name)), counted(getattr(sides[1], name))) for name in ("full", "best")},
-            {
-                "fip": paired.Number(("full",)),
-                "rci2": paired.Number(("full", "best"), lambda full, best: 1 - best / full),
-            },
+            {"full": (counted(sides[0].full), counted(sides[1].full))},
+            {"fip": paired.Number(("full",))},
             clusters,
             draws=DRAWS,
             level=level,
@@ -220,24 +217,14 @@ def shipped() -> rules.Rules:
     return rules.read("model-regression")
 
 
-def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, Verdict]:
-    """Return the verdicts of rules (by default the shipped ones) on two runs, by number: those on the score (fip) and the index (rci2)."""
-    found = found or shipped()
+def verdict(two: Pair, found: rules.Rules | None = None) -> Verdict:
+    """Return the verdict of a rule on the score (by default the shipped one) on two runs."""
     old, new = (Side(answers, two.clusters) for answers in (two.old, two.new))
     before: Any = Before(old, new)
-    asked: Any = new
-    asking = [
-        judge.Check(
-            rule,
-            asked,
-            str(rule.metric).replace("?", "2"),
-            (-(rule.max_drop or 0), rule.max_rise) if rule.max_drop is not None else (None, rule.max_rise),
-            before,
-        )
-        for rule in found.rules
-        if rule.of_difference
-    ]
-    return {check.metric: made for check, made in zip(asking, judge.verdicts(asking), strict=True)}
+    asked_of: Any = new
+    (rule,) = (one for one in (found or shipped()).rules if one.metric == "fip")
+    (made,) = judge.verdicts([judge.Check(rule, asked_of, "fip", (-(rule.max_drop or 0), rule.max_rise), before)])
+    return made
 
 
 # --- the study --------------------------------------------------------------------------------------
@@ -245,15 +232,18 @@ def verdicts(two: Pair, found: rules.Rules | None = None) -> dict[str, Verdict]:
 
 @dataclass(frozen=True)
 class Row:
-    """The verdicts of many builds of one kind: how many of ``runs`` end in each."""
+    """The verdicts on the score of many builds of one kind: how many of ``runs`` end in each."""
 
     world: str
     docs: int
     drop: float
     runs: int
     score: Counter[str]
-    index: Counter[str]
-    failed: int
+
+    @property
+    def failed(self) -> int:
+        """How many builds fail."""
+        return self.score["fail"]
 
     @property
     def target(self) -> float | None:
@@ -267,7 +257,7 @@ class Row:
         Identical runs must all pass.
         """
         if self.world == "deterministic" and not self.drop:
-            return {*self.score, *self.index} != {"pass"}
+            return {*self.score} != {"pass"}
         if self.target is None:
             return False
         return self.failed / self.runs > self.target + 2 * math.sqrt(self.target * (1 - self.target) / self.runs)
@@ -284,14 +274,11 @@ def study(
     for world in worlds:
         for docs in sizes:
             for drop in drops:
-                score, index, failed = Counter[str](), Counter[str](), 0
+                score = Counter[str]()
                 for run in range(runs):
                     stream = np.random.default_rng([seed, WORLDS.index(world), docs, round(1000 * drop), run])
-                    said = {name: one.verdict for name, one in verdicts(pair(world, docs, drop, stream)).items()}
-                    score[said["fip"]] += 1
-                    index[said["rci2"]] += 1
-                    failed += "fail" in said.values()
-                yield Row(world, docs, drop, runs, score, index, failed)
+                    score[verdict(pair(world, docs, drop, stream)).verdict] += 1
+                yield Row(world, docs, drop, runs, score)
 
 
 def line(row: Row) -> str:
@@ -306,11 +293,38 @@ def line(row: Row) -> str:
         row.world,
         f"{row.docs:,}",
         f"{100 * row.drop:g}",
-        *(share(row.score[call]) for call in ("pass", "inconclusive", "fail")),
+        *(share(row.score[call]) for call in ("pass", "inconclusive")),
     ]
-    return " | ".join(
-        ["", *cells, *(share(row.index[call]) for call in ("pass", "fail")), share(row.failed) + missed, target, ""]
-    ).strip()
+    return " | ".join(["", *cells, share(row.failed) + missed, target, ""]).strip()
+
+
+SHARES: dict[str, tuple[tuple[float, ...], dict[str, Any], float | None]] = {
+    "nothing changed": ((0.2, 0.2, 0.4, 0.2), {}, NO_CHANGE),
+    "it abstains where it guessed": ((0.2, 0.2, 0.4, 0.2), {"own": "silent"}, NO_CHANGE),
+    "one cell is enough for .1 more": ((0.2, 0.3, 0.4, 0.1), {}, NO_CHANGE),
+    ".05 fewer need the whole image (the margin)": ((0.2, 0.2, 0.35, 0.25), {}, INSIDE),
+    ".2 fewer, by text in its place": ((0.4, 0.2, 0.2, 0.2), {}, None),
+    ".2 fewer, not solved": ((0.2, 0.2, 0.2, 0.4), {}, None),
+}
+"""What a new model solves: by text, one cell, the whole image, and not at all; how it answers; and how many builds may fail."""
+
+
+def shares(runs: int, docs: int, seed: int = 0) -> Iterator[tuple[str, float, float, bool]]:
+    """Yield for each new model how often the rule on the share of the whole image fails and passes, and whether a target is missed."""
+    (rule,) = (one for one in shipped().rules if one.metric == "whole?")
+    for what, (mix, world, most) in SHARES.items():
+        calls = Counter[str]()
+        for run in range(runs):
+            made = [
+                compose(*sampled(*asked(np.random.default_rng([seed, 11, run]), *of, docs=docs, **how)), seed=run)
+                for of, how in (((SHARES["nothing changed"][0],), {}), ((mix,), world))
+            ]
+            old, new = (one.shares[WHOLE] for one in made if isinstance(one, Composition))
+            change = paired.unpaired(old, new, level=rule.level).estimate
+            calls[limits.judged(change, (-rule.margin, None))[0]] += 1
+        failed = calls["fail"] / runs
+        missed = most is not None and failed > most + 2 * math.sqrt(most * (1 - most) / runs)
+        yield what, failed, calls["pass"] / runs, missed
 
 
 def said_of_alike(world: str, docs: int, runs: int, seed: int = 0) -> tuple[float, float, float]:
@@ -349,16 +363,20 @@ def main() -> int:
     parser.add_argument("--world", choices=WORLDS, nargs="*", default=WORLDS)
     given = parse(parser, runs=2)
     start, missed, failed = time.process_time(), 0, Counter[float]()
-    print(
-        "| answers | docs | true drop, points | score passes | undecided | fails | index passes | fails | build fails, % | at most |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| answers | docs | true drop, points | passes, % | undecided | fails | at most |")
+    print("|---|---|---|---|---|---|---|")
     for row in study(given.runs, given.seed, given.world):
         missed += row.missed
         failed[row.drop] += row.failed
         assert row.drop or row.world != "deterministic" or not row.missed, "two identical runs must pass"
         print(line(row), flush=True)
     assert failed[DROPS[-1]] > failed[DROPS[0]], f"the largest drop fails most: {failed}"
+    print("\n| the new model | docs | fails, % | passes |")
+    print("|---|---|---|---|")
+    for docs in (300, 1000):
+        for what, fails, passes, off in shares(max(2, given.runs // 5), docs, given.seed):
+            missed += off
+            print(f"| {what} | {docs:,} | {100 * fails:.1f}{' **missed**' * off} | {100 * passes:.1f} |", flush=True)
     print("\n| answers | docs | the primary number differs | any of six others | without correction |")
     print("|---|---|---|---|---|")
     for world, docs in ((world, docs) for world in given.world if world != "deterministic" for docs in (200, 1000)):

@@ -120,7 +120,9 @@ def _checks(rule: Rule, results: Sequence[Subject], before: Baseline | None) -> 
         judged.append((str(rule.metric), (None if rule.max_drop is None else -rule.max_drop, rule.max_rise), before))
     for pattern, ends, against in judged:
         names = {id(one): _names(one, pattern) for one in selected}
-        if not any(names.values()):
+        # of a difference, what neither run asked (docs asked again, say) is told below
+        could = against and any(matching(keyed(one.result.kind, one.result.grids), pattern) for one in selected)
+        if not any(names.values()) and not could:
             known = dict.fromkeys(name for one in selected for name in one.numbers)
             raise OptionError(
                 f"{pattern} matches no number of {selected[0].label} or the others; there is {', '.join(known)}"

@@ -440,4 +440,4 @@ def to_mind(analysis: Analysis, kind: Kind) -> list[str]:
 
 def to_json(value: Any) -> Any:
     """Convert a value to plain JSON types: dataclasses and Structs to objects, arrays to lists, nan to null."""
-    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=plain))
+    return plain(msgspec.to_builtins(value, str_keys=True, enc_hook=plain))

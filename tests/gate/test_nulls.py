@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.gate.running import gate
+from tests.gate.running import gate, rules_file
 from tests.making import lean
 from tests.making.runs import (
     again_run,
@@ -88,6 +88,34 @@ def test_a_benchmark_is_released_where_most_of_what_is_solved_needs_the_whole_im
     assert one["value"]["low"] <= solved.count("whole") / len(solved) <= one["value"]["high"]
     if verdict == "pass":
         assert ended.status == 0
+
+
+OLD = ("text", "cell", "whole", "whole")
+
+
+@pytest.mark.parametrize(
+    ("needs", "guesses", "status"),
+    [
+        (OLD, False, 0),
+        (OLD, True, 0),
+        (("text", "cell", "text", "text"), True, 1),
+        (("text", "cell", "cell", "cell"), True, 1),
+        (("text", "cell", "unsolved", "unsolved"), False, 1),
+    ],
+    ids=["abstains", "guesses otherwise", "text in place of the image", "a cell in its place", "solves less"],
+)
+def test_a_model_regresses_where_it_uses_the_whole_image_less(capsys, tmp_path, needs, guesses, status):
+    """A model that abstains on cells where it guessed has another RCI, and is no worse; one that no longer looks as well is."""
+    write_run(tmp_path / "old", {"toy_rci3": again_run(OLD, n=500, grid=3)})
+    write_run(tmp_path / "new", {"toy_rci3": again_run(needs, n=500, grid=3, guesses=guesses, answers=1)})
+    ended = gate(capsys, tmp_path, tmp_path / "new", "model-regression", tmp_path / "old")
+    assert ended.status == status, ended.out
+    if not guesses and not status:
+        assert ended.of(metric="whole3")["verdict"] != "fail"
+        rule = rules_file(tmp_path, {"metric": "rci3", "max_rise": 0, "margin": 0.05})
+        assert gate(capsys, tmp_path, tmp_path / "new", rule, tmp_path / "old").status == 1, (
+            "RCI of one pass would fail it"
+        )
 
 
 def test_a_run_without_a_null_does_not_comply_silently(capsys, tmp_path, folders):

@@ -117,7 +117,9 @@ def views_run(kind, know, n=300, grids=(), base="toy", seed=0, short=(), views=N
     return spec, records, made
 
 
-def again_run(needs, n=240, grid=2, kind="rci", base="toy", seed=0, *, guesses=True, wrong=True, out=(), **fields):
+def again_run(
+    needs, n=240, grid=2, kind="rci", base="toy", seed=0, *, guesses=True, answers=0, wrong=True, out=(), **fields
+):
     """Records of a 4-option task whose docs are all asked four times, by a model of which it is known what it needs.
 
     Doc i needs ``needs[i % len(needs)]``: its ``text`` alone, its first ``cell``, its first ``window`` between the cells,
@@ -131,12 +133,14 @@ def again_run(needs, n=240, grid=2, kind="rci", base="toy", seed=0, *, guesses=T
         base: the benchmark.
         seed: of golds and guesses.
         guesses: whether a view that does not show it guesses, anew each time; else it names no option.
+        answers: draws guesses anew, of the same docs.
         wrong: whether docs are asked on wrong images too.
         out: docs that the grid does not use.
         fields: cluster or category, by the number of a doc.
     """
     spec, stream = WrapSpec(base, KINDS[kind], (grid,)), np.random.default_rng(seed)
     golds = [LETTERS[i] for i in stream.integers(0, 4, n)]
+    stream = np.random.default_rng([seed, answers]) if answers else stream
     made = plan([Doc(i, Asked("Which?\nA. u\nB. v\nC. w\nD. x", golds[i]), "Which?") for i in range(n)])
     once = views_of(spec)
     own = [one for one in again(once, 4) if not one.swapped and one.kind != "blank"]
