@@ -154,7 +154,7 @@ def to_json(judged: Judgement) -> dict[str, Any]:
         "out": judged.out,
         "baseline": judged.baseline or None,
         "lmms_patch": __version__,
-        "notes": [line(note) for note in judged.notes],
+        "notes": [*map(line, judged.notes)],
         "verdicts": judged.verdicts,
     }
     return dict(harmless(as_json(told)))
@@ -171,13 +171,10 @@ def junit(judged: Judgement) -> str:
         for one in ordered(judged)
     ] or [("gate", "input", "error", headline(judged))]
     counts = Counter(part for _, _, part, _ in cases)
-    about = {
-        "tests": len(cases),
-        "failures": counts["failure"],
-        "errors": counts["error"],
-        "skipped": counts["skipped"],
+    given = {"name": "lmms-patch gate", "tests": str(len(cases))}
+    given |= {
+        name: str(counts[part]) for name, part in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
     }
-    given = {"name": "lmms-patch gate", **{key: str(count) for key, count in about.items()}}
     root = ElementTree.Element("testsuites", given)
     suite = ElementTree.SubElement(root, "testsuite", given)
     for rule, name, part, said in cases:
@@ -201,5 +198,5 @@ def write(judged: Judgement, json_file: Path | None = None, junit_file: Path | N
         RecordError: one of them cannot be written.
     """
     # NaN is no JSON: better to fail here than to write a file that other readers refuse
-    texts = [(json_file, json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"), (junit_file, junit(judged))]
-    files.write_all({path: content for path, content in texts if path is not None})
+    as_text = json.dumps(to_json(judged), indent=2, allow_nan=False) + "\n"
+    files.write_all({path: text for path, text in ((json_file, as_text), (junit_file, junit(judged))) if path})
