@@ -76,15 +76,16 @@ def _say(one: Verdict, value: float | None, signed: bool | None = None) -> str:
     """
     if one.metric == "n_docs" and value is not None:
         return f"{value:,.0f}"
-    ends = [end for end in (one.least, one.most) if end is not None]
-    numbers = [number for number in (one.number.value, one.number.low, one.number.high) if number is not None]
+    ends, numbers = (
+        [value for value in of if value is not None]
+        for of in ((one.least, one.most), (one.number.value, one.number.low, one.number.high))
+    )
     kept = (
         decimals
         for decimals in range(3, DIGITS)
         if all((round(number, decimals) < end) == (number < end) for number in numbers for end in ends)
     )
-    decimals = next(kept, 3)
-    return number_text(value, one.difference is not None if signed is None else signed, decimals)
+    return number_text(value, one.difference is not None if signed is None else signed, next(kept, 3))
 
 
 def ordered(judged: Judgement) -> list[Verdict]:
