@@ -14,9 +14,6 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import json
-import os
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -193,11 +190,11 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The
     host compares the names that we return with those that were typed.
     """
-    from lmms_patch.harness.names import configs, lookup
+    from lmms_patch.harness.names import configs
 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
-        specs = lookup.expand(manager, asked)
+        specs = configs.expand(manager, asked)
         # before a model is loaded
         if specs:
             compat.check_host(*compat.HOMES)
@@ -246,12 +243,11 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
 
     Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why.
     """
-    from lmms_patch.harness import load
     from lmms_patch.harness.names import effects
 
     # a native task of the run fails as it always did
     asked_by_us = getattr(manager, "_lmms_patch_text_only", None) is not None and _is_leaf(manager, name_or_config)
-    with load.named(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
+    with loading(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
         loaded = dict(loader(name_or_config, **kwargs))
     for task in filter(effects.is_magic, _tasks_in(loaded)):
         # takes two seconds to import
@@ -260,6 +256,42 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
         tasks.bind(task)
         patch_runs()
     return loaded
+
+
+@contextlib.contextmanager
+def loading(manager: Any, name_or_config: Any) -> Iterator[None]:
+    """Turn a failure to load a task's dataset into a line with the task, the dataset and the cause.
+
+    Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only
+    names a future object. A task that is a Python class loads its data itself, and lets errors of the network and the
+    disk (``OSError``) through.
+
+    Args:
+        manager: the harness's task manager.
+        name_or_config: the task, as ``TaskManager`` was asked for it.
+
+    Raises:
+        CannotWrapError: the dataset could not be loaded.
+    """
+    from tenacity import RetryError
+
+    from lmms_patch.harness.names import facts
+    from lmms_patch.harness.wrap.calls import one_line
+
+    try:
+        yield
+    except (RetryError, OSError) as error:
+        config = name_or_config if isinstance(name_or_config, Mapping) else {}
+        name = str(config.get("task") if config else name_or_config)
+        row = manager.task_index.get(name, {})
+        # raised by the code of a YAML task: its traceback says more than our line
+        if isinstance(error, OSError) and row.get("type") != "python_task":
+            raise
+        given = config.get("dataset_path") or (facts.read(manager, name).get("dataset_path") if row else None)
+        dataset = f"its dataset {given}" if given else "its data"
+        raise CannotWrapError(
+            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; type 'lmms-eval --tasks {name} ...' to see where"
+        ) from None
 
 
 def _load_wrapped(
@@ -289,18 +321,18 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
 
     The spec is None where the host is asked for something that is not ours.
     """
-    from lmms_patch.harness.names import configs, lookup
+    from lmms_patch.harness.names import configs
 
     if isinstance(name_or_config, str):
-        return lookup.resolve(manager, name_or_config), {}
+        return configs.resolve(manager, name_or_config), {}
     if isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str):
         explicit = configs.explicit_spec(name_or_config) if "class" in name_or_config else None
         if explicit is not None:
-            lookup.require_base(manager, explicit)
+            configs.require_base(manager, explicit)
             return explicit, {}
         if set(name_or_config).isdisjoint({"dataset_path", "class", "include"}):
             overrides = {k: v for k, v in name_or_config.items() if k != "task"}
-            return lookup.resolve(manager, name_or_config["task"]), overrides
+            return configs.resolve(manager, name_or_config["task"]), overrides
     return None, {}
 
 
@@ -408,8 +440,7 @@ def _is_leaf(manager: Any, name_or_config: Any) -> bool:
 def patch_runs() -> None:
     """Replace what a run with a task of ours needs replaced.
 
-    A run without one is left as it is, and a second call changes nothing. In a run with ours, native tasks too ask failed
-    calls again. They lose nothing: what the cache held for them was not an answer.
+    A run without one is left as it is, and a second call changes nothing.
 
     Raises:
         HostError: the installed host lacks a function that we replace or call.
@@ -419,7 +450,7 @@ def patch_runs() -> None:
     from lmms_patch.harness.asking import seam
 
     replaced: dict[str, dict[str, Callable[..., Any]]] = {
-        "ResponseCache": {"_lookup": _lookup, "_store": _store, "merge_shards": _merge_shards},
+        "ResponseCache": {"_store": _store},
         # the command line, Python and the job server all call ``evaluate``, when the model is loaded and all tasks are known
         "lmms_eval.evaluator": {"unwrap_generation_output": _unwrap, "evaluate": seam.evaluate},
         "ChatMessages": {"encode_image": _encode},
@@ -524,20 +555,6 @@ def _last_screen(
     return table if column == "results" and "groups" in results else f"{table}\n{written.ending(results, said_of)}"
 
 
-def _adapter(cache: Any) -> str:
-    """Return the adapter whose answers a cache holds. The cache's fingerprint is ``model|arguments``."""
-    return compat.adapter_of(str(cache.model_fingerprint).partition("|")[0])
-
-
-def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
-    """Look an answer up; find nothing where the stored answer is a failed call.
-
-    Why this method: caches of earlier runs hold failed calls, and each would be found again for ever.
-    """
-    response = original(cache, cache_key)
-    return None if compat.failure(response, _adapter(cache)) else response
-
-
 def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
     """Store an answer, unless the call failed or the model saw a grey image in place of a missing image.
 
@@ -546,38 +563,10 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
     from lmms_patch.harness.wrap.session import was_shown
 
     stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
-    if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):
+    # the cache's fingerprint is ``model|arguments``
+    adapter = compat.adapter_of(str(cache.model_fingerprint).partition("|")[0])
+    if not compat.failure(stored["response"], adapter) and was_shown(stored["task_name"], stored["doc_id"]):
         original(cache, *args, **kwargs)
-
-
-def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], output_path: str) -> Any:
-    """Merge the answers of a run into the shared cache, where new answers replace failed calls.
-
-    Why this method: the host adds entries to the shared cache, but never replaces one.
-    """
-    # without a shared cache there is no failed call to replace
-    if os.path.exists(output_path):
-        with contextlib.closing(sqlite3.connect(output_path, timeout=30)) as shared:
-            for path in filter(os.path.exists, shard_paths):
-                shared.execute("ATTACH DATABASE ? AS shard", (path,))
-                model = shared.execute("SELECT value FROM shard.meta WHERE key = 'model_fingerprint'").fetchone()
-                adapter = compat.adapter_of(model[0].partition("|")[0]) if model else ""
-                shared.create_function("failed", 1, functools.partial(_is_failure, adapter))
-                shared.execute(
-                    "DELETE FROM responses WHERE cache_key IN (SELECT cache_key FROM shard.responses) AND failed(response)"
-                )
-                # SQLite cannot detach a database within a transaction
-                shared.commit()
-                shared.execute("DETACH DATABASE shard")
-    return original(shard_paths, output_path)
-
-
-def _is_failure(adapter: str, stored: str) -> bool:
-    """Return whether a cache entry (JSON, as the host writes it) is a failed call."""
-    try:
-        return bool(compat.failure(json.loads(stored), adapter))
-    except ValueError:
-        return False
 
 
 def _unwrap(original: Callable[..., Any], output: Any) -> Any:

@@ -1,107 +1,29 @@
-"""What the *config* of a task says, before any data, module or model is loaded: can the task be wrapped?
-
-A ``!function`` in a config stays a YAML node, and nothing is imported.
-"""
+"""Which wrapped task a name means, whether it can be wrapped as far as its config says (``facts``), and the options of its base."""
 
 from __future__ import annotations
 
-import dataclasses
+import difflib
 import functools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatch
-from pathlib import Path
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatch, fnmatchcase
 from typing import Any
 
 import yaml
 
 from lmms_patch import resources
 from lmms_patch.ask import profiles
-from lmms_patch.ask.spec import Options, WrapSpec, from_file
+from lmms_patch.ask.kinds import KINDS
+from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, from_file, parse
 from lmms_patch.ask.views import asked_per_doc
-from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness import task_files
-from lmms_patch.harness.asking.settings import with_environment
-from lmms_patch.harness.names import sizes
-from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
-from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, shown_by
+from lmms_patch.errors import CannotWrapError, OptionError, UnknownNameError, nearest
+from lmms_patch.harness.names.facts import UNKNOWN, UNREAD, Facts, dataset_kwargs, leaves, read
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
 TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
 """The harness models that answer ``_tst`` tasks."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the config of a task shows.
-
-    Attributes:
-        name: the task's name.
-        output_type: the host's type of its requests, such as ``generate_until``.
-        shows: whether the config names a function that shows docs to a model.
-        judge: the client library (of a judge or the network) that its scorer can reach, if any.
-        shown: what the code of ``doc_to_visual`` hands to a model, where a table knows it.
-        python: whether the task is a Python class, whose config is known only when it is loaded.
-        docs: the number of docs, where it is known without the network and without loading data.
-        metadata: the task's metadata, which may carry an inline profile.
-        problem: why the config cannot be read, if it cannot.
-    """
-
-    name: str
-    output_type: str = "generate_until"
-    shows: bool = False
-    judge: str | None = None
-    shown: Media = UNREAD
-    python: bool = False
-    docs: int | None = None
-    metadata: Any = None
-    problem: str | None = None
-
-
-def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
-    """Return what a task's config shows; the config is read in simple mode."""
-    if "class" in config:
-        return Facts(name, python=True)
-    visual = config.get("doc_to_visual")
-    # a text names a field of the doc that is shown as it is
-    shown = UNKNOWN if isinstance(visual, str) else shown_by(*place) if (place := _place(visual)) else UNREAD
-    if config.get("doc_to_messages") is not None:
-        # a chat model is shown these
-        shown = UNREAD if "nothing" in shown.media else dataclasses.replace(shown, certain=False)
-    judge = next(
-        (client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None
-    )
-    return Facts(
-        name,
-        output_type=config.get("output_type") or "generate_until",
-        shows=visual is not None or config.get("doc_to_messages") is not None,
-        judge=judge or magic_judge(config.get("metadata")),
-        shown=shown,
-        docs=sizes.docs_of(config),
-        metadata=config.get("metadata"),
-    )
-
-
-def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield a config's scoring functions: ``process_results`` and the aggregations."""
-    yield config.get("process_results")
-    metrics = config.get("metric_list")
-    for metric in metrics if isinstance(metrics, list) else ():
-        if isinstance(metric, Mapping):
-            yield metric.get("aggregation")
-
-
-def _place(node: Any) -> tuple[str, str] | None:
-    """Return the file and the name of the function behind an unread ``!function`` node; None where no file is found."""
-    if not isinstance(node, yaml.ScalarNode):
-        return None
-    module, _, function = node.value.rpartition(".")
-    origin = Path(node.start_mark.name).parent
-    # a task file names a module beside itself, or an installed module of the host
-    beside = origin / f"{module}.py"
-    file = str(beside) if beside.is_file() else file_of(module)
-    return (file, function) if file else None
 
 
 @functools.cache
@@ -210,13 +132,6 @@ def judge_refusal(spec: WrapSpec, judge: str) -> str:
     )
 
 
-def read(manager: Any, name: str) -> dict[str, Any]:
-    """Return the config of an indexed name, in simple mode; empty where the name has no file."""
-    path = manager.task_index[name]["yaml_path"]
-    # -1 stands for a name without a file, such as a tag
-    return {} if path == -1 else task_files.read(path)
-
-
 # What in ``dataset_kwargs`` makes the host download or unpack videos.
 _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_download", "force_unzip")
 
@@ -230,46 +145,10 @@ def without_videos(manager: Any, name: str) -> dict[str, Any]:
     """
     if manager.task_index.get(name, {}).get("type") != "task":
         return {}
-    kwargs = sizes.dataset_kwargs(read(manager, name))
+    kwargs = dataset_kwargs(read(manager, name))
     if not (kwargs.get("video") or kwargs.get("From_YouTube")) or "builder_script" in kwargs:
         return {}
     return {"dataset_kwargs": {key: value for key, value in kwargs.items() if key not in _OF_VIDEOS}}
-
-
-def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iterator[Facts]:
-    """Yield the facts of every task under a task, group or tag. Where a config cannot be read, its facts say so."""
-    # groups may hold each other; without this check the walk would not end
-    if name in _seen:
-        return
-    entry = manager.task_index[name]
-    try:
-        config = read(manager, name)
-    except Exception as error:
-        # a broken file must not hide the tasks beside it
-        yield Facts(name, problem=f"{type(error).__name__}: {error}".splitlines()[0])
-        return
-    members = entry.get("task", -1) if entry["type"] == "tag" or entry.get("task", -1) != -1 else config.get("task")
-    if entry["type"] in ("task", "python_task"):
-        yield facts_of(name, config)
-        return
-    for member in members or []:
-        yield from _member(manager, member, _seen | {name})
-
-
-def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
-    """Yield the facts of a member of a group: a name, a list of names, or an inline config."""
-    if isinstance(member, str):
-        if member in manager.task_index:
-            yield from leaves(manager, member, seen)
-    elif not isinstance(member, Mapping):
-        yield Facts(str(member), problem="it stands among the tasks of a group, and is neither a name nor a config")
-    elif isinstance(named := member.get("task"), list):
-        for inner in named:
-            yield from _member(manager, inner, seen)
-    elif str(named) in manager.task_index:
-        yield from leaves(manager, str(named), seen)
-    else:
-        yield facts_of(str(named), member)
 
 
 def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
@@ -331,3 +210,187 @@ def vision_refusal(spec: WrapSpec, model: str) -> CannotWrapError:
         f"{spec.name}: {model} is not trained on the folds of a test set; allowed models: {' and '.join(TEXT_ONLY_MODELS)}; "
         f"to ask {model} without images, type --tasks {spec.base}_blind"
     )
+
+
+# --- settings for one run -------------------------------------------------------------------------
+
+PREFIX = "LMMS_PATCH_"
+NAMES = ("precision", "budget", "target", "pilot")
+"""The options that an environment variable sets, such as ``LMMS_PATCH_BUDGET``. It wins over task files and profiles."""
+
+
+def with_environment(options: Options, env: Mapping[str, str] | None = None) -> Options:
+    """Return the options of a task with views left out, with the values set by environment variables.
+
+    Others as they are.
+
+    Raises:
+        OptionError: a variable has a value that the option does not allow.
+    """
+    if not (options.quick or options.exit):
+        return options
+    env = os.environ if env is None else env
+    given = {name: text for name in NAMES if (text := env.get(PREFIX + name.upper(), "").strip())}
+    if not given:
+        return options
+    where = "environment variables " + ", ".join(PREFIX + name.upper() for name in given)
+    return Options.from_mapping({name: _read(text) for name, text in given.items()}, where).over(options)
+
+
+def _read(text: str) -> int | float | str:
+    """Return a text as a number, if possible.
+
+    >>> _read("0.05"), _read("2000"), _read("population")
+    (0.05, 2000, 'population')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+_WILD = "*?["
+_BETWEEN = "_-. "
+
+
+def resolve(manager: Any, name: str) -> WrapSpec | None:
+    """Return the spec meant by a name; None for a name of the harness, and for a name not wrapped.
+
+    A name that the harness knows is native, whatever it ends in, unless its file is an explicit task file of ours.
+
+    Raises:
+        PatchError: the name is ours, and its base is unknown or its grid is not possible; or it looks like a misspelled
+            wrapped name.
+    """
+    if name in manager.all_tasks:
+        # to the harness, a task file of ours is a Python class
+        if manager.task_index[name]["type"] != "python_task":
+            return None
+        spec = explicit_spec(read(manager, name))
+    else:
+        spec = parse(name)
+        if spec is None:
+            refuse_misspelled(manager, name)
+    if spec is not None:
+        require_base(manager, spec)
+    return spec
+
+
+def refuse_misspelled(manager: Any, name: str) -> None:
+    """Refuse names like misspelled wrapped names, such as ``gqa_rcii3`` or ``gqa-rci3``.
+
+    Why: the harness would only log that it knows no such task, and end with status 0. What may be a file, and what
+    looks more like a native name, is left to the harness.
+
+    Raises:
+        UnknownNameError: the name looks like a wrapped one; the message gives the nearest names.
+    """
+    if os.sep in name or name.endswith((".yaml", ".yml")) or os.path.exists(name):
+        return
+    close = meant(manager.all_tasks, name)
+    if close:
+        raise UnknownNameError(f"{name}: no such task; did you mean {' or '.join(close)}?")
+
+
+def meant(known: Sequence[str], name: str) -> list[str]:
+    """Return up to three wrapped names perhaps meant by a misspelled name, nearest first.
+
+    Where a name of the harness is nearer than all of them, return none.
+
+    Args:
+        known: the names of the harness.
+        name: a name that the harness does not know; its base may be a wildcard.
+    """
+    low, every, found = name.lower(), {one.lower(): one for one in known}, list[str]()
+
+    def likeness(full: str) -> float:
+        return difflib.SequenceMatcher(None, full.lower(), low).ratio()
+
+    for end in range(1, len(name)):
+        head, tail = low[:end], low[end:].lstrip(_BETWEEN)
+        whole = head in every or (any(sign in head for sign in _WILD) and any(fnmatchcase(one, head) for one in every))
+        if tail and (whole or low[end] in _BETWEEN) and (suffixes := _suffixes_like(tail)):
+            bases = [every.get(head, name[:end])] if whole else nearest(head, known, count=1)
+            found += [f"{base}_{suffix}" for base in bases for suffix in suffixes]
+    # where a native name is at least as near, that was meant more likely
+    native = max(map(likeness, nearest(name, known, count=1)), default=0.0)
+    nearer = [full for full in dict.fromkeys(found) if likeness(full) > native]
+    return sorted(nearer, key=likeness, reverse=True)[:3]
+
+
+def _suffixes_like(tail: str) -> list[str]:
+    """Return the suffixes perhaps meant by the end of a misspelled name, at most one of each kind.
+
+    A suffix keeps the number of the name where its kind takes one. The kinds of time, such as ``trci``,
+    are meant only where their first letter is there.
+
+    >>> _suffixes_like("rcii3"), _suffixes_like("pcr"), _suffixes_like("shufle"), _suffixes_like("lite")
+    (['rci3'], ['pcri'], ['shuffle3'], [])
+    """
+    letters, number = re.sub(r"[^a-z]", "", tail), next(iter(re.findall(r"\d+", tail)), "")
+    special = {kind.name for kind in KINDS.values() if kind.needs_video}
+    known = [kind for kind in SUFFIXES if kind not in special or letters.startswith(kind[0])]
+    return [
+        f"{kind}{next(n for n in (number, '', '3') if _is_suffix(f'{kind}{n}'))}" for kind in nearest(letters, known)
+    ]
+
+
+def _is_suffix(text: str) -> bool:
+    try:
+        return parse(f"x_{text}") is not None
+    except UnknownNameError:
+        return False
+
+
+def require_base(manager: Any, spec: WrapSpec) -> None:
+    """Refuse a spec unless its base is a native name of the harness.
+
+    Raises:
+        UnknownNameError: the base is unknown, or a wrapped task itself; the message says what to type instead.
+    """
+    if spec.base in manager.all_tasks:
+        if manager.task_index[spec.base]["type"] == "python_task" and explicit_spec(read(manager, spec.base)):
+            raise UnknownNameError(
+                f"{spec.name}: {spec.base!r} is a wrapped task itself; name the native task that it wraps"
+            )
+        return
+    close = [f"{base}_{spec.suffix}" for base in nearest(spec.base, manager.all_tasks)]
+    hint = f"did you mean {' or '.join(close)}?" if close else "type 'lmms-patch tasks' for what can be wrapped"
+    raise UnknownNameError(f"{spec.name}: lmms-eval knows no task, group or tag {spec.base!r}; {hint}")
+
+
+def expand(manager: Any, patterns: Iterable[str]) -> list[WrapSpec]:
+    """Return the wrapped tasks for a list of names and wildcards, in order, each once.
+
+    A wildcard before the suffix expands over base tasks: ``mosaic_*_rci3``. Native names, and wildcards that match
+    some, are left to the harness.
+
+    Raises:
+        PatchError: a wrapped name is wrong, or a wildcard matches no base.
+    """
+    specs: dict[str, WrapSpec] = {}
+    for pattern in patterns:
+        wild = any(sign in pattern for sign in _WILD)
+        # a wildcard may match task files of ours among the native names
+        names = [name for name in manager.all_tasks if fnmatchcase(name, pattern)] if wild else [pattern]
+        if names:
+            found = (resolve(manager, name) for name in names)
+            specs |= {spec.name: spec for spec in found if spec is not None}
+            continue
+        spec = parse(pattern)
+        if spec is not None:
+            bases = [
+                name for name in manager.all_tasks if fnmatchcase(name, spec.base) and resolve(manager, name) is None
+            ]
+            if not bases:
+                raise UnknownNameError(
+                    f"{pattern}: no task, group or tag matches {spec.base!r}; type 'lmms-patch tasks' for what can be wrapped"
+                )
+            specs |= {wrapped.name: wrapped for wrapped in map(spec.of, bases)}
+        else:
+            refuse_misspelled(manager, pattern)
+    return list(specs.values())
