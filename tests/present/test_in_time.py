@@ -8,8 +8,9 @@ from lmms_patch import commands
 from lmms_patch.app.commands.show import text
 from lmms_patch.compare.tasks import compare
 from lmms_patch.errors import RecordError
-from lmms_patch.present.explore.explorer import open_runs
+from lmms_patch.present.explore.docs import docs_of
 from lmms_patch.present.terminal import compare as compare_text
+from lmms_patch.runs.run import newest_of
 from tests.making.html import Read
 from tests.making.runs import again_run, knows, never_looks, views_run, world_run, write_run
 
@@ -78,13 +79,12 @@ def test_the_findings_are_sentences_about_clips(run):
 def test_the_terminal_has_a_table_of_segments_and_the_curve_as_a_row(run):
     shown = text(commands.show(run), cells=True, chance=True)
     assert_in_time(shown)
-    head = next(line for line in shown.splitlines() if line.startswith("task") and "MPP" in line)
-    assert "best of 4 (MPP_4)" in head
-    assert "TRCI_4 [95 %]" in head
-    curve = next(line for line in shown.splitlines() if line.startswith("task") and "1 frame" in line)
-    assert re.split(r"\s{2,}", curve)[3:] == ["chance", "1 frame", "2 frames", "4 frames", "8 frames"]
-    row = next(line for line in shown.splitlines() if line.startswith("film_frames") and "0.450" in line)
-    assert row.index("0.300") < row.index("0.450") < row.index("0.600") < row.index("0.797")
+    head = next(line for line in shown.splitlines() if line.startswith("task") and "best" in line)
+    assert "one segment" in head
+    assert "TRCI [95 %]" in head
+    curve = [re.split(r"\s{2,}", line)[1:] for line in shown.splitlines() if line.startswith("film_frames")]
+    scores = {at: score.split()[0] for at, _, score, *_ in curve if at.endswith(("frame", "frames"))}
+    assert scores == {"1 frame": "0.300", "2 frames": "0.450", "4 frames": "0.600", "8 frames": "0.797"}
     assert "radio_trci4, 4 segments: share of the segments' score, in % (even: p = 1.000;" in shown
     assert re.search(r"\n 25 +25 +25 +25 *\n", shown)
     assert "does not watch" in shown
@@ -92,10 +92,10 @@ def test_the_terminal_has_a_table_of_segments_and_the_curve_as_a_row(run):
 
 def test_tasks_in_space_and_in_time_have_tables_of_their_own(mixed):
     shown = text(commands.show(mixed / "a"))
-    heads = [line for line in shown.splitlines() if line.startswith("task") and "MPP" in line]
-    assert [re.findall(r"(?:steady )?T?RCI_\d|best of \d", head) for head in heads] == [
-        ["best of 4", "RCI_2", "steady RCI_2"],
-        ["best of 4", "TRCI_4", "steady TRCI_4"],
+    heads = [line for line in shown.splitlines() if line.startswith("task") and "best" in line]
+    assert [re.findall(r"(?:steady )?T?RCI|one \w+|whole \w+", head)[:4] for head in heads] == [
+        ["one cell", "whole image", "RCI", "steady RCI"],
+        ["one segment", "whole clip", "TRCI", "steady TRCI"],
     ]
     told = " ".join(shown.split())
     assert "needs the whole image in film (" in told
@@ -193,18 +193,10 @@ def test_a_gate_holds_segments_to_its_rules(run, tmp_path):
     )
 
 
-def test_the_explorer_draws_segments_side_by_side(run):
-    shown = open_runs([run])
-    shown.load()
-    number = next(i for i, task in enumerate(shown.tasks) if task.name == "film_trci4")
-    task = shown.tasks[number]
-    docs = task.main.docs
-    views = docs.answers(0)["views"]
+def test_the_explorer_names_segments(run):
+    (result,) = [one for one in newest_of(run).run.results if one.task == "film_trci4"]
+    docs = docs_of(result)
+    views = docs["views"][0].to_list()
     assert [view["name"] for view in views] == ["full clip", *(f"4 segments, segment {i}" for i in range(1, 5))]
-    assert [view["box"] for view in views[1:]] == [
-        [0, 0, 25, 100],
-        [25, 0, 25, 100],
-        [50, 0, 25, 100],
-        [75, 0, 25, 100],
-    ]
-    assert set(docs.by_image.tolist()) <= {2, 3}  # no segment is right: the whole clip, or unsolved
+    assert [(view["kind"], view["n"], view["col"]) for view in views[1:]] == [("segment", 4, i) for i in range(4)]
+    assert set(docs["image"]) <= {2, 3}  # no segment is right: the whole clip, or unsolved
