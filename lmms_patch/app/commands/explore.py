@@ -77,7 +77,7 @@ def explore(
     told(taken)
 
     def open_task(base: str) -> OfDoc:
-        from lmms_patch.harness.images import image_of
+        from lmms_patch.harness.load import image_of
         from lmms_patch.harness.names.catalog import quietly
 
         with quietly(bars=False):
