@@ -159,10 +159,11 @@ def test_a_sample_says_the_same_with_wider_intervals(tasks, letters, tmp_path):
 
 
 def test_steady_asks_every_doc_again_and_steady_0_none(tasks, tmp_path):
-    found, _ = run(tasks, "sampled_rci2_steady", by_letter, tmp_path / "all")
+    found, model = run(tasks, "sampled_rci2_steady", by_letter, tmp_path / "all")
     made = composition(found, "sampled_rci2_steady")
     assert made["again"] == made["docs"] == DOCS
     assert made["shares"]["whole image"]["value"] == pytest.approx(MIX["whole image"], abs=0.06)
+    check_that_right_cells_come_first(model)
     (tasks / "none.yaml").write_text(
         "task: none_rci2\nbase: letters\ngrids: [2]\nsteady: 0\nclass: !function lmms_patch.Wrap\n"
     )
@@ -171,6 +172,36 @@ def test_steady_asks_every_doc_again_and_steady_0_none(tasks, tmp_path):
     made = composition(found, "none_rci2")
     assert made["shares"]["text"]["value"] is None
     assert made["shares"]["text"]["reason"].startswith("no doc was asked again")
+
+
+def check_that_right_cells_come_first(model):
+    """Of docs on their own image alone: a cell that is right every time ends the doc, and without one all are asked on."""
+    answers, elsewhere = {}, set()
+    for _, doc, _, (images, prompt), answer in model.asked:
+        array = np.asarray(images[0])
+        if (array == 128).all() or array[0, 0, 2] != doc:
+            elsewhere.add(doc)
+        words = {line[0]: line[3:] for line in prompt.splitlines() if line[1:3] == ". "}
+        view = (images[0].size, *map(int, array[0, 0, :2]))
+        answers.setdefault(doc, {}).setdefault(view, []).append(
+            (words[answer] == gold(doc) and "gold") or words[answer]
+        )
+    alone = {doc: of for doc, of in answers.items() if doc not in elsewhere}
+    assert len(alone) == DOCS - DOCS // 2
+    for doc, of in alone.items():
+        cells = {view: said for view, said in of.items() if view[0] != (60, 60)}
+        right = [view for view in sorted(cells) if cells[view][0] == "gold"]
+        ended = [view for view in right if cells[view] == ["gold"] * 4]
+        assert bool(ended) or need(doc) not in ("text", "one cell")
+        for view, said in cells.items():
+            started = len(said) > 1
+            if ended and view not in ended:
+                assert not started or view in right
+            if not ended:
+                assert len(said) == 4 or len(set(said)) == 2
+        assert not ended or need(doc) != "text" or len(ended) == 1
+    # each view in every order would be four passes
+    assert sum(map(len, (said for of in alone.values() for said in of.values()))) < 2.6 * 5 * len(alone)
 
 
 def test_nothing_else_changes(tasks, letters, tmp_path):
