@@ -1,8 +1,7 @@
 """A benchmark's index over several models: what the benchmark asks for, rather than how one model gets by.
 
 RCI is a property of a benchmark as one model shows it (RCI paper, https://arxiv.org/abs/2509.23673). Several models
-tell how much of the number is the model's. And a doc that all of them answer from the same cell asks for no more than
-that cell.
+tell how much of the number is the model's.
 """
 
 from __future__ import annotations
@@ -10,19 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from lmms_patch.errors import RecordError
-from lmms_patch.rci.pooling import alike, joint, together
-from lmms_patch.rci.recompute import Analyzed, Changes, table_of
+from lmms_patch.rci.pooling import joint, together
+from lmms_patch.rci.recompute import Analyzed, Changes
 from lmms_patch.runs.numbers import Grid
-from lmms_patch.runs.tables import Table
-from lmms_patch.stats import intervals
-from lmms_patch.stats.bounds import Count, GridSize, Number
-from lmms_patch.stats.resample import Bools, Estimate
+from lmms_patch.stats.bounds import GridSize, Number
+from lmms_patch.stats.resample import Estimate
 
 
 @dataclass(frozen=True)
@@ -45,27 +40,6 @@ class OverModels:
 
 
 @dataclass(frozen=True)
-class OneCell:
-    """The docs answered rightly from a single cell. Right is at least half of what the doc's gold scores.
-
-    Attributes:
-        docs: docs that all models were asked on all cells.
-        each: the share that each model answers from some cell, not always the same.
-        same: the share that all models answer from the same cell.
-        wrong: the share that all models answer from the same cell of *another doc's* image, among docs that all models
-            were asked so: what ``same`` would be without the right image. None where there are no such docs.
-        cells: by doc id, the numbers of the cells from which all models answer, row by row from 0; docs that have none
-            are not here.
-    """
-
-    docs: Count
-    each: Estimate
-    same: Estimate
-    wrong: Estimate | None
-    cells: Mapping[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
 class Ensemble:
     """A task at a grid, over several models.
 
@@ -75,10 +49,6 @@ class Ensemble:
         n: the grid.
         raw: the index, 1 − MPP / FIP.
         steady: the steady index, of models that were asked again.
-        other: the index with each doc's cell chosen by one model and scored by another, over all ordered pairs of the
-            models in ``raw.mean``. A cell that one model was lucky on must hold for the next. None where fewer than two
-            models can be read or the aggregation has no known form.
-        one_cell: the docs that one cell answers; None where docs are not right or wrong.
     """
 
     task: str
@@ -86,8 +56,6 @@ class Ensemble:
     n: GridSize
     raw: OverModels
     steady: OverModels
-    other: Estimate | None
-    one_cell: OneCell | None
 
 
 def ensembles(runs: Mapping[str, Sequence[Analyzed]], changes: Changes | None = None) -> list[Ensemble]:
@@ -122,14 +90,8 @@ def _ensemble(of: Mapping[str, Analyzed], n: int, changes: Changes) -> Ensemble:
     result = next(iter(of.values())).run.result
     raws, steadies = ({model: index(a, n) for model, a in of.items()} for index in (_raw, _steady))
     readable = [of[model] for model, one in raws.items() if one.value is not None]
-    settings = table_of(readable[0].run if readable else next(iter(of.values())).run, changes)[0]
-    whole = joint(readable, n, changes, split=False) if len(readable) > 1 else None
-    other = joint(readable, n, changes, split=True) if len(readable) > 1 else None
-    tables = alike([table_of(a.run, changes)[2] for a in of.values()])
-    found = one_cell(tables, n, settings.how)
-    return Ensemble(
-        result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(steadies), other, found
-    )
+    whole = joint(readable, n, changes) if len(readable) > 1 else None
+    return Ensemble(result.task, f"{result.kind.index}{n}", n, over_models(raws, whole), over_models(steadies))
 
 
 def _raw(analyzed: Analyzed, n: int) -> Estimate:
@@ -168,50 +130,3 @@ def over_models(of: Mapping[str, Estimate], mean: Estimate | None = None) -> Ove
     return OverModels(
         of, mean, float(values.std(ddof=1)) if len(values) > 1 else None, float(values.min()), float(values.max())
     )
-
-
-def one_cell(tables: Sequence[Table], n: int, how: Mapping[str, Any]) -> OneCell | None:
-    """Return which docs several models answer from the same cell.
-
-    None where docs are not right or wrong (as for the necessity map).
-
-    Args:
-        tables: by model, the same docs in the same order.
-        n: the grid.
-        how: ``draws``, ``level`` and ``seed`` of the intervals.
-    """
-    first = tables[0]
-    if not first.higher or not len(first) or first.references.captions:
-        return None
-    hits, used = _right(tables, [table.cells(n) for table in tables])
-    same = np.asarray(hits.all(axis=0))
-    ids = first.doc_id[used].tolist()
-    cells = {str(doc): tuple(np.flatnonzero(row).tolist()) for doc, row in zip(ids, same, strict=True) if row.any()}
-    lost, tried = _right(tables, [table.wrong.cells(n) for table in tables])
-    return OneCell(
-        docs=int(used.sum()),
-        each=_share(np.asarray(hits.any(axis=2)).all(axis=0), used, first, how),
-        same=_share(same.any(axis=1), used, first, how),
-        wrong=_share(np.asarray(lost.all(axis=0)).any(axis=1), tried, first, how) if tried.any() else None,
-        cells=cells,
-    )
-
-
-def _right(tables: Sequence[Table], scores: Sequence[NDArray[np.float64]]) -> tuple[Bools, Bools]:
-    """Return which cells are answered rightly, and of which docs every model has a score on every cell.
-
-    Args:
-        tables: by model, the docs.
-        scores: by model, shape (docs, cells); nan where there is no score.
-
-    Returns:
-        Shapes (models, scored docs, cells) and (docs,).
-    """
-    stacked = np.stack(scores)
-    scored: Bools = np.asarray(np.isfinite(stacked).all(axis=(0, 2)))
-    half = np.stack([table.marks for table in tables])[:, :, None] / 2
-    return (stacked >= half)[:, scored], scored
-
-
-def _share(of: ArrayLike, used: Bools, table: Table, how: Mapping[str, Any]) -> Estimate:
-    return intervals.mean(np.asarray(of, float), table.groups.clusters_of(used), **how)

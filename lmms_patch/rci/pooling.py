@@ -145,9 +145,6 @@ class Averaged:
         metrics: the mean over runs of each number; None where a run lacks it.
         spread: the standard deviation between runs (n − 1) of each number; None likewise.
         intervals: for each index, the interval of the mean of the runs' indices; docs are resampled alike in all runs.
-        split: for each index, the same with a doc's cell chosen on one run and scored on another, where runs answer
-            differently. A model that samples its answers is right on some cell by luck; a cell that was chosen on one
-            run must win again on the next.
     """
 
     task: str
@@ -155,7 +152,6 @@ class Averaged:
     metrics: Mapping[str, Number | None]
     spread: Mapping[str, Number | None]
     intervals: Mapping[str, Estimate]
-    split: Mapping[str, Estimate]
 
 
 def average(runs: Sequence[Sequence[Analyzed]], changes: Changes | None = None) -> list[Averaged]:
@@ -208,14 +204,11 @@ def _average(task: str, runs: Sequence[Analyzed], changes: Changes) -> Averaged:
     spread = {name: float(known[name].std(ddof=1)) if name in known and len(runs) > 1 else None for name in names}
     kind = KINDS[described[0]["kind"]].index
     grids = [n for n in described[0]["grids"] if mean.get(f"{kind}{n}") is not None]
-    same, split = (
-        {f"{kind}{n}": found for n in grids if (found := joint(runs, n, changes, pairs)) is not None}
-        for pairs in (False, True)
-    )
-    return Averaged(task, len(runs), mean, spread, same, split)
+    same = {f"{kind}{n}": found for n in grids if (found := joint(runs, n, changes)) is not None}
+    return Averaged(task, len(runs), mean, spread, same)
 
 
-def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Estimate | None:
+def joint(runs: Sequence[Analyzed], n: int, changes: Changes) -> Estimate | None:
     """Return the mean index of several runs, docs resampled alike in all of them.
 
     None where the aggregation must be called.
@@ -224,8 +217,6 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
         runs: of the same docs.
         n: grid.
         changes: other settings than those of the runs.
-        split: whether a doc's cell is chosen on one run and scored on another, over all ordered pairs of runs; None
-            where all runs answer alike.
     """
     form = forms.FORMS.get((runs[0].analysis.form or "") if runs[0].analysis else "")
     if form is None or any(a.analysis is None or a.analysis.form != form.name for a in runs):
@@ -233,32 +224,24 @@ def joint(runs: Sequence[Analyzed], n: int, changes: Changes, split: bool) -> Es
     settings = table_of(runs[0].run, changes)[0]
     tables = alike([table_of(a.run, changes)[2] for a in runs])
     form = forms.on(form, tables[0].groups.merged)
-    cells = [table.cells(n) for table in tables]
-    # Runs with equal answers give the same cell everywhere: splitting would only repeat the index.
-    if split and all(np.array_equal(cells[0], other, equal_nan=True) for other in cells[1:]):
-        return None
-    places = [table.best_places(n) for table in tables]
-    # Split: the cell is chosen on run a and scored on run b. Else both are the same run.
-    pairs = [(a, b) for a in range(len(runs)) for b in range(len(runs)) if (a != b) == split]
     parts, scores, decides = [], [], np.zeros(len(tables[0]), bool)
-    for a, b in pairs:
-        best = tables[b].views.chosen(places[a])
-        used = best.known & (places[b] >= 0)
-        decides |= used
-        for chosen in (tables[b].full, best):
-            rows = form.rows(tables[b].picked(chosen))
-            # Docs that run a and run b cannot both use add zeros, as in ``draws``.
-            rows[~(used & np.isfinite(rows).all(axis=1))] = 0
+    for table in tables:
+        best = table.best(n)
+        decides |= best.known
+        for chosen in (table.full, best):
+            rows = form.rows(table.picked(chosen))
+            # docs that the run cannot use add zeros, as in ``draws``
+            rows[~(best.known & np.isfinite(rows).all(axis=1))] = 0
             parts.append(rows)
             scores.append(chosen.scores)
     width, docs = parts[0].shape[1], int(decides.sum())
 
     def mean_index(sums: Any) -> Any:
         values = [form.of_weighted(sums[..., k * width : (k + 1) * width], docs) for k in range(len(parts))]
-        return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(pairs)
+        return sum(1 - best / full for full, best in zip(values[::2], values[1::2], strict=True)) / len(tables)
 
     # A doc that no run drew is alike in all runs.
-    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(pairs)))
+    unseen = np.tile(form.unseen(intervals.ends_of(np.concatenate(scores)), width, 2), (1, len(tables)))
     how = settings.how
     sample = intervals.Sample(np.hstack(parts), tables[0].groups.clusters, used=decides, whole=form.whole, **how)
     return sample.estimate(mean_index, unseen, unseen=intervals.UNSEEN_OF_PAIRS)

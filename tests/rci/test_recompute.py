@@ -8,7 +8,6 @@ import pytest
 from lmms_patch.app import cli
 from lmms_patch.ask.spec import parse
 from lmms_patch.errors import RecordError
-from lmms_patch.present.terminal import rci
 from lmms_patch.rci import pooling
 from lmms_patch.rci.recompute import Changes, load, recompute
 from lmms_patch.runs import catalogue
@@ -145,27 +144,6 @@ def test_runs_are_averaged_with_their_spread(tmp_path):
     assert found.intervals["rci2"].value == pytest.approx(np.mean(values))
     widths = [run[0].metrics["rci2_high"] - run[0].metrics["rci2_low"] for run in runs]
     assert found.intervals["rci2"].high - found.intervals["rci2"].low < max(widths)
-
-
-def test_the_cell_chosen_on_one_run_is_scored_on_another(tmp_path):
-    """Against plain loops over the six ordered pairs of three runs; a run against itself has nothing to split."""
-    folders = [tmp_path / str(k) for k in range(3)]
-    for k, folder in enumerate(folders):
-        write_run(folder, {"toy_rci2": mc_run(seed=0, answers=k)})
-    runs = [[recompute(run) for run in tasks(folder)] for folder in folders]
-    (found,) = pooling.average(runs)
-    scores = [own_scores(run[0].run) for run in runs]
-    values = []
-    for a in range(3):
-        for b in range(3):
-            if a != b:
-                chosen = [scores[b][i, 1 + int(np.argmax(row[1:]))] for i, row in enumerate(scores[a])]
-                values.append(1 - np.mean(chosen) / scores[b][:, 0].mean())
-    assert found.split["rci2"].value == pytest.approx(np.mean(values))
-    assert found.split["rci2"].low < np.mean(values) < found.split["rci2"].high
-    assert found.split["rci2"].value > found.intervals["rci2"].value, "guesses that won by luck do not win again"
-    assert "cell chosen on another run" in rci.averaged_table([found])
-    assert pooling.average([runs[0], runs[0]])[0].split == {}
 
 
 def test_only_runs_of_the_same_are_averaged(tmp_path, run_folder):

@@ -86,7 +86,7 @@ class Recomputed:
     "lmms-patch analyze out1 out2 out3",
     "# shards of one run (--offset, --limit), written as one that every command reads",
     "lmms-patch analyze out1 out2 out3 --join whole",
-    "# runs of three models: the benchmark's index over models, and which docs all of them answer from one cell",
+    "# runs of three models: the benchmark's index over models",
     "lmms-patch analyze --ensemble out1 out2 out3",
 )
 def analyze(

@@ -393,9 +393,6 @@ def averaged_table(
             if not name.endswith(("_low", "_high")):
                 said = f"{name}, {reading.CONTRADICTED}" if name in marked else name
                 rows.append([a.task, said, a.runs, number(value), number(a.spread[name]), _span(a.intervals.get(name))])
-        for name, one in a.split.items():
-            said = f"{name}, {catalogue.indices()[name].words.part} chosen on another run"
-            rows.append([a.task, said, a.runs, number(one.value), "", _span(one)])
     heads: Heads = ["task", "number", "runs", "mean", "SD between runs", "interval over docs"]
     return sheets.table(heads, rows).to_text(width)
 
