@@ -250,10 +250,11 @@ class Check:
         rule, one, name, before, allowed = self.rule, self.one, self.metric, self.before, self.allowed
         if fact := self.known:
             return fact, *limits.judged(fact.judged, allowed)
-        if before is None:
-            number = numbers.number_of(one, name, level, rule.absolute)
-        else:
-            number = numbers.difference_of(one, name, before, level, rule.absolute)
+        number = (
+            numbers.number_of(one, name, level, rule.absolute)
+            if before is None
+            else numbers.difference_of(one, name, before, level)
+        )
         call, why = limits.judged(number.judged, allowed, rule.interval)
         told = list[str]()
         unjudged = max(side.unjudged(name) for side in ([one, before.partner(one)] if before else [one]))

@@ -12,7 +12,7 @@ from lmms_patch.gate.sides import Baseline, Subject
 from lmms_patch.runs import reading
 from lmms_patch.runs.measures import full_marks_of, matching
 from lmms_patch.runs.unjudged import BY_JUDGE
-from lmms_patch.stats.intervals import at_level, difference, magnitude, magnitude_difference
+from lmms_patch.stats.intervals import at_level, difference, magnitude
 from lmms_patch.stats.resample import Estimate
 
 
@@ -52,7 +52,7 @@ def _scale(one: Subject, name: str) -> tuple[float, float] | None:
     return (0.0, top) if top is not None and is_mean else None
 
 
-def difference_of(one: Subject, name: str, before: Baseline, level: float, absolute: bool) -> Judged:
+def difference_of(one: Subject, name: str, before: Baseline, level: float) -> Judged:
     """Return the difference of a number to the baseline's: paired by doc where the comparison has the number.
 
     Args:
@@ -60,7 +60,6 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
         name: of its numbers.
         before: the baseline.
         level: of the interval, 0..1.
-        absolute: whether the distances from 0 are compared.
 
     Raises:
         RecordError: the baseline does not have the number, another judge gave it, or as ``Baseline.compared``.
@@ -85,9 +84,6 @@ def difference_of(one: Subject, name: str, before: Baseline, level: float, absol
         first, second = (_over_pairs(*side, change) for side in ((first, paired.first), (second, paired.second)))
     docs = max(one.result.docs, other.result.docs)
     unchanged = compared.identical or (paired is not None and paired.differing == 0 and change.n == docs)
-    if absolute:
-        change = magnitude_difference(first, second, change)
-        first, second = magnitude(first), magnitude(second)
     most = max(side.numbers[own].n for side, own in ((other, theirs), (one, name)))
     lost = 0.0 if basis == "unpaired" or most == 0 or one.sampled or other.sampled else 1 - change.n / most
     return Judged(change, second, first.value, basis, unchanged, lost)

@@ -111,7 +111,7 @@ class Rule(Shared):
     min_docs: Annotated[int, Field(ge=1), must("a whole number of at least 1")] | None = None
     """Fewest docs with the primary metric."""
     absolute: bool = False
-    """Judge the number's distance from 0 in place of the number."""
+    """Judge the number's distance from 0 in place of the number, under ``min`` and ``max``."""
     interval: bool = True
     """Whether the interval decides; else the number alone."""
 
@@ -145,6 +145,8 @@ class Rule(Shared):
             raise ValueError(f"'metric' without a limit; give one of {', '.join(LIMITS)}")
         if self.absolute and self.min is not None and self.min <= 0:
             raise ValueError(f"'absolute' with 'min' {self.min:g}: every distance is at least 0, so nothing can fail")
+        if self.absolute and self.of_difference:
+            raise ValueError("'absolute' is of the number itself; give 'min' or 'max' with it")
         if "complete" in self.require and any(set(name) & set("*?[") for name in self.task):
             raise ValueError("'require: complete' needs the names of tasks under 'task', and no wildcard")
         return self

@@ -671,37 +671,3 @@ def magnitude(number: Estimate) -> Estimate:
     if low is not None and high is not None:
         low, high = max(0.0, low, -high), max(abs(low), abs(high))
     return dataclasses.replace(number, value=abs(number.value), low=low, high=high)
-
-
-def magnitude_difference(first: Estimate, second: Estimate, change: Estimate) -> Estimate:
-    """Return |b| − |a| with its interval, from the intervals of a, b and b − a at one level.
-
-    All (a, b) that the three intervals allow form a polygon. On it |b| − |a| is linear except at a = 0 and b = 0, so
-    its extremes are at corners. Where both signs are clear the result is b − a or a − b; where they are not, the
-    interval is wider.
-    """
-    if first.value is None or second.value is None or change.value is None:
-        return dataclasses.replace(change, value=None, low=None, high=None)
-    value = abs(second.value) - abs(first.value)
-    if change.low is None or change.high is None:
-        return dataclasses.replace(change, value=value)
-    far = max(abs(change.low), abs(change.high))
-    corners = [] if None in (first.low, second.low) else _corners(first, second, change.low, change.high)
-    low, high = (min(corners), max(corners)) if corners else (-far, far)
-    return dataclasses.replace(change, value=value, low=min(low, value), high=max(high, value))
-
-
-def _corners(first: Estimate, second: Estimate, low: float, high: float) -> list[float]:
-    """Return |b| − |a| at the corners of the polygon; no corners where no (a, b) satisfies all three intervals."""
-    assert first.low is not None
-    assert first.high is not None
-    assert second.low is not None
-    assert second.high is not None
-    edges = (second.low, second.high, 0.0)
-    out = []
-    for a in (first.low, first.high, 0.0, *(b - d for b in edges for d in (low, high))):
-        down, up = max(second.low, a + low), min(second.high, a + high)
-        # a corner is where ends meet, up to rounding
-        if first.low - _TOLERANCE <= a <= first.high + _TOLERANCE and down <= up + _TOLERANCE:
-            out += [abs(b) - abs(a) for b in (down, up, *([0.0] if down <= 0 <= up else []))]
-    return out

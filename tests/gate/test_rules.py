@@ -101,6 +101,7 @@ rules:
         (file_of({**GOOD, "max": float("inf")}), "max must be a number"),
         (file_of({**GOOD, "absolute": 1}), "absolute must be true or false"),
         (file_of({"name": "a", "metric": "rci3", "min": 0, "absolute": True}), "nothing can fail"),
+        (file_of({"name": "a", "metric": "rci3", "max_rise": 0, "absolute": True}), "is of the number itself"),
         (file_of({"name": "a", "require": "gate"}), "require must be 'valid gate'"),
         (file_of({"name": "a", "max_excluded": 1}), "from 0 to below 1"),
         (file_of({"name": "a", "max_excluded": 5}), "from 0 to below 1"),

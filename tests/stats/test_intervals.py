@@ -1,6 +1,5 @@
 """Intervals against SciPy, closed forms, derivations by hand, brute force, and simulations whose truth is known."""
 
-import dataclasses
 import itertools
 import math
 from functools import cache
@@ -24,7 +23,6 @@ from lmms_patch.stats.intervals import (
     few_clusters,
     half_width,
     magnitude,
-    magnitude_difference,
     normal_quantile,
     of_file,
     of_right_or_wrong,
@@ -630,7 +628,6 @@ def test_a_difference_of_shares_stays_within_one(a, b):
 # --- distances from 0 -----------------------------------------------------------------------------
 
 
-TENTHS = st.integers(-20, 20).map(lambda k: k / 10)
 ENDS = [(None, None), (0.1, None), (None, 0.3)]
 
 
@@ -644,27 +641,6 @@ def test_the_distance_of_a_number_from_zero():
         assert (out.low, out.high) == pytest.approx(expected)
 
 
-@given(st.tuples(TENTHS, TENTHS), st.tuples(TENTHS, TENTHS), st.tuples(TENTHS, TENTHS))
-def test_the_difference_of_distances_covers_all_that_the_intervals_allow(first, second, change):
-    ends = [sorted(pair) for pair in (first, second, change)]
-    one, two, diff = (number(sum(pair) / 2, *pair) for pair in ends)
-    out = magnitude_difference(one, two, diff)
-    inside = [
-        abs(b) - abs(a)
-        for a, b in itertools.product(np.linspace(*ends[0], 9), np.linspace(*ends[1], 9))
-        if ends[2][0] <= b - a <= ends[2][1]
-    ]
-    assert all(out.low - 1e-9 <= value <= out.high + 1e-9 for value in inside)
-
-
-def test_the_difference_of_distances_where_signs_are_clear_is_the_difference():
-    one, two, diff = number(-0.2, -0.3, -0.1), number(-0.3, -0.4, -0.15), number(-0.1, -0.15, -0.05)
-    out = magnitude_difference(one, two, diff)
-    assert (out.value, out.low, out.high) == (pytest.approx(0.1), pytest.approx(0.05), pytest.approx(0.15))
-    risen = magnitude_difference(number(0.0, -0.05, 0.05), number(0.5, 0.4, 0.6), number(0.5, 0.4, 0.6))
-    assert risen.low == pytest.approx(0.35)  # 0.4 from 0 at least, less 0.05 at most
-
-
 @pytest.mark.parametrize(("low", "high"), ENDS)
 def test_the_distance_of_a_number_without_an_interval(low, high):
     found = magnitude(number(-0.2, low, high))
@@ -674,35 +650,3 @@ def test_the_distance_of_a_number_without_an_interval(low, high):
 
 def test_no_number_has_no_distance():
     assert magnitude(number(None, 0.1, 0.3)) == number(None, 0.1, 0.3)
-
-
-WHOLE = (number(0.2, 0.1, 0.3), number(0.5, 0.4, 0.6), number(0.3, 0.2, 0.4))
-
-
-@pytest.mark.parametrize("missing", [0, 1, 2])
-def test_a_difference_of_distances_wants_all_three_numbers(missing):
-    """|b| - |a| from a, b and b - a."""
-    given = [number(None, 0.1, 0.3) if i == missing else one for i, one in enumerate(WHOLE)]
-    found = magnitude_difference(*given)
-    assert (found.value, found.low, found.high) == (None, None, None)
-
-
-@pytest.mark.parametrize(("low", "high"), ENDS)
-def test_a_difference_of_distances_has_an_interval_only_where_the_difference_has(low, high):
-    found = magnitude_difference(*WHOLE[:2], dataclasses.replace(WHOLE[2], low=low, high=high))
-    assert found.value == pytest.approx(0.3)
-    assert None in (found.low, found.high)
-
-
-@pytest.mark.parametrize("bare", [0, 1])
-def test_without_the_interval_of_a_side_the_signs_are_open(bare):
-    """| |b| - |a| | is at most |b - a|, whatever the signs: from -0.4 to 0.4."""
-    given = [dataclasses.replace(one, low=None, high=None) if i == bare else one for i, one in enumerate(WHOLE)]
-    found = magnitude_difference(*given)
-    assert (found.low, found.high) == pytest.approx((-0.4, 0.4))
-
-
-def test_intervals_that_no_pair_of_numbers_satisfies_leave_the_signs_open():
-    """a in 0.1..0.3 and b in 0.4..0.6 differ by 0.1 to 0.5; a file that says 0.8..0.9 contradicts itself."""
-    found = magnitude_difference(*WHOLE[:2], number(0.85, 0.8, 0.9))
-    assert (found.low, found.high) == pytest.approx((-0.9, 0.9))
