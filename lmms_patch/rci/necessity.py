@@ -10,7 +10,7 @@ from lmms_patch.runs.details import Settings
 from lmms_patch.runs.need import NEEDS
 from lmms_patch.runs.numbers import Necessity
 from lmms_patch.runs.tables import Table
-from lmms_patch.stats.composition import Composition, compose
+from lmms_patch.stats.composition import LEAST, Composition, compose
 from lmms_patch.stats.resample import Estimate
 
 NOT_ASKED = "no doc was asked again (option steady; a task's name with _steady at its end asks all docs)"
@@ -41,7 +41,8 @@ def composed(table: Table, key: Key, settings: Settings, refused: str) -> tuple[
     """Return the composition at a set of views, or why there is none; of how many docs, and how many of them were asked again."""
     found = None if refused else asked_again(table, key)
     if found is None:
-        return refused or NOT_ASKED, len(table), 0
+        few = f"{len(table)} docs are too few to ask them again; {LEAST} or more are needed" * (len(table) < LEAST)
+        return refused or few or NOT_ASKED, len(table), 0
     asked, of, kinds, rows = found
     clusters = table.groups.clusters_of(of, renumbered=True)
     return compose(asked, kinds, rows, clusters, level=settings.level, seed=settings.seed), len(of), len(rows)
