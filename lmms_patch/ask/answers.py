@@ -274,6 +274,7 @@ def options_in(prompt: str) -> tuple[str, ...]:
 
 
 _STOPS = tuple(".?!。？！")
+_GOES_ON = re.compile(r"[.?!:]\s+\S|[。？！：]\s*\S")
 _OR = re.compile(r"[\s,;]+(?:or|and|oder|ou)$|[\s,;，；]*(?:或者?|还是|還是)$")
 _INSTRUCTION = re.compile(
     r"(?<=.)(?:(?i:\b(?:answer|choose|select|respond|reply|please|output)\b)|\b(?:Pick|Give|Return|Write|Provide|State|Think)\s+(?:the|your|only|one|me|a|step)\b|[:：]$|请|請|回答|答案|选择|選擇|"
@@ -283,76 +284,40 @@ _INSTRUCTION = re.compile(
 """What tells an instruction that stands behind an option on its line. At its beginning it is the option: "Answer the phone"."""
 
 
-def option_spans(text: str, known: Iterable[Sequence[str]] = ()) -> list[tuple[int, int]]:
-    r"""Return the (start, end) of each option listed in a text as A, B, C, ....
-
-    An empty list where the end of some option is unclear.
+def listed_options(text: str) -> tuple[str, ...]:
+    r"""Return the options that a text lists as A, B, C, ...; empty where the end of some option is unclear.
 
     An option ends before the mark of the next one, the last with its line. It cannot be told where an option has
-    several lines, where options are parted in different ways, or where another sentence or an instruction follows the
-    last option on its line. A full stop or question mark after all options on one line is no part of the last, an "or"
-    before the last none of the one before.
+    several lines, or where another sentence or an instruction follows the last option on its line. A full stop or
+    question mark after all options on one line is no part of the last, an "or" before the last none of the one before.
 
-    Args:
-        text: the text.
-        known: lists of texts that may be its options. One that begins as the options do says where the last ends,
-            whatever follows it.
-
-    >>> [("Is it: A. red, B. green?"[a:b]) for a, b in option_spans("Is it: A. red, B. green?")]
-    ['red', 'green']
-    >>> option_spans("A. red, B. green. Answer with a letter.")
-    []
-    >>> [("A. red B. green Answer:"[a:b]) for a, b in option_spans("A. red B. green Answer:", [("red", "green")])]
-    ['red', 'green']
+    >>> listed_options("Is it: A. red, B. green?")
+    ('red', 'green')
+    >>> listed_options("A. red, B. green. Answer with a letter.")
+    ()
     """
     run = _listed(text)
     if len(run) < 2:
-        return []
+        return ()
     line_end = text.find("\n", run[-1].end())
     ends = [*(mark.start() for mark in run[1:]), line_end if line_end >= 0 else len(text)]
-    spans = [
-        (mark.end(), mark.end() + len(text[mark.end() : end].rstrip(" \t\n,;")))
-        for mark, end in zip(run, ends, strict=True)
-    ]
-    joined = _OR.search(text[slice(*spans[-2])])
-    if joined and "\n" not in text[spans[-2][1] : run[-1].start()]:
-        spans[-2] = (spans[-2][0], spans[-2][0] + joined.start())
-    else:
-        joined = None
-    between = [text[end : mark.start()].strip(" \t") for (_, end), mark in zip(spans, run[1:], strict=False)]
-    bodies = [text[start:end] for start, end in spans]
-    if len(set(between[:-1] if joined else between)) > 1 or any("\n" in body or _MARK.match(body) for body in bodies):
-        return []
-    *firsts, last = bodies
-    for texts in known:
-        if len(texts) == len(bodies) and list(map(plain, texts[:-1])) == list(map(plain, firsts)):
-            length = (
-                len(last)
-                if plain(last) == plain(texts[-1]) and list(texts[:-1]) != firsts
-                else _begins(last, texts[-1])
-            )
-            return [*spans[:-1], (spans[-1][0], spans[-1][0] + length)] if length else []
-    if _told(last) - {word for body in firsts for word in _told(body)}:
-        return []
-    if "\n" not in between[0]:
-        if re.search(r"[.?!:]\s+\S|[。？！：]\s*\S", last):
-            return []
+    on_one_line = "\n" not in text[run[0].end() : run[-1].start()]
+    *firsts, last = [text[mark.end() : end].rstrip(" \t\n,;") for mark, end in zip(run, ends, strict=True)]
+    if on_one_line:
+        firsts[-1] = _OR.sub("", firsts[-1])
         if last[-1:] in _STOPS and not any(body[-1:] in _STOPS for body in firsts):
-            spans[-1] = (spans[-1][0], spans[-1][1] - 1)
-    return spans
+            last = last[:-1]
+    # what stands on one line may go on in another sentence
+    unclear = any("\n" in body or _MARK.match(body) for body in (*firsts, last)) or (
+        on_one_line and _GOES_ON.search(last)
+    )
+    told, before = _told(last), {word for body in firsts for word in _told(body)}
+    return () if unclear or told - before else (*firsts, last)
 
 
 def _told(text: str) -> set[str]:
     """Return a text's instruction words, such as "answer" or "choose", in lower case."""
     return {match[0].casefold() for match in _INSTRUCTION.finditer(text)}
-
-
-def _begins(text: str, known: str) -> int:
-    """Return how long a known text is at the beginning of another.
-
-    0 where that begins otherwise, or with a longer word.
-    """
-    return len(known) if text.startswith(known) and not re.match(r"\w", text[len(known) :]) else 0
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tqdm import tqdm
@@ -39,12 +39,12 @@ class Golds:
     Args:
         spec: what was asked.
         base: the native task.
-        rows: gives the docs as the host hands them to scorers, by doc id.
+        rows: the docs in every form (``session.Rows``).
         primary: the metric for which answers are scored under other golds.
         silent: whether the scorer calls a judge or the network. It is then never called for references.
     """
 
-    def __init__(self, spec: WrapSpec, base: Any, rows: Callable[[], Any], primary: str, *, silent: bool) -> None:
+    def __init__(self, spec: WrapSpec, base: Any, rows: Any, primary: str, *, silent: bool) -> None:
         self.spec, self.base, self.rows, self.primary, self.silent = spec, base, rows, primary, silent
         self.docs: list[Doc] = []
         """The evaluated docs; empty until the plan is made."""
@@ -92,7 +92,7 @@ class Golds:
             seed=options.seed,
         )
         # a part of the docs must not pass for the whole benchmark
-        return dataclasses.replace(made, all_docs=len(self.rows()))
+        return dataclasses.replace(made, all_docs=len(self.rows.scored()))
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
         """Read the docs as a plan needs them.
@@ -102,7 +102,7 @@ class Golds:
         Args:
             doc_ids: which docs; None stands for all of the split.
         """
-        rows, options = self.rows(), self.spec.options
+        rows, options = self.rows.scored(), self.spec.options
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
         named = options.cluster, options.group or options.cluster, options.stratum
         values = []
@@ -119,16 +119,20 @@ class Golds:
 
     def _asked(self, row: Any) -> Asked:
         """Read what a doc asks: its prompt, gold and options."""
-        options, base = self.spec.options, self.base
+        base = self.base
         try:
             prompt = base.doc_to_text(row)
         except Exception:
             # the prompt needs the image, which these rows lack: options are then known from the golds alone
             prompt = ""
-        target = within(row, options.gold) if options.gold else base.doc_to_target(row)
-        named = within(row, options.choices) if options.choices else None
-        choices = texts_of(base.doc_to_choice(row) if self.by_index else named)
-        return Asked(prompt if isinstance(prompt, str) else "", target, choices or (), self.by_index)
+        named = self.spec.options.choices
+        choices = texts_of(base.doc_to_choice(row) if self.by_index else within(row, named) if named else None)
+        return Asked(prompt if isinstance(prompt, str) else "", self.target(row), choices or (), self.by_index)
+
+    def target(self, row: Any) -> Any:
+        """Return the gold of a row."""
+        field = self.spec.options.gold
+        return within(row, field) if field else self.base.doc_to_target(row)
 
     @property
     def by_index(self) -> bool:

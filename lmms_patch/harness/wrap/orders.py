@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tqdm import tqdm
 
-from lmms_patch.ask.boxes import within
 from lmms_patch.ask.orders import FORMS, Base, Orders, changed, orders
-from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap import media
@@ -27,39 +25,18 @@ _IMAGE = "\0"
 
 
 class OrderTable:
-    """The orders of a ``_rotate`` task's docs, by doc id.
-
-    Each is found when it is first asked for, and is the same on every rank.
+    """The orders of docs' options, by doc id. Each is found when it is first asked for, and is the same on every rank.
 
     Args:
-        spec: what was asked.
-        base: the native task.
-        rows: gives the docs, without media where the base can.
-        with_media: gives the docs with media.
-        golds: what is known of docs' golds and options.
+        golds: what is known of docs' golds and options. Where their scorer is ``silent``, it is not called to see whether it follows.
         scorer: the native scorer.
-        primary: the metric by which it is tried whether the scorer follows.
-        judged: whether the scorer calls a judge or the network; it is then not called to see whether it follows.
         messages: whether the model is told a doc by messages that the base makes itself, so that these are what it must
             be compared by.
     """
 
-    def __init__(
-        self,
-        spec: WrapSpec,
-        base: Any,
-        rows: Callable[[], Any],
-        with_media: Callable[[], Any],
-        golds: Golds,
-        scorer: Scorer,
-        primary: str,
-        *,
-        messages: bool,
-        judged: bool,
-    ) -> None:
-        self._spec, self._base, self._rows, self._with_media = spec, base, rows, with_media
-        self._golds, self._scorer, self._primary = golds, scorer, primary
-        self._messages, self._judged = messages, judged
+    def __init__(self, golds: Golds, scorer: Scorer, *, messages: bool) -> None:
+        self._golds, self._scorer, self._messages = golds, scorer, messages
+        self._spec, self._base = golds.spec, golds.base
         self._known: dict[int, Orders] = {}
         self._lock = threading.RLock()
 
@@ -75,31 +52,23 @@ class OrderTable:
             return self._known[doc_id]
 
     def _find(self, doc_id: int) -> Orders:
-        answer = self._golds.answer(doc_id)
+        answer, base, golds = self._golds.answer(doc_id), self._base, self._golds
         if answer is None:
             return Orders(fault="its gold and its options cannot be read")
-        options = self._spec.options
-
-        def target(row: Any) -> Any:
-            return within(row, options.gold) if options.gold else self._base.doc_to_target(row)
 
         def score(row: Any, said: str) -> float | None:
             # whatever a scorer draws for one answer, it draws for all: no order is better by luck
             with own_stream(f"{doc_id}/orders/score"):
-                return self._scorer.score_plainly(row, self._golds.as_results(doc_id, said)).get(self._primary)
+                return self._scorer.score_plainly(row, golds.as_results(doc_id, said)).get(golds.primary)
 
-        prompt = self._said if self._messages else self._base.doc_to_text
-        base = Base(
-            prompt,
-            target,
-            None if self._judged else score,
-            self._base.doc_to_choice if self._golds.by_index else None,
-        )
+        prompt = self._said if self._messages else base.doc_to_text
+        choices = base.doc_to_choice if golds.by_index else None
         with own_stream(f"{doc_id}/orders"):
-            return orders(self._row(doc_id), base, answer, options.choices)
+            of_base = Base(prompt, golds.target, None if golds.silent else score, choices)
+            return orders(self._row(doc_id), of_base, answer, self._spec.options.choices)
 
     def _row(self, doc_id: int) -> Any:
-        return LazyRow(self._rows()[doc_id], self._with_media(), doc_id)
+        return LazyRow(self._golds.rows.plain()[doc_id], self._golds.rows.with_media(), doc_id)
 
     def _said(self, row: Any) -> str:
         """Return all words of the base's messages, with a mark for each image."""
@@ -121,10 +90,6 @@ class OrderTable:
             for view in views
         )
 
-    def others(self, row: Any, doc_id: int) -> list[Any]:
-        """Return a row in each further order of its options; nothing where options cannot be moved."""
-        return [self.as_shown(row, doc_id, turn) for turn in range(1, len(self.of(doc_id).orders))]
-
     def as_shown(self, row: Any, doc_id: int, turn: int) -> Any:
         """Return a doc's row with its options moved by some places."""
         return changed(row, self.of(doc_id).orders[turn].changes) if turn else row
@@ -145,21 +110,18 @@ class OrderTable:
         # then the model is told by messages, which are made of the moved row
         if not turn or self._messages:
             return out
-        prompt, moved = (self.of(doc_id).orders[which].prompt() for which in (0, turn))
-        # examples may stand before the doc's prompt
-        if not isinstance(out[0], str) or not out[0].endswith(prompt):
-            raise CannotWrapError(
-                f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt"
-            )
-        out[0] = out[0].removesuffix(prompt) + moved
+        row = self._row(doc_id)
+        rows = row, self.as_shown(row, doc_id, turn)
+        pairs = [[self._base.doc_to_text(one) for one in rows]]
         if self._golds.by_index:
-            row = self._row(doc_id)
-            before, after = (self._base.doc_to_choice(one)[choice] for one in (row, self.as_shown(row, doc_id, turn)))
-            if not str(out[1]).endswith(str(before)):
+            pairs.append([str(self._base.doc_to_choice(one)[choice]) for one in rows])
+        for place, (before, after) in enumerate(pairs):
+            # examples may stand before the doc's prompt
+            if not str(out[place]).endswith(before):
                 raise CannotWrapError(
-                    f"{self._spec.name}: {self._spec.base} asks doc {doc_id} for other texts than its options"
+                    f"{self._spec.name}: {self._spec.base} asks doc {doc_id} by other words than its prompt and options"
                 )
-            out[1] = f"{str(out[1]).removesuffix(str(before))}{after}"
+            out[place] = str(out[place]).removesuffix(before) + after
         return out
 
     def check(self, doc_ids: Sequence[int]) -> None:
@@ -175,7 +137,7 @@ class OrderTable:
             return
         faults = Counter(self.of(doc_id).fault for doc_id in doc_ids)
         (often, count), name, base = faults.most_common(1)[0], self._spec.name, self._spec.base
-        row = self._rows()[doc_ids[0]]
+        row = self._golds.rows.plain()[doc_ids[0]]
         fields = ", ".join(map(str, row)) if isinstance(row, Mapping) else "none"
         raise CannotWrapError(
             f"{name}: no doc of {base} has options that can be shown in another order; most often ({count} of {len(doc_ids)}): {often}; looked for "

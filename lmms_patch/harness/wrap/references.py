@@ -66,7 +66,7 @@ class References:
     @functools.lru_cache(maxsize=16)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:
         """Return a doc. Few are kept, since rows may hold images."""
-        return self._golds.rows()[doc_id]
+        return self._golds.rows.scored()[doc_id]
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""

@@ -101,7 +101,7 @@ class Session:
         wanted = not judged or "steady" in options.given
         self.asks_again = spec.asks_again and wanted and not predict_only and higher.get(primary) is not False
         self.metrics = Metrics(spec, native, higher, primary, state)
-        self.golds = Golds(spec, base, self.rows.scored, primary, silent=judged)
+        self.golds = Golds(spec, base, self.rows, primary, silent=judged)
         captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
         self.scorer = Scorer(spec, base, self.metrics, captions)
         # the host makes another class of task for a chat model
@@ -112,17 +112,7 @@ class Session:
             callable(getattr(config, "doc_to_messages", None)) or getattr(config, "doc_to_visual", None) is None
         )
         self.orders = (
-            OrderTable(
-                spec,
-                base,
-                self.rows.plain,
-                self.rows.with_media,
-                self.golds,
-                self.scorer,
-                primary,
-                messages=chat and own_messages,
-                judged=judged,
-            )
+            OrderTable(self.golds, self.scorer, messages=chat and own_messages)
             if kind.turns or self.asks_again
             else None
         )
