@@ -15,7 +15,7 @@ from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.names import catalog, configs, effects, lookup
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
-from lmms_patch.harness.wrap.swap import sight
+from lmms_patch.harness.wrap.shelf import sight
 
 Shown = Callable[[Any], tuple[Image.Image, str] | None]
 
@@ -37,7 +37,7 @@ def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> S
     """Load a base task, and return a function to show its docs.
 
     The function takes a row of the task's eval split. It returns the doc's first image, and the digest of all its
-    images as a record has it (``wrap.swap.sight``); None where no image can be read. The digest is empty where it may
+    images as a record has it (``wrap.shelf.sight``); None where no image can be read. The digest is empty where it may
     differ though the images are the same: where one of them cannot be read, and where the task shows chat models its
     docs in a way of its own.
 

@@ -1,6 +1,6 @@
 """What a run leaves: the table of samples of each task and their numbers, and flat numbers in the host's own files.
 
-In memory a wrapped task's results hold one object, ``patch`` (``wrap.statistics.Details``), from which all of it is
+In memory a wrapped task's results hold one object, ``patch`` (``wrap.aggregate.Details``), from which all of it is
 made. The host's results file has flat numbers alone, which nobody reads back. A tracker shows every value of a task as
 a column, so it gets the few that matter.
 """
@@ -22,7 +22,7 @@ from msgspec import structs
 from lmms_patch.ask.references import digest
 from lmms_patch.errors import message
 from lmms_patch.harness.refuse import fail_at_exit
-from lmms_patch.harness.wrap.statistics import Details
+from lmms_patch.harness.wrap.aggregate import Details
 from lmms_patch.runs import cache, samples
 from lmms_patch.runs.columns import by_filter, last, with_errors
 from lmms_patch.runs.details import About, Host, Model, Probe

@@ -17,8 +17,7 @@ from msgspec import to_builtins
 from PIL import Image
 
 from lmms_patch.harness.magic.tasks import MagicItem
-from lmms_patch.harness.wrap.aggregate import PatchItem
-from lmms_patch.harness.wrap.statistics import Details
+from lmms_patch.harness.wrap.aggregate import Details, PatchItem
 from lmms_patch.runs.details import Computed
 from lmms_patch.runs.numbers import to_json
 from tests.making.docs import as_json

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import structs
 
 from lmms_patch.harness import written
-from lmms_patch.harness.wrap.statistics import Details
+from lmms_patch.harness.wrap.aggregate import Details
 from lmms_patch.magic.score import rows
 from lmms_patch.magic.score.results import Record as MagicRecord
 from lmms_patch.runs import samples

@@ -10,7 +10,7 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.references import Doc, plan
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.ask.views import View, again, swapped, views_of
-from lmms_patch.harness.wrap import statistics
+from lmms_patch.harness.wrap import aggregate
 from lmms_patch.magic.score import results as magic
 from lmms_patch.rci.draws import ByForm
 from lmms_patch.runs.frames import frame_of, items_of, merged_of
@@ -44,9 +44,7 @@ def details(spec, records, native, made=None, about_tst=None, *, higher=True):
     samples, about = frame_of(docs, ["acc"]), {"merged": merged_of(docs), "items": items_of(docs, "acc")}
     table = Table(samples, "acc", kind=spec.kind, grids=spec.grids, higher=higher, **about)
     native = ByForm(table, MEAN) if table.sampling.used else native
-    return statistics.details(
-        spec, samples, table, native, higher={"acc": higher}, plan=made, about_tst=about_tst or {}
-    )
+    return aggregate.details(spec, samples, table, native, higher={"acc": higher}, plan=made, about_tst=about_tst or {})
 
 
 STARTS = itertools.count()

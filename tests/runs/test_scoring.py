@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.harness.wrap.choice import best
 from lmms_patch.runs.scoring import plain, scalar
 
 
@@ -38,27 +37,6 @@ def test_a_number_too_large_for_any_score_is_none():
 
 def test_scalar_takes_the_first_key_that_holds_a_number():
     assert scalar({"a": "x", "b": 2, "score": 3}, ("a", "b", "score")) == 2.0
-
-
-scores = st.lists(st.one_of(st.none(), st.floats(-5, 5)), min_size=1, max_size=12)
-
-
-@given(scores)
-def test_best_is_the_maximum_and_the_lowest_of_ties(values):
-    found = best(values)
-    known = [v for v in values if v is not None]
-    if not known:
-        assert found is None
-        return
-    assert values[found] == max(known)
-    assert not any(v == max(known) for v in values[:found])
-    assert values[found] >= sum(known) / len(known) - 1e-9
-
-
-@given(scores)
-def test_best_of_a_metric_that_should_be_low(values):
-    mirrored = [None if v is None else -v for v in values]
-    assert best(values, higher_is_better=False) == best(mirrored)
 
 
 json_like = st.recursive(

@@ -114,7 +114,7 @@ class InPortions:
         todo = [place for place in wanted if place not in answers]
         ranks = Ranks.here()
         for name, task in self._tasks.items():
-            task.session.state.keep(ranks.sum(sum(place[0] == name for place in answers)))
+            task.session.known.state.kept += ranks.sum(sum(place[0] == name for place in answers))
         total, kept, planned = ranks.most(len(todo)), ranks.sum(len(answers)), ranks.sum(len(wanted))
         self._tell_kept(kept, planned, ranks, whole=bar is None)
         # without any request there is nothing to repeat
@@ -125,7 +125,7 @@ class InPortions:
         keeps = ranks.most(int(self._journal is not None or self._cache is not None))
         portions = Portions(self._batch, getattr(model, "batch_size", None))
         for task in self._tasks.values():
-            task.table.files.batch = portions.batch
+            task.table.cutter.batch = portions.batch
         with (
             contextlib.nullcontext(bar)
             if bar is not None
@@ -246,7 +246,7 @@ class InPortions:
         """Remove the clips that were written for a portion's tasks."""
         for task in (self._tasks[name] for name in names & self._tasks.keys()):
             if task.table.shelf.shows_clips:
-                task.table.files.forget()
+                task.table.cutter.forget()
 
     def _kept(self, wanted: dict[Place, Instance]) -> dict[Place, Any]:
         """Return the answers kept by earlier runs of this command."""

@@ -23,9 +23,9 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.steady import filtered_now, repeated
 from lmms_patch.harness.names.effects import client_of
-from lmms_patch.harness.wrap.again import CallError
-from lmms_patch.harness.wrap.state import AskPlan
-from lmms_patch.harness.wrap.swap import stable_keys
+from lmms_patch.harness.wrap.calls import CallError
+from lmms_patch.harness.wrap.known import AskPlan
+from lmms_patch.harness.wrap.wrong import stable_keys
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
 from lmms_patch.stats.asking import Answers, Asking, Docs, Goal, pilot_of
@@ -38,7 +38,7 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-    from lmms_patch.harness.wrap.recorder import Recorder
+    from lmms_patch.harness.wrap.rows import Recorder
     from lmms_patch.harness.wrap.session import Session
 
 Place = tuple[str, int, int]
@@ -59,8 +59,9 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
 
     It is tried on uninformed answers: on golds, on others, and on both together.
     """
-    metric, declared = session.primary, session.spec.options.form(session.primary)
-    function = session.metrics.native[metric]
+    known = session.known
+    metric, declared = known.primary, known.spec.options.form(known.primary)
+    function = known.native[metric]
     if declared:
         return forms.FORMS[declared]
     if compat.has_stderr(function):
@@ -74,7 +75,7 @@ def form_of(session: Session, docs: Sequence[int]) -> Form | None:
         scores = np.array([math.nan if score is None else score for _, score in some], float)
         if some and np.isfinite(scores).all():
             try:
-                checks.append((Picked(scores), session.metrics.again(metric, [item for item, _ in some])))
+                checks.append((Picked(scores), session.calls(metric, [item for item, _ in some])))
             except CallError:
                 return None
     # values that are all equal would fit any form
@@ -89,20 +90,20 @@ def plan(session: Session, docs: Sequence[int]) -> tuple[AskPlan, str]:
         session: the parts of the task.
         docs: the ids of the docs that are evaluated.
     """
-    options, base = session.spec.options, session.spec.base
-    if session.predict_only:
+    known, options, base = session.known, session.known.spec.options, session.known.spec.base
+    if known.predict_only:
         return AskPlan(), f"--predict_only scores nothing, and '{'quick' if options.quick else 'exit'}' goes by scores"
     if len(session.filters) > 1:
         return AskPlan(), f"{base} scores each answer in {len(session.filters)} ways (filters), so none decides"
-    if not session.metrics.higher.get(session.primary, True):
-        return AskPlan(), f"lower {session.primary} is better, so it has no index"
+    if not known.higher.get(known.primary, True):
+        return AskPlan(), f"lower {known.primary} is better, so it has no index"
     if session.golds.plan is None:
         return AskPlan(), "its docs cannot be read for golds and clusters, so nothing can be left out"
     form = form_of(session, docs)
     if form is None or (options.quick and form not in MEANS):
         told = "no mean of docs' scores" if form is None else f"a {form.name}, no mean of docs' scores"
         so = "estimated from a part of the docs" if options.quick else "known to stay the same without some cells"
-        return AskPlan(form), f"{session.primary} is {told}, so it cannot be {so}"
+        return AskPlan(form), f"{known.primary} is {told}, so it cannot be {so}"
     return AskPlan(form), ""
 
 
@@ -118,7 +119,7 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
     Raises:
         CannotWrapError, OptionError: it cannot; one line that says why, and what to type.
     """
-    spec = session.spec
+    spec = session.known.spec
     options, name = spec.options, spec.name
     if why:
         whole = name.removesuffix("_quick") if options.quick else WrapSpec(spec.base, spec.kind, spec.grids).name
@@ -220,7 +221,7 @@ class Quick:
         ranks: Ranks,
     ) -> None:
         self._session, self._recorder, self._evaluated, self._ranks = session, recorder, evaluated, ranks
-        self._spec, self.plan = session.spec, session.state.plan
+        self._spec, self.plan = session.known.spec, session.known.state.plan
         self._requests: dict[int, dict[int, list[Instance]]] = {}
         for request in requests:
             self._requests.setdefault(int(request.doc_id), {}).setdefault(request.metadata["view"], []).append(request)
@@ -271,7 +272,7 @@ class Quick:
     def _design(self) -> Asking:
         """Return the design, from what is known of the docs before any is asked."""
         session, spec, options = self._session, self._spec, self._spec.options
-        docs, keys = session.golds.docs, stable_keys(session.rows.plain(), options.key)
+        docs, keys = session.golds.docs, stable_keys(session.known.plain_rows, options.key)
         units = [unit_of(doc) if doc.cluster is not None else keys[doc.doc_id] for doc in docs]
         # an order by hash, which no order of the rows changes
         names = {

@@ -260,7 +260,7 @@ class Asker:
                 asking.take([one for one in wanted if one.task_name == name], answers)
         for name, asking in again.items():
             task = self._tasks[name]
-            task.take(asking.plan(task.session.state.plan))
+            task.take(asking.plan(task.session.known.state.plan))
 
     def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
         """Ask a task no more than necessary (``quick``); an empty text stands for every question left out."""
@@ -295,7 +295,7 @@ class Asker:
             if not (task.session.asks_again and task.session.times):
                 task.take(asking.plan)
             else:
-                task.session.state.ask(asking.plan)
+                task.session.known.state.note(plan=asking.plan)
                 again = task.again([*own.values()])
                 again.take([one for one in own.values() if place_of(one) in answers], answers)
                 self._rounds(model, kind, {task.spec.name: again}, own, answers, bar, first=1)
@@ -306,7 +306,11 @@ class Asker:
 
         Where a call for a description failed, its answer stands for the one that could not be asked.
         """
-        describing = task.descriptions.wanted({int(request.doc_id) for request in requests})
+        describing = [
+            one
+            for one in task.describing
+            if one.doc_id in {int(request.doc_id) for request in requests} - task.table.captions.keys()
+        ]
         spare = requests[:1]
         said = dict(
             zip(
@@ -317,7 +321,7 @@ class Asker:
         )
         failed = {doc_id for doc_id, answer in said.items() if self._in_portions.failure(answer)}
         texts = {doc_id: compat.text_of(answer).strip() for doc_id, answer in said.items() if doc_id not in failed}
-        task.descriptions.put(requests, texts)
+        task.requests.put(requests, texts)
         # the full image needs no description
         first = [place for place, request in enumerate(requests) if request.metadata["view"] == 0]
         rest = [place for place in range(len(requests)) if place not in set(first)]

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lmms_patch.harness.wrap.recorder import Recorder
-from lmms_patch.harness.wrap.state import AskPlan
+from lmms_patch.harness.wrap.known import AskPlan
+from lmms_patch.harness.wrap.rows import Recorder
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance

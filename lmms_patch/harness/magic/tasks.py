@@ -20,8 +20,8 @@ from lmms_patch.harness.magic import docs
 from lmms_patch.harness.magic.judge import Judge
 from lmms_patch.harness.names.effects import judge_model
 from lmms_patch.harness.refuse import fail_at_exit
+from lmms_patch.harness.wrap.aggregate import Details
 from lmms_patch.harness.wrap.calls import one_line
-from lmms_patch.harness.wrap.statistics import Details
 from lmms_patch.magic import draw, prompts
 from lmms_patch.magic.method import numbers_of
 from lmms_patch.magic.score import matching, results, rows, selfheal

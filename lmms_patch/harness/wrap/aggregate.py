@@ -1,4 +1,4 @@
-"""The aggregations of a wrapped task: the native ones, and those made of them.
+"""The aggregations of a wrapped task: the native ones, and those made of them; and the numbers of a finished run.
 
 The host calls the ``patch`` aggregation first. It keeps the rows of all docs, and the other aggregations of ours
 look their numbers up, in whatever order the host calls them. None of ours raises, because an exception in an
@@ -17,26 +17,37 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from lmms_patch.ask.kinds import Key
+from lmms_patch.ask.references import Plan, shown
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import compat
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.refuse import fail_at_exit
-from lmms_patch.harness.wrap.again import CallError
-from lmms_patch.harness.wrap.calls import Aggregation, call_native, copied, draws, one_line, takes_args
+from lmms_patch.harness.wrap.calls import (
+    Again,
+    Aggregation,
+    CallError,
+    call_native,
+    copied,
+    draws,
+    one_line,
+    takes_args,
+)
 from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.metrics import Metrics
-from lmms_patch.harness.wrap.state import RunState
-from lmms_patch.harness.wrap.statistics import Details, details
-from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.rci.draws import ByForm
+from lmms_patch.harness.wrap.known import Known
+from lmms_patch.rci.analysis import analyse
+from lmms_patch.rci.draws import ByForm, Native
+from lmms_patch.rci.method import drops
 from lmms_patch.runs import failures
-from lmms_patch.runs.catalogue import listed
-from lmms_patch.runs.frames import Doc, frame_of, items_of, merged_of
-from lmms_patch.runs.numbers import none_used
+from lmms_patch.runs.catalogue import columns, listed
+from lmms_patch.runs.details import Computed, Made, Of, Settings, TstDetails
+from lmms_patch.runs.frames import Doc, frame_of, images_of, items_of, merged_of
+from lmms_patch.runs.numbers import none_used, to_json, to_mind
 from lmms_patch.runs.scoring import scalar
 from lmms_patch.runs.tables import Table
+from lmms_patch.runs.typed import convert
 from lmms_patch.runs.views import Chosen
 from lmms_patch.stats.forms import MEAN, is_whole
 from lmms_patch.text import log
@@ -68,9 +79,8 @@ class Docs:
     """The docs of a finished filter.
 
     Attributes:
-        spec: what was asked.
-        metrics: the native metrics.
-        state: how docs are asked, and the host's arguments.
+        known: the task.
+        again: calls its aggregations.
         items: the docs, as ``process_results`` returned them.
         docs: their rows.
         samples: the same as a frame.
@@ -78,16 +88,17 @@ class Docs:
         metric: takes a name, and returns the native metric over the docs.
     """
 
-    def __init__(self, spec: WrapSpec, metrics: Metrics, state: RunState, items: Sequence[PatchItem] = ()) -> None:
-        self.spec, self.metrics, self.state, self.items = spec, metrics, state, items
+    def __init__(self, known: Known, again: Again, items: Sequence[PatchItem] = ()) -> None:
+        self.known, self.again, self.items = known, again, items
         self.docs = [item.doc for item in items]
-        self.samples, self.failed = frame_of(self.docs, metrics.names), sum(doc.failed for doc in self.docs)
+        self.samples, self.failed = frame_of(self.docs, known.names), sum(doc.failed for doc in self.docs)
         self.metric = functools.cache(lambda name: NativeMetric(self, name))
 
     @functools.cached_property
     def errors(self) -> list[tuple[int, str]]:
         """The views without a score, wrong images aside: doc id and cause."""
-        own = self.samples if self.spec.kind.swapped else self.samples.filter(~self.samples["swapped"].fill_null(False))
+        swapped = self.samples["swapped"].fill_null(False)
+        own = self.samples if self.known.spec.kind.swapped else self.samples.filter(~swapped)
         return list(own.filter(own["repeat"].is_null()).select("doc_id", "error").drop_nulls().iter_rows())
 
     @functools.cached_property
@@ -99,7 +110,7 @@ class Docs:
     @property
     def sampled(self) -> bool:
         """Whether docs were left out, which makes metrics estimates."""
-        return self.spec.leaves_out and self.state.plan.sampled
+        return self.known.spec.leaves_out and self.known.state.plan.sampled
 
     def excluded(self, key: Key) -> list[str]:
         """Return why docs are not used for a set of views."""
@@ -117,8 +128,8 @@ class NativeMetric:
     form = None
 
     def __init__(self, of: Docs, name: str) -> None:
-        self._of, self.name, self._function = of, name, of.metrics.native[name]
-        self._primary, self._higher = of.metrics.primary, of.metrics.higher.get(name, True)
+        self._of, self.name, self._spec = of, name, of.known.spec
+        self._function, self._primary = of.known.native[name], of.known.primary
         self._client = client_of(self._function)
         self._told = set[str]()
         """How the aggregation failed: each way is told once, not for each of a thousand bootstrap draws."""
@@ -126,17 +137,16 @@ class NativeMetric:
     @functools.cached_property
     def table(self) -> Table:
         """The docs by this metric."""
-        of, spec = self._of, self._of.spec
         return Table(
-            of.samples,
+            self._of.samples,
             self.name,
-            kind=spec.kind,
-            grids=spec.grids,
+            kind=self._spec.kind,
+            grids=self._spec.grids,
             primary=self._primary,
-            higher=self._higher,
-            whole=is_whole(spec.options.form(self.name)),
-            merged=merged_of(of.docs),
-            items=items_of(of.docs, self.name),
+            higher=self._of.known.higher.get(self.name, True),
+            whole=is_whole(self._spec.options.form(self.name)),
+            merged=merged_of(self._of.docs),
+            items=items_of(self._of.docs, self.name),
         )
 
     # --- calls ----------------------------------------------------------------------------------
@@ -156,7 +166,7 @@ class NativeMetric:
         if scalar(value) is None or compat.has_stderr(self._function) or self._client is not None:
             return value, ""
         try:
-            self._of.metrics.again(self.name, self.own_items, start)
+            self._of.again(self.name, self.own_items, start)
         except CallError as error:
             return value, f"the aggregation of {self.name} cannot be called twice: {error}"
         return value, ""
@@ -176,12 +186,12 @@ class NativeMetric:
         if not items:
             return None
         if not compat.has_stderr(self._function):
-            self._of.metrics.again.start()
+            self._of.again.start()
         try:
-            return call_native(self._function, copied(items), self._of.state.args)
+            return call_native(self._function, copied(items), self._of.known.state.args)
         except Exception as error:
             self._told.add(type(error).__name__)
-            fail_at_exit(f"{self._of.spec.name}: the aggregation of {self.name} failed: {one_line(error)}")
+            fail_at_exit(f"{self._spec.name}: the aggregation of {self.name} failed: {one_line(error)}")
             return None
 
     def aggregate(self, items: list[Any]) -> float | None:
@@ -194,11 +204,11 @@ class NativeMetric:
         if not known or self._called[1]:
             return None
         try:
-            return self._of.metrics.again(self.name, known)
+            return self._of.again(self.name, known)
         except CallError as error:
             if (failed := str(error).partition(":")[0]) not in self._told:
                 self._told.add(failed)
-                log().warning(f"{self._of.spec.name}: {self.name} of {len(known)} docs cannot be aggregated: {error}")
+                log().warning(f"{self._spec.name}: {self.name} of {len(known)} docs cannot be aggregated: {error}")
             return None
 
     # --- over chosen views ------------------------------------------------------------------------
@@ -236,9 +246,8 @@ class NativeMetric:
     @functools.lru_cache  # noqa: B019 - one object a run
     def _best(self, key: Key) -> Chosen:
         """Return the answer of each doc's best view of a set; of hidden cells, of the cell most missed when hidden."""
-        if self._of.spec.kind.keeps_best:
-            return self.table.best(key)
-        return dataclasses.replace(self.table, higher=not self._higher).best(key)
+        table = self.table
+        return (table if self._spec.kind.keeps_best else dataclasses.replace(table, higher=not table.higher)).best(key)
 
     @functools.lru_cache  # noqa: B019 - one object a run
     def _of_best(self, key: Key) -> float | None:
@@ -248,7 +257,7 @@ class NativeMetric:
     def _why_none(self, key: Key) -> str:
         """Say why there is no number over cells; "" where there is a number."""
         of, best, full = self._of, self._best(key), self.table.full
-        if of.spec.leaves_out and self.name != self._primary:
+        if self._spec.leaves_out and self.name != self._primary:
             return f"cells were left out by the scores of {self._primary}"
         if of.errors or self._called[1]:
             return "some docs could not be scored" if of.errors else self._called[1]
@@ -275,7 +284,7 @@ class NativeMetric:
         The best cells are known for the primary metric alone, because its scores decided which cells were asked.
         """
         primary = self.name == self._primary
-        form = self._of.state.plan.form if primary else MEAN if compat.has_stderr(self._function) else None
+        form = self._of.known.state.plan.form if primary else MEAN if compat.has_stderr(self._function) else None
         if form is None or self._of.unscored:
             return None, None
         found = ByForm(self.table, form)
@@ -300,92 +309,79 @@ class Aggregations:
     """All aggregations of a wrapped task.
 
     Args:
-        spec: what was asked.
-        metrics: the base task's metrics.
-        state: what is known of the run.
-        golds: what is known of the docs.
-        text_only: what a text-only diagnostic found out about the task as a whole; None of other kinds.
+        known: the task.
+        again: calls its aggregations.
+        golds: what its docs ask.
+        about_tst: gives what a text-only diagnostic found out about the task as a whole.
     """
 
-    def __init__(
-        self,
-        spec: WrapSpec,
-        metrics: Metrics,
-        state: RunState,
-        golds: Golds,
-        text_only: TextOnly | None,
-    ) -> None:
-        self.spec, self.metrics, self._state, self._golds = spec, metrics, state, golds
-        self._text_only = text_only
-        self._docs, self._details = Docs(spec, metrics, state), Details()
+    def __init__(self, known: Known, again: Again, golds: Golds, about_tst: Callable[[], Mapping[str, Any]]) -> None:
+        self._known, self._again, self._golds, self._about_tst = known, again, golds, about_tst
+        self._docs, self._details = Docs(known, again), Details()
 
     def functions(self) -> dict[str, Aggregation]:
         """Return all aggregations by the name of their metric, as what is known of the docs allows."""
-        native, kind = self.metrics.native, self.spec.kind
+        known, spec = self._known, self._known.spec
         # first: the host calls them in this order, and the numbers of all the rest come from the records
         out: dict[str, Aggregation] = {"patch": self._collect}
-        for key in self.spec.sets:
-            out |= {self.metrics.over_cells(m, key): _ignoring(self._over_cells, m, key) for m in native}
-        for name in (*listed(kind, self.spec.grids), *kind.method.rows):
-            out[name] = _ignoring(self._details_of, name)
-        return out | {m: self._native_function(m) for m in native}
+        for key in spec.sets:
+            out |= {known.over_cells(m, key): _ignoring(self._over_cells, m, key) for m in known.native}
+        for name in (*listed(spec.kind, spec.grids), *spec.kind.method.rows):
+            out[name] = _ignoring(lambda name: self._details.get(name), name)
+        return out | {m: self._native_function(m) for m in known.native}
 
     @functools.cached_property
     def derived(self) -> tuple[str, ...]:
         """The names of our metrics. Every doc returns each name, with None where the doc has no item."""
-        return tuple(name for name in self.functions() if name not in self.metrics.native and name != "patch")
+        return tuple(name for name in self.functions() if name not in self._known.native and name != "patch")
 
     def higher_is_better(self) -> dict[str, bool | None]:
         """Return, for the arrows of the host's table, which metrics are better when higher.
 
         None for those without a direction.
         """
+        known = self._known
         out: dict[str, bool | None] = dict.fromkeys(self.functions())
-        for m in self.metrics.native:
-            cells = [self.metrics.over_cells(m, key) for key in self.spec.sets if self.spec.kind.keeps_best]
-            out |= dict.fromkeys([m, *cells], self.metrics.higher.get(m))
+        for m in known.native:
+            cells = [known.over_cells(m, key) for key in known.spec.sets if known.spec.kind.keeps_best]
+            out |= dict.fromkeys([m, *cells], known.higher.get(m))
         return out
-
-    # --- the docs -------------------------------------------------------------------------------
 
     def _collect(self, items: list[Any]) -> Details:
         """Keep the docs of this filter, and compute all our numbers from them."""
         try:
-            self._docs = docs = Docs(self.spec, self.metrics, self._state, items)
+            self._docs = Docs(self._known, self._again, items)
             self._report()
-            native = docs.metric(self.metrics.primary)
+            native, known = self._docs.metric(self._known.primary), self._known
             self._details = details(
-                self.spec,
-                docs.samples,
+                known.spec,
+                self._docs.samples,
                 native.table,
                 # docs were left out: estimates by the form take the place of the native aggregation
-                ByForm(native.table, self._state.plan.form) if native.table.sampling.used else native,
-                higher=self.metrics.higher,
+                ByForm(native.table, known.state.plan.form) if native.table.sampling.used else native,
+                higher=known.higher,
                 plan=self._golds.plan,
-                about_tst={} if self._text_only is None else self._text_only.about,
-                kept=self._state.kept,
+                about_tst=self._about_tst(),
+                kept=known.state.kept,
             )
         except Exception as error:
             fail_at_exit(
-                f"{self.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole"
+                f"{self._known.spec.name}: the statistics failed: {one_line(error)}; the native metrics and the sample log are whole"
             )
             # an exception here would lose the run
             self._details = Details(records=len(items))
         return self._details
 
-    def _details_of(self, name: str) -> Any:
-        return self._details.get(name)
-
     def _over_cells(self, metric: str, key: Key) -> float | None:
         """Return MPP, M over best-cell items; of hidden cells FIP less M over the items of the cell that hurts most."""
         full, cells, _ = self._docs.metric(metric).over_cells(key)
-        if self.spec.kind.keeps_best:
+        if self._known.spec.kind.keeps_best:
             return cells
         return None if full is None or cells is None else full - cells
 
     def _report(self) -> None:
         """Say which docs could not be scored, which are left out, and which failed calls the native metric counts."""
-        docs, spec, primary = self._docs, self.spec, self.metrics.primary
+        docs, spec, primary = self._docs, self._known.spec, self._known.primary
         if errors := docs.errors:
             # the process then ends with status 2
             lost, (first, why) = len({doc_id for doc_id, _ in errors}), errors[0]
@@ -407,15 +403,13 @@ class Aggregations:
         if docs.failed and not docs.sampled:
             every = docs.failed == len(docs.items)
             why = "no call was answered" if every else f"{spec.base} has no score for failed calls"
-            said = f"is null: {why}" if docs.unscored else f"counts {docs.failed} failed calls as wrong answers"
-            log().warning(f"{spec.name}: {primary}, the harness's own, {said}; our numbers leave them out")
-
-    # --- native metrics -------------------------------------------------------------------------
+            told = f"is null: {why}" if docs.unscored else f"counts {docs.failed} failed calls as wrong answers"
+            log().warning(f"{spec.name}: {primary}, the harness's own, {told}; our numbers leave them out")
 
     def _native_function(self, metric: str) -> Aggregation:
         """Return a native metric's aggregation for the host."""
-        function = self.metrics.native[metric]
-        estimated = self.spec.leaves_out and self.spec.options.quick
+        function, spec = self._known.native[metric], self._known.spec
+        estimated = spec.leaves_out and spec.options.quick
         # the host looks the standard error up by identity, so it must get the function itself
         if compat.has_stderr(function) and not (self._docs.unscored or estimated):
             return function
@@ -451,3 +445,113 @@ def _ignoring(function: Callable[..., Any], *arguments: Any) -> Aggregation:
         return function(*arguments)
 
     return aggregation
+
+
+# --- the numbers of a finished run ----------------------------------------------------------------
+
+
+class Details(dict):  # type: ignore[type-arg]
+    """All numbers of a task, as the value of its metric ``patch`` or ``magic``: no row of the printed table.
+
+    The host prints every metric whose value is not empty, so this one says that its length is 0.
+
+    Attributes:
+        computed: every number.
+        about: what the footer of the task's table says, as far as the task knows it (``runs.details.About``).
+        of: what only the run could compute.
+        frame: makes the rows of the table.
+    """
+
+    computed = Computed()
+    about: Mapping[str, Any] = {}
+    of = Of()
+    frame: Callable[[], pl.DataFrame] | None = None
+
+    def __len__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __deepcopy__(self, memo: object) -> Details:
+        return self
+
+    def __reduce__(self) -> Any:
+        return Details, (dict(self.items()),)
+
+
+def details(
+    spec: WrapSpec,
+    samples: pl.DataFrame,
+    table: Table,
+    native: Native,
+    *,
+    higher: Mapping[str, bool],
+    plan: Plan | None = None,
+    about_tst: Mapping[str, Any] = {},
+    kept: int = 0,
+) -> Details:
+    """Compute the numbers of a finished run, log what to mind of them, and return them with all that the task's table is to say.
+
+    Args:
+        spec: what was asked.
+        samples: the rows of the docs.
+        table: the same by the primary metric.
+        native: its aggregation.
+        higher: whether higher is better, by native metric.
+        plan: the golds and uninformed answers of the docs.
+        about_tst: what a text-only diagnostic found out about the task as a whole.
+        kept: how many answers an earlier process of the same command gave.
+    """
+    metric, options, kind, firsts = table.metric, spec.options, spec.kind, samples.filter(view=0)
+    settings = Settings(
+        **{name: getattr(options, name) for name in ("seed", "delta", "scale", "chance", "seconds", "signed")},
+        form=options.form(metric),
+    )
+    # without an index, no set of views has numbers
+    found = analyse(table, native, settings, spec.sets if kind.prefix else ())
+    steps = firsts["quick"].struct.field("steps")
+    out = Details({"records": len(firsts), **columns(found, kind)})
+    out.about = {
+        "metrics": dict(higher) if metric == compat.OUTPUT_ONLY else {metric: True, **higher},
+        "settings": settings,
+        "made": Made(
+            **compat.versions(),
+            all_docs=None if plan is None else plan.all_docs,
+            kept=kept or None,
+            **({} if plan is None else plan.digests),
+            # images that were not asked about were not looked at
+            **(shown(images_of(firsts)) if (steps.fill_null(1) > 0).all() else {}),
+        ),
+        "merged": dict(table.merged),
+        "quick": metric if steps.null_count() < len(steps) else None,
+        "tst": dict(about_tst),
+    }
+    out.of = Of(found.form, analysis=found if found.form is None else None)
+    out.frame = lambda: samples
+    # without a metric nothing was scored, so only failed calls are worth a line
+    silent = metric == compat.OUTPUT_ONLY
+    mind = [] if silent else [*to_mind(found, kind), failures.repeated(samples)]
+    # None for every task but a text-only cross-validation
+    tested = kind.method.recompute(samples, about_tst, seed=settings.seed)
+    beside = None
+    if tested is not None:
+        out |= kind.method.flat(tested)
+        beside = convert({**about_tst, **to_json(tested)}, TstDetails)
+        if tested.unscored:
+            mind.append(f"{tested.unscored} docs have no gold or no score: left out of the text-only numbers")
+        folds = samples.select(pl.col("tst").struct.field("folds")).explode("folds").unnest("folds")
+        mean = folds.filter(grouping=tested.headline, seed=0)["score"].mean()
+        own = found.fip.value
+        if own is not None and isinstance(mean, float) and not math.isclose(own, mean, rel_tol=1e-6, abs_tol=1e-6):
+            mind.append(
+                "the native metric is not the mean of docs' scores (or its scorer guesses): tst numbers are means of scores, on their scale"
+            )
+    hides = kind.per_cell and not kind.keeps_best
+    out.computed = Computed(found, beside, drops=drops(samples, kind, spec.grids, found.form) if hides else {})
+    # many failed calls are among the warnings
+    if found.failed and (silent or not found.failed.many):
+        (log().warning if silent else log().info)(f"{spec.name}: {found.failed.sentence}")
+    for line in filter(None, mind):
+        log().warning(f"{spec.name}: {line}")
+    return out

@@ -30,13 +30,15 @@ from lmms_patch.ask.views import (
     swapped,
 )
 from lmms_patch.ask.wrong_images import Look
+from lmms_patch.errors import OptionError, PatchError, RecordError
+from lmms_patch.harness.refuse import refuse
+from lmms_patch.harness.video import cache
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
-from lmms_patch.harness.wrap.clips import ClipFiles
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk, fetched
-from lmms_patch.harness.wrap.swap import WrongImages
 from lmms_patch.harness.wrap.text_only import TextOnly
+from lmms_patch.harness.wrap.wrong import WrongImages
 
 IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 """The kinds of views that cut a clip in time."""
@@ -131,20 +133,21 @@ class TaggedDocs(Sequence[Any]):
 class Cutter:
     """Shows docs as their base does, cut to a view; remembers the docs that were shown as a grey image.
 
+    Attributes:
+        batch: how many requests the model takes at a time.
+
     Args:
         shelf: the docs as the base shows them.
         options: those with an effect on pixels: ``images``, ``min_side``, ``min_cell``, ``seed``.
-        files: the files that hold views of clips.
         boxes: the docs' boxes; None where views are made of no boxes.
         orders: the orders of docs' options; None where docs are asked in their own order alone.
     """
 
-    def __init__(
-        self, shelf: Shelf, options: Options, files: ClipFiles, boxes: BoxTable | None, orders: OrderTable | None
-    ) -> None:
-        self._shelf, self._options, self._files = shelf, options, files
-        self._boxes, self._orders = boxes, orders
+    def __init__(self, shelf: Shelf, options: Options, boxes: BoxTable | None, orders: OrderTable | None) -> None:
+        self._shelf, self._options, self._boxes, self._orders = shelf, options, boxes, orders
         self._stand_ins: dict[tuple[int, bool], str] = {}
+        self._no_room: PatchError | None = None
+        self.batch = 1
 
     def shown(self, doc_id: int, view: View, donor: int | None, show: Show, walk: Walk) -> Any:
         """Return what the base shows of a doc, with its images replaced by those of a view.
@@ -181,7 +184,7 @@ class Cutter:
         # a doc that a grid cannot use is shown whole
         usable = not view.n or self.why_unusable(doc_id, view.n) is None
         if self._boxes is not None and isinstance(view, (Region, HiddenView)):
-            only, usable = self._boxes.place(images), not self._boxes.misfit(doc_id, self._shelf)
+            only, usable = self._boxes.place(images), not self._boxes.misfit(doc_id)
         usable = usable and view.kind not in ("full", "describe")
 
         def replace(medium: Any, index: int) -> Any:
@@ -193,9 +196,21 @@ class Cutter:
             seed, part = f"{self._options.seed}/{doc_id}", View("full", trim=view.trim) if whole else view
             if isinstance(shown, Image.Image):
                 return cut(shown, part, min_cell=self._options.min_cell, seed=seed)
-            return self._files.write(shown, part, (doc_id, index, donor, repr(view), view.trim), seed)
+            key, min_cell = (doc_id, index, donor, repr(view), view.trim), self._options.min_cell
+            try:
+                return cache.written(self, key, shown, part, min_cell=min_cell, seed=seed, batch=self.batch)
+            except (OptionError, RecordError) as error:
+                # an adapter may take the exception for a failed call: ``forget`` then ends the run
+                self._no_room = error
+                refuse(error)
 
         return walk(payload, replace)
+
+    def forget(self) -> None:
+        """Remove the files written for views of clips. Where a file could not be written, end the run."""
+        cache.forget(self)
+        if self._no_room is not None:
+            refuse(self._no_room)
 
     def not_shown(self, doc_id: int, view: View) -> str:
         """Say why the model saw a grey image in place of a doc's images; "" where the model saw the images.
@@ -211,16 +226,14 @@ class Cutter:
     def why_unusable(self, doc_id: int, n: Key) -> str | None:
         """Say why a doc is unusable for an n×n grid, a set of boxes, or the view beside its image; None where usable."""
         if self._boxes is not None and n in REGIONS:
-            return self._boxes.why_none(doc_id, str(n), self._shelf)
+            return self._boxes.why_none(doc_id, str(n))
         facts = self._shelf.known(doc_id)
-        if not facts.sizes or facts.problem:
-            return facts.problem or "no image"
-        if isinstance(n, str):
-            return None
+        if facts.no_image or isinstance(n, str):
+            return facts.no_image or None
         if self._shelf.in_time:
             short = min((frames for frames, _ in facts.clips), default=0)
             return f"the clip has {short} frame{'s' * (short != 1)}, too few for {n}" if short < n else None
-        sizes = facts.sizes[:1] if self._options.images == "first" else facts.sizes
+        sizes = (facts.sizes or ())[:1] if self._options.images == "first" else facts.sizes or ()
         small = next((size for size in sizes if not is_usable(size, n, self._options.min_side)), None)
         return None if small is None else f"image of {small[0]}x{small[1]} pixels is too small"
 
@@ -241,7 +254,7 @@ class VariantDocs:
         options: Options,
         *,
         own_messages: bool = True,
-        boxes: BoxTable | None = None,
+        boxes: Callable[[Shelf], BoxTable] | None = None,
         plain: Callable[[], Any] | None = None,
         wrong: Callable[[Callable[[int], Look | None]], WrongImages] | None = None,
         orders: OrderTable | None = None,
@@ -257,7 +270,7 @@ class VariantDocs:
             views: the views that each doc has, in request order.
             options: those that change pixels, and what a model is asked for a description.
             own_messages: whether the base makes messages itself; else they are its visuals and then its prompt.
-            boxes: the docs' own boxes, which make further views.
+            boxes: makes the docs' own boxes, which make further views, of how docs are shown.
             plain: gives the docs without media.
             wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
                 is asked on a wrong image.
@@ -269,15 +282,15 @@ class VariantDocs:
         self.captions: dict[int, str] = {}
         """By doc id, the description that stands in place of the doc's images."""
         self.rows, self.base, self.views, self._options = rows, base, tuple(views), options
-        self._own_messages, self._boxes, self.orders, self.text_only = own_messages, boxes, orders, text_only
+        self._own_messages, self.orders, self.text_only = own_messages, orders, text_only
         self.wrong = None if wrong is None else wrong(self.look)
         self._every_order, self._asks_again, self._again = every_order, asks_again, dict[int, tuple[View, ...]]()
         in_time = any(view.kind in IN_TIME for view in self.views)
         self.shelf = Shelf(rows, base, plain, in_time=in_time, boxed=boxes is not None)
-        self.row, self.sizes, self.clips = self.shelf.row, self.shelf.sizes, self.shelf.clips
+        self.row, self.sizes = self.shelf.row, self.shelf.sizes
+        self.boxes = None if boxes is None else boxes(self.shelf)
         self._all_swapped = all(view.swapped for view in self.views)
-        self.files = ClipFiles(options.min_cell)
-        self.cutter = Cutter(self.shelf, options, self.files, boxes, orders)
+        self.cutter = Cutter(self.shelf, options, self.boxes, orders)
         self._own: dict[int, tuple[View, ...]] = {}
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
@@ -326,11 +339,11 @@ class VariantDocs:
         if doc_id in self.captions:
             said = self.captions[doc_id]
             return tuple(dataclasses.replace(one, adds=said) if one.kind == "caption" else one for one in self.views)
-        if self._boxes is None:
+        if self.boxes is None:
             return self.views
         # decided once: a file that vanishes later must not change what is asked
         if doc_id not in self._own:
-            self._own[doc_id] = (*self.views, *self._boxes.views(doc_id, self.shelf))
+            self._own[doc_id] = (*self.views, *self.boxes.views(doc_id))
         return self._own[doc_id]
 
     def wrong_image_of(self, doc_id: int) -> int | None:
@@ -354,7 +367,7 @@ class VariantDocs:
     @property
     def most(self) -> int:
         """V, the largest number of views of a doc."""
-        own = len(self.views) * (MOST if self._every_order else 1) + (0 if self._boxes is None else self._boxes.most)
+        own = len(self.views) * (MOST if self._every_order else 1) + (0 if self.boxes is None else self.boxes.most)
         if self._asks_again is not None:
             return MOST_TIMES * (2 * own + 2)
         return own if self.wrong is None or self._all_swapped else own + 1
@@ -416,7 +429,7 @@ class VariantDocs:
     def look(self, doc_id: int) -> Look | None:
         """Return what is known of a doc's images, after decoding them; None where they cannot be loaded."""
         facts = self.shelf.known(doc_id)
-        if not facts.sizes or facts.problem:
+        if facts.no_image or not facts.sizes:
             return None
         usable = all(self.cutter.why_unusable(doc_id, n) is None for n in {view.n for view in self.views if view.n})
         return Look(facts.sizes, self.shelf.prints(doc_id), usable, len(facts.clips))

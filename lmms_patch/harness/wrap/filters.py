@@ -12,6 +12,7 @@ from lmms_eval.api.instance import Instance
 
 from lmms_patch.harness import compat
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.known import Known
 from lmms_patch.harness.wrap.scorer import Unanswered, native_answer
 
 THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>"))
@@ -19,17 +20,10 @@ THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>
 SHORT = 8
 """Tokens to which tasks limit an answer that is a letter or a number: such an answer is whole where it reaches the limit."""
 AsShown = Callable[[Any, int, int], Any]
-"""Takes a row, its doc id and the number of a view; returns the row as the view shows it."""
+"""Takes a row, its doc id and the number of a view; returns the row as the view shows it, its options in the view's order."""
 
 
-def apply_filters(
-    instances: Sequence[Instance],
-    ensembles: Sequence[Any],
-    rows: Any,
-    with_media: Any,
-    adapter: str = "",
-    as_shown: AsShown = lambda row, doc_id, view: row,
-) -> None:
+def apply_filters(instances: Sequence[Instance], ensembles: Sequence[Any], known: Known, as_shown: AsShown) -> None:
     """Fill ``filtered_resps`` of every instance.
 
     Where the filter or the call failed, ``Unanswered`` says why. The texts that stand for failed calls are filtered
@@ -38,13 +32,12 @@ def apply_filters(
     Args:
         instances: the requests of a wrapped task; their ``metadata`` holds view and choice.
         ensembles: the filter pipelines of the base.
-        rows: the docs without media, by doc id.
-        with_media: the docs with media, by doc id; read only where a filter asks for a field of them.
-        adapter: ``compat.adapter_of`` the model.
-        as_shown: gives a doc with its options in the order of a view.
+        known: the task.
+        as_shown: gives a doc as a view shows it.
     """
     groups: dict[tuple[Any, Any, bool], list[Instance]] = {}
     failed: list[tuple[Instance, str]] = []
+    adapter = compat.adapter_of(getattr(known.base, "model_name", None))
     for inst in instances:
         if inst.request_type == "loglikelihood":
             # the host has made a text of the pair
@@ -56,48 +49,36 @@ def apply_filters(
             groups.setdefault((inst.metadata["view"], inst.metadata["choice"], bool(why)), []).append(inst)
     for ensemble in ensembles:
         for group in groups.values():
-            _apply(ensemble, group, _Rows(rows, with_media, group, as_shown))
+            why = f"filter {ensemble.name!r} gave no answer"
+            try:
+                ensemble.apply(group, _Rows(known, group, as_shown))
+            except Exception as error:
+                why = f"filter {ensemble.name!r}: {one_line(error)}"
+            for inst in group:
+                inst.filtered_resps.setdefault(ensemble.name, Unanswered(inst.resps[0], why))
         for inst, why in failed:
             # what the harness itself makes of a missing answer
             nothing = None if inst.request_type == "loglikelihood" else ""
             native = native_answer(inst.filtered_resps.get(ensemble.name, nothing))
-            inst.filtered_resps[ensemble.name] = Unanswered(
-                inst.resps[0] if inst.resps else "", why, failed=True, native=native
-            )
+            raw = inst.resps[0] if inst.resps else ""
+            inst.filtered_resps[ensemble.name] = Unanswered(raw, why, failed=True, native=native)
 
 
-def as_the_host_will(
-    instances: Sequence[Instance],
-    ensembles: Sequence[Any],
-    rows: Any,
-    with_media: Any,
-    adapter: str,
-    config: Any,
-    cli: Any,
-) -> None:
-    """Filter answers before the host does, in the host's way: reasoning is stripped before or after the filters.
-
-    Args:
-        instances: as in ``apply_filters``.
-        ensembles: likewise.
-        rows: likewise.
-        with_media: likewise.
-        adapter: likewise.
-        config: the task's config.
-        cli: the host's command-line arguments.
-    """
+def as_the_host_will(instances: Sequence[Instance], ensembles: Sequence[Any], known: Known, as_shown: AsShown) -> None:
+    """Filter answers before the host does, as it will: reasoning is stripped before or after the filters. Arguments as of ``apply_filters``."""
     from lmms_eval.api.reasoning import parse_reasoning_tags_config, strip_reasoning_tags
     from lmms_eval.filters.transformation import StripThinkingFilter
 
+    config = known.base.config
     tags = parse_reasoning_tags_config(
-        cli_value=getattr(cli, "reasoning_tags", None), task_value=getattr(config, "reasoning_tags", None)
+        cli_value=getattr(known.state.args, "reasoning_tags", None), task_value=getattr(config, "reasoning_tags", None)
     )
     # only where no tags are set, as the host does
     if tags is None and getattr(config, "auto_strip_thinking", False):
         every = StripThinkingFilter().apply([inst.resps for inst in instances], None)
         for inst, stripped in zip(instances, every, strict=True):
             inst.resps = stripped
-    apply_filters(instances, ensembles, rows, with_media, adapter)
+    apply_filters(instances, ensembles, known, as_shown)
     if tags is None:
         return
 
@@ -122,18 +103,14 @@ def is_unfinished(inst: Instance) -> bool:
     if "<" in text and any(text.count(start) > text.count(end) for start, end in THINKING):
         return True
     settings = next((one for one in inst.arguments if isinstance(one, dict)), {})
-    most, tokens = settings.get("max_new_tokens"), getattr(_counts(inst), "output_tokens", None)
+    most, (_, tokens) = settings.get("max_new_tokens"), tokens_of(inst)
     return isinstance(most, int) and isinstance(tokens, int) and tokens >= most > SHORT
 
 
-def tokens_of(inst: Instance) -> tuple[int | None, int | None] | None:
+def tokens_of(inst: Instance) -> tuple[int | None, int | None]:
     """Return how many tokens a request and its answer have; None where the adapter does not count them."""
-    found = getattr(_counts(inst), "input_tokens", None), getattr(_counts(inst), "output_tokens", None)
-    return None if found == (None, None) else found
-
-
-def _counts(inst: Instance) -> Any:
-    return next(iter(getattr(inst, "token_counts", None) or ()), None)
+    counts = next(iter(getattr(inst, "token_counts", None) or ()), None)
+    return getattr(counts, "input_tokens", None), getattr(counts, "output_tokens", None)
 
 
 def _failure(inst: Instance, adapter: str) -> str:
@@ -151,26 +128,11 @@ def _can_be_filtered(inst: Instance) -> bool:
     return response is not None and (inst.request_type != "loglikelihood" or isinstance(response, (tuple, list)))
 
 
-def _apply(ensemble: Any, group: list[Instance], docs: _Rows) -> None:
-    """Apply a filter pipeline to a group of requests.
-
-    A missing answer becomes ``Unanswered``, with the cause.
-    """
-    why = f"filter {ensemble.name!r} gave no answer"
-    try:
-        ensemble.apply(group, docs)
-    except Exception as error:
-        why = f"filter {ensemble.name!r}: {one_line(error)}"
-    for inst in group:
-        if ensemble.name not in inst.filtered_resps:
-            inst.filtered_resps[ensemble.name] = Unanswered(inst.resps[0], why)
-
-
 class _Rows(Sequence[Any]):
     """The docs of some answers: without media, until a filter asks for a field in the docs with media alone."""
 
-    def __init__(self, rows: Any, with_media: Any, group: Sequence[Instance], as_shown: AsShown) -> None:
-        self._rows, self._with_media, self._as_shown = rows, with_media, as_shown
+    def __init__(self, known: Known, group: Sequence[Instance], as_shown: AsShown) -> None:
+        self._known, self._as_shown = known, as_shown
         self._places = [(inst.doc_id, inst.metadata["view"]) for inst in group]
 
     def __len__(self) -> int:
@@ -178,8 +140,8 @@ class _Rows(Sequence[Any]):
 
     def __getitem__(self, place: Any) -> Any:
         doc_id, view = self._places[place]
-        row = self._rows[doc_id]
-        return self._as_shown(LazyRow(row, self._with_media, doc_id), doc_id, view) if isinstance(row, Mapping) else row
+        row = self._known.plain_rows[doc_id]
+        return self._as_shown(LazyRow(row, self._known.rows, doc_id), doc_id, view) if isinstance(row, Mapping) else row
 
 
 class LazyRow(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""What is known of the docs of one task before any is answered: prompts, golds, options, clusters, and the plan made of them.
+"""What the docs of a task ask: prompts, golds, options, clusters, and the plan made of them before any is answered.
 
 The plan is made from the docs alone, so it is the same on every rank.
 """
@@ -10,7 +10,8 @@ import dataclasses
 import functools
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tqdm import tqdm
@@ -22,6 +23,8 @@ from lmms_patch.ask.references import Doc, Plan, plan, questions
 from lmms_patch.ask.spec import Options, WrapSpec
 from lmms_patch.errors import OptionError
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.known import Known
+from lmms_patch.harness.wrap.scorer import said
 from lmms_patch.runs.schema import FIELD
 from lmms_patch.runs.scoring import Scalar, plain
 from lmms_patch.stats.forms import is_whole
@@ -36,27 +39,24 @@ SHORT = 64
 class Golds:
     """The docs of a wrapped task, as far as known without a scorer.
 
+    Attributes:
+        docs: the evaluated docs; empty until the plan is made.
+
     Args:
-        spec: what was asked.
-        base: the native task.
-        rows: the docs in every form (``session.Rows``).
-        primary: the metric for which answers are scored under other golds.
-        silent: whether the scorer calls a judge or the network. It is then never called for references.
+        known: the task.
     """
 
-    def __init__(self, spec: WrapSpec, base: Any, rows: Any, primary: str, *, silent: bool) -> None:
-        self.spec, self.base, self.rows, self.primary, self.silent = spec, base, rows, primary, silent
-        self.docs: list[Doc] = []
-        """The evaluated docs; empty until the plan is made."""
+    def __init__(self, known: Known) -> None:
+        self.known, self.docs = known, list[Doc]()
         self._ids: Sequence[int] | None = None
-        self._known: dict[int, Asked] = {}
+        self._asked: dict[int, Asked] = {}
         self._plan: Plan | None = None
         self._unread = True
         self._lock = threading.RLock()
 
-    def known(self, doc_id: int) -> Asked | None:
+    def asked(self, doc_id: int) -> Asked | None:
         """Return what a doc asks; None where it was not read."""
-        return self._known.get(doc_id)
+        return self._asked.get(doc_id)
 
     def answer(self, doc_id: int) -> Answer | None:
         """Return how a doc is to be answered; None where unknown."""
@@ -64,7 +64,8 @@ class Golds:
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
         """Set which docs are evaluated, on all ranks together. Called before the first doc is scored."""
-        self._ids, self._plan, self._unread = list(doc_ids), None, True
+        self._ids, self._unread = list(doc_ids), True
+        self.gold_shares.cache_clear()
 
     @property
     def plan(self) -> Plan | None:
@@ -72,27 +73,21 @@ class Golds:
         # docs are scored in several threads
         with self._lock:
             if self._unread:
-                self._unread = False
+                self._unread, self._plan = False, None
                 try:
                     self._plan = self._make()
                 except Exception as error:
                     log().warning(
-                        f"{self.spec.name}: its docs cannot be read, so it has no chance floor and no ceiling: {one_line(error)}"
+                        f"{self.known.spec.name}: its docs cannot be read, so it has no chance floor and no ceiling: {one_line(error)}"
                     )
             return self._plan
 
     def _make(self) -> Plan:
-        """Make the plan from the evaluated docs."""
-        options = self.spec.options
-        self.docs = self.read(self._ids)
-        made = plan(
-            self.docs,
-            declared=options.format,
-            clusters_whole=is_whole(options.form(self.primary)),
-            seed=options.seed,
-        )
+        options, self.docs = self.known.spec.options, self.read(self._ids)
+        whole = is_whole(options.form(self.known.primary))
+        made = plan(self.docs, declared=options.format, clusters_whole=whole, seed=options.seed)
         # a part of the docs must not pass for the whole benchmark
-        return dataclasses.replace(made, all_docs=len(self.rows.scored()))
+        return dataclasses.replace(made, all_docs=len(self.known.scored_rows))
 
     def read(self, doc_ids: Sequence[int] | None = None) -> list[Doc]:
         """Read the docs as a plan needs them.
@@ -102,42 +97,36 @@ class Golds:
         Args:
             doc_ids: which docs; None stands for all of the split.
         """
-        rows, options = self.rows.scored(), self.spec.options
+        rows, options, name = self.known.scored_rows, self.known.spec.options, self.known.spec.name
         ids = list(range(len(rows))) if doc_ids is None else doc_ids
         named = options.cluster, options.group or options.cluster, options.stratum
         values = []
         # row by row, since rows may hold images
-        for i in tqdm(ids, desc=f"{self.spec.name}: golds", disable=len(ids) < _MANY):
+        for i in tqdm(ids, desc=f"{name}: golds", disable=len(ids) < _MANY):
             row = rows[i]
-            self._known[i] = self._known.get(i) or self._asked(row)
+            self._asked[i] = self._asked.get(i) or self._read(row)
             values.append((row.get("question"), *(field(row, names) for names in named)))
-        texts = questions([self._known[i].prompt for i in ids], [question for question, *_ in values])
+        texts = questions([self._asked[i].prompt for i in ids], [question for question, *_ in values])
         return [
-            Doc(i, self._known[i], question, *of_doc)
+            Doc(i, self._asked[i], question, *of_doc)
             for i, question, (_, *of_doc) in zip(ids, texts, values, strict=True)
         ]
 
-    def _asked(self, row: Any) -> Asked:
+    def _read(self, row: Any) -> Asked:
         """Read what a doc asks: its prompt, gold and options."""
-        base = self.base
+        base, named = self.known.base, self.known.spec.options.choices
         try:
             prompt = base.doc_to_text(row)
         except Exception:
             # the prompt needs the image, which these rows lack: options are then known from the golds alone
             prompt = ""
-        named = self.spec.options.choices
-        choices = texts_of(base.doc_to_choice(row) if self.by_index else within(row, named) if named else None)
-        return Asked(prompt if isinstance(prompt, str) else "", self.target(row), choices or (), self.by_index)
+        choices = texts_of(base.doc_to_choice(row) if self.known.by_index else within(row, named) if named else None)
+        return Asked(prompt if isinstance(prompt, str) else "", self.target(row), choices or (), self.known.by_index)
 
     def target(self, row: Any) -> Any:
         """Return the gold of a row."""
-        field = self.spec.options.gold
-        return within(row, field) if field else self.base.doc_to_target(row)
-
-    @property
-    def by_index(self) -> bool:
-        """Whether answers are places among the options: those of log-likelihood tasks."""
-        return (self.base.OUTPUT_TYPE or self.base.config.output_type) == "multiple_choice"
+        named = self.known.spec.options.gold
+        return within(row, named) if named else self.known.base.doc_to_target(row)
 
     def as_results(self, doc_id: int, text: str) -> list[Any]:
         """Return an answer to a doc in the scorer's form.
@@ -145,41 +134,46 @@ class Golds:
         That is a text; or for multiple choice one loss per option (the host calls them log-likelihoods), lowest for the
         answer.
         """
-        if not self.by_index:
+        if not self.known.by_index:
             return [text]
         answer = self.answer(doc_id)
         options = range(0 if answer is None else len(answer.options))
         return [(0.0 if str(i) == text else 100.0, str(i) == text) for i in options]
 
+    @functools.lru_cache  # noqa: B019 - one object a task
+    def gold_shares(self, stratum: str) -> Mapping[str, float]:
+        """Return how often each answer is the gold of the docs of a stratum."""
+        assert self.plan is not None
+        golds = [said([self.plan.answers[one].gold]) for one, of in self.plan.strata.items() if of == stratum]
+        return {gold: count / len(golds) for gold, count in Counter(golds).items()}
 
-class CaptionScore:
-    """Scores a caption item by CIDEr-D. Document frequencies come from the references of all evaluated docs.
+
+def caption_score(golds: Golds) -> Callable[[Any], Scalar]:
+    """Return a scorer of caption items by CIDEr-D. Document frequencies come from the references of all evaluated docs.
 
     We use our own tokens (``captions.tokenize``); the corpus metrics use the official tokenizer.
-
-    Args:
-        golds: what is known of the task's docs.
     """
 
-    def __init__(self, golds: Golds) -> None:
-        self._golds = golds
-
-    @functools.cached_property
-    def _corpus(self) -> CiderD:
-        made = self._golds.plan
-        if made is None:
+    @functools.cache
+    def corpus() -> CiderD:
+        if golds.plan is None:
             raise ValueError("the references of the captions cannot be read")
-        return CiderD([list(map(_tokens, answer.golds)) for answer in made.answers.values()])
+        return CiderD([list(map(_tokens, answer.golds)) for answer in golds.plan.answers.values()])
 
-    def __call__(self, item: Any) -> Scalar:
+    def score(item: Any) -> Scalar:
         # a doc with a single reference may have it as a text
-        golds = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
-        return self._corpus.score(_tokens(item["pred"]), list(map(_tokens, golds)))
+        references = [item["answer"]] if isinstance(item["answer"], str) else item["answer"]
+        return corpus().score(_tokens(item["pred"]), list(map(_tokens, references)))
+
+    return score
 
 
 @functools.lru_cache(maxsize=200_000)
 def _tokens(text: str) -> str:
     return " ".join(tokenize(text))
+
+
+# --- fields of a doc ------------------------------------------------------------------------------
 
 
 def field(row: Any, names: str | list[str] | None) -> Any:
@@ -243,7 +237,7 @@ def check_fields(row: Mapping[str, Any], spec: WrapSpec) -> None:
 
 
 def fields(row: Any, options: Options) -> dict[str, Any]:
-    """Return the values of the fields named by the options, by option.
+    """Return the values of the fields named by the options, by option, and the doc's short fields.
 
     Of ``merged`` the name of what the doc's category counts in, if any.
     """

@@ -28,7 +28,7 @@ class OrderTable:
     """The orders of docs' options, by doc id. Each is found when it is first asked for, and is the same on every rank.
 
     Args:
-        golds: what is known of docs' golds and options. Where their scorer is ``silent``, it is not called to see whether it follows.
+        golds: what is known of docs' golds and options. A scorer that calls a judge is not called to see whether it follows.
         scorer: the native scorer.
         messages: whether the model is told a doc by messages that the base makes itself, so that these are what it must
             be compared by.
@@ -36,7 +36,7 @@ class OrderTable:
 
     def __init__(self, golds: Golds, scorer: Scorer, *, messages: bool) -> None:
         self._golds, self._scorer, self._messages = golds, scorer, messages
-        self._spec, self._base = golds.spec, golds.base
+        self._task, self._spec, self._base = golds.known, golds.known.spec, golds.known.base
         self._known: dict[int, Orders] = {}
         self._lock = threading.RLock()
 
@@ -59,16 +59,16 @@ class OrderTable:
         def score(row: Any, said: str) -> float | None:
             # whatever a scorer draws for one answer, it draws for all: no order is better by luck
             with own_stream(f"{doc_id}/orders/score"):
-                return self._scorer.score_plainly(row, golds.as_results(doc_id, said)).get(golds.primary)
+                return self._scorer.score_plainly(row, golds.as_results(doc_id, said)).get(self._task.primary)
 
         prompt = self._said if self._messages else base.doc_to_text
-        choices = base.doc_to_choice if golds.by_index else None
+        choices = base.doc_to_choice if self._task.by_index else None
         with own_stream(f"{doc_id}/orders"):
-            of_base = Base(prompt, golds.target, None if golds.silent else score, choices)
+            of_base = Base(prompt, golds.target, None if self._task.judge else score, choices)
             return orders(self._row(doc_id), of_base, answer, self._spec.options.choices)
 
     def _row(self, doc_id: int) -> Any:
-        return LazyRow(self._golds.rows.plain()[doc_id], self._golds.rows.with_media(), doc_id)
+        return LazyRow(self._task.plain_rows[doc_id], self._task.rows, doc_id)
 
     def _said(self, row: Any) -> str:
         """Return all words of the base's messages, with a mark for each image."""
@@ -113,7 +113,7 @@ class OrderTable:
         row = self._row(doc_id)
         rows = row, self.as_shown(row, doc_id, turn)
         pairs = [[self._base.doc_to_text(one) for one in rows]]
-        if self._golds.by_index:
+        if self._task.by_index:
             pairs.append([str(self._base.doc_to_choice(one)[choice]) for one in rows])
         for place, (before, after) in enumerate(pairs):
             # examples may stand before the doc's prompt
@@ -137,7 +137,7 @@ class OrderTable:
             return
         faults = Counter(self.of(doc_id).fault for doc_id in doc_ids)
         (often, count), name, base = faults.most_common(1)[0], self._spec.name, self._spec.base
-        row = self._golds.rows.plain()[doc_ids[0]]
+        row = self._task.plain_rows[doc_ids[0]]
         fields = ", ".join(map(str, row)) if isinstance(row, Mapping) else "none"
         raise CannotWrapError(
             f"{name}: no doc of {base} has options that can be shown in another order; most often ({count} of {len(doc_ids)}): {often}; looked for "

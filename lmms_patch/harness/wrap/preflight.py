@@ -10,7 +10,6 @@ from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.golds import check_fields
-from lmms_patch.harness.wrap.requests import Requests
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.text import log
 
@@ -34,15 +33,17 @@ def look(session: Session, frames_from: str, everyone: Sequence[int], mine: Sequ
     """
     if not everyone:
         return
+    table, name = session.table, session.known.spec.name
     _look_at_first_docs(session, everyone)
-    if session.table.shelf.shows_clips:
+    if table.shelf.shows_clips:
         _tell_frames(session, frames_from)
-    if session.boxes is not None:
-        session.boxes.check(everyone)
+    if table.boxes is not None:
         # they decide what the run costs
-        log().info(f"{session.spec.name}: {session.boxes.counts(everyone)}")
-    _look_at_orders(session, everyone, mine)
-    _look_at_wrong_images(session, everyone)
+        log().info(f"{name}: {table.boxes.check(everyone)}")
+    if table.orders is not None and session.known.spec.kind.turns:
+        _look_at_orders(session, everyone, mine)
+    if table.wrong is not None:
+        _look_at_wrong_images(session, everyone)
 
 
 def _look_at_first_docs(session: Session, doc_ids: Sequence[int]) -> None:
@@ -50,7 +51,7 @@ def _look_at_first_docs(session: Session, doc_ids: Sequence[int]) -> None:
 
     The first doc that shows anything decides; a doc whose image cannot be loaded does not.
     """
-    spec, table, broken = session.spec, session.table, ""
+    spec, table, broken = session.known.spec, session.table, ""
     refused = f"{spec.name}: {spec.base} cannot be wrapped"
     for doc_id in doc_ids:
         try:
@@ -64,7 +65,7 @@ def _look_at_first_docs(session: Session, doc_ids: Sequence[int]) -> None:
                 raise CannotWrapError(facts.problem)
         except PatchError as error:
             raise CannotWrapError(f"{refused} (doc {doc_id}): {error}") from None
-        if facts.sizes and not facts.problem:
+        if not facts.no_image:
             return
         # a broken file or two are no reason to refuse
         broken = broken or (f" (doc {doc_id}: {facts.problem})" if facts.problem else "")
@@ -76,7 +77,7 @@ def _look_at_first_docs(session: Session, doc_ids: Sequence[int]) -> None:
 
 def _tell_frames(session: Session, frames_from: str) -> None:
     """Say which frames of a video make a clip."""
-    name, sampling = session.spec.name, session.table.shelf.sampling
+    name, sampling = session.known.spec.name, session.table.shelf.sampling
     frames = "all frames" if sampling.count is None else f"{sampling.count} uniform frames"
     frames += f", at most {sampling.fps:g} a second" if sampling.fps else ""
     frames += f", chosen as {sampling.reader} does" if sampling.reader else ""
@@ -91,10 +92,9 @@ def _tell_frames(session: Session, frames_from: str) -> None:
 
 def _look_at_orders(session: Session, everyone: Sequence[int], mine: Sequence[int]) -> None:
     """Refuse docs whose options cannot be moved. Say how many can be, for the run's price."""
-    name, orders, wrong = session.spec.name, session.table.orders, session.table.wrong
-    if orders is None or not session.spec.kind.turns:
-        return
-    if session.predict_only:
+    name, orders, wrong = session.known.spec.name, session.table.orders, session.table.wrong
+    assert orders is not None
+    if session.known.predict_only:
         raise CannotWrapError(
             f"{name}: --predict_only scores nothing, and only the scorer shows whether options can be moved"
         )
@@ -104,22 +104,21 @@ def _look_at_orders(session: Session, everyone: Sequence[int], mine: Sequence[in
         wrong.evaluate([doc_id for doc_id in everyone if orders.of(doc_id).orders])
     part = " of this process" if len(mine) < len(everyone) else ""
     log().info(f"{name}: {orders.counts(mine, session.table.views, part)}")
-    if judge := calls_judge(session.base):
+    if judge := session.known.judge:
         told = "its prompts and targets follow the order of the options, but whether its scorer does was not tried"
         log().warning(f"{name}: {told}, since it calls a judge or the network ({judge})")
 
 
 def _look_at_wrong_images(session: Session, everyone: Sequence[int]) -> None:
     """Say what the null costs. Refuse a ``_swap`` task none of whose docs has a wrong image."""
-    table, spec = session.table, session.spec
-    if table.wrong is None:
-        return
+    wrong, spec = session.table.wrong, session.known.spec
+    assert wrong is not None
     if spec.kind.swapped:
         # finding a donor decodes images, so only the first docs are tried
-        if all(table.wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
+        if all(wrong.donor(doc_id) is None for doc_id in everyone[:_DOCS_TO_LOOK_AT]):
             why = "no other doc shows other images in the same number"
             raise CannotWrapError(f"{spec.name}: {spec.base} has no wrong images to show (doc {everyone[0]}): {why}")
-    elif sampled := table.wrong.sampled:
+    elif sampled := wrong.sampled:
         log().info(
             f"{spec.name}: {len(sampled)} of {len(everyone)} docs are also asked on another doc's image, to measure what answers earn without "
             f"the right picture (option null: {spec.options.null}; null: 0 turns it off)"
@@ -162,11 +161,12 @@ def check_base(base: Any, spec: WrapSpec) -> None:
         raise CannotWrapError(f"{spec.name}: {why}")
 
 
-def tell_judged(session: Session, requests: Requests, mine: Sequence[int]) -> None:
+def tell_judged(session: Session, mine: Sequence[int]) -> None:
     """Say how often a judge will be called for the docs of this rank."""
-    if not session.spec.options.allow_judge or not calls_judge(session.base):
+    spec, table = session.known.spec, session.table
+    if not spec.options.allow_judge or not session.known.judge:
         return
-    answers = sum(map(len, map(requests.numbers_of, mine)))
-    views = f"x {len(session.table.views)} views" if session.boxes is None else "and their boxes"
-    views += ", and their wrong images" if session.spec.kind.has_index and session.table.wrong is not None else ""
-    log().warning(f"{session.spec.name}: the judge is called for {len(mine)} docs {views} = {answers} answers")
+    answers = sum(len(session.numbers_of(doc_id)) for doc_id in mine)
+    views = f"x {len(table.views)} views" if table.boxes is None else "and their boxes"
+    views += ", and their wrong images" if spec.kind.has_index and table.wrong is not None else ""
+    log().warning(f"{spec.name}: the judge is called for {len(mine)} docs {views} = {answers} answers")

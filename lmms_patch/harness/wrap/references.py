@@ -1,7 +1,7 @@
-"""Scores what no model said: uninformed answers, the gold, and each doc's answers under the golds of other docs.
+"""Scores what no model said: uninformed answers and the gold; and says which option an answer names.
 
-An answer is scored under another doc's gold on the rank that has the answer, and the score goes into the rows of the
-doc that gave it. So ranks exchange nothing, and the table of a finished run holds all that the statistics need.
+The scores go into the rows of the doc, on the rank that has its answers. So ranks exchange nothing, and the table of a
+finished run holds all that the statistics need.
 """
 
 from __future__ import annotations
@@ -15,47 +15,27 @@ from typing import Any
 from lmms_patch.ask.answers import Answer
 from lmms_patch.ask.named import named
 from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.scorer import Scored, Scorer
-from lmms_patch.harness.wrap.swap import said
+from lmms_patch.harness.wrap.scorer import Scored, Scorer, said
 from lmms_patch.runs.frames import labels, text
 from lmms_patch.runs.scoring import Scalar
 
 Answered = Sequence[tuple[Scored, Sequence[Any]]]
 """Scored views of a doc, each with its filtered answers."""
 _KEPT = 200_000
-"""How many scores are kept to be used again: many donors give the same answer."""
+"""How many scores are kept to be used again: many docs are given the same answer."""
 
 
 class References:
-    """What a doc's rows say beside its views' scores: which option an answer names, and what other answers and golds earn.
+    """What a doc's rows say beside its views' scores. Where the scorer calls a judge, it is never called for this.
 
     Args:
-        golds: what is known of the docs. Where their scorer is ``silent``, it is never called for golds and uninformed answers.
+        golds: what is known of the docs.
         scorer: the native scorer.
     """
 
     def __init__(self, golds: Golds, scorer: Scorer) -> None:
-        self._golds, self._scorer = golds, scorer
+        self._golds, self._scorer, self._primary = golds, scorer, golds.known.primary
         self._known: OrderedDict[tuple[int, str], Scored] = OrderedDict()
-
-    def _on(self, doc_id: int, answers: Sequence[Any]) -> Scored:
-        """Score answers on a doc.
-
-        The score is kept to be used again, unless the scorer drew a random number: then each view gets a guess of its
-        own.
-
-        Args:
-            doc_id: the doc.
-            answers: one filtered answer, or one per choice.
-        """
-        told = repr(list(answers))
-        known = self._known.get((doc_id, told))
-        if known is not None:
-            return known
-        scored, drew = self._scorer.score_answers(self._row(doc_id), doc_id, list(answers), f"/{told}")
-        if not drew:
-            self._keep(doc_id, answers, scored)
-        return scored
 
     def _keep(self, doc_id: int, answers: Sequence[Any], scored: Scored) -> None:
         """Keep a score of answers on a doc."""
@@ -66,25 +46,37 @@ class References:
     @functools.lru_cache(maxsize=16)  # noqa: B019 - one object per task, as long-lived as the task
     def _row(self, doc_id: int) -> Any:
         """Return a doc. Few are kept, since rows may hold images."""
-        return self._golds.rows.scored()[doc_id]
+        return self._golds.known.scored_rows[doc_id]
 
     def scalar_of(self, doc_id: int, text: str) -> Scalar:
         """Return the primary metric's scalar of an answer that no model gave (``Scorer.score_plainly``)."""
         answers = self._golds.as_results(doc_id, text)
-        return self._scorer.score_plainly(self._row(doc_id), answers).get(self._golds.primary)
+        return self._scorer.score_plainly(self._row(doc_id), answers).get(self._primary)
 
     def _baselines(self, doc_id: int) -> list[tuple[str, Sequence[str], Scored]]:
-        """Return a doc's uninformed answers and golds, each with its roles and its score; none where the scorer is not called for them."""
-        made = self._golds.plan
-        of_doc = {} if made is None or self._golds.silent else made.baselines.get(doc_id, {})
-        return [(text, roles, self._on(doc_id, self._golds.as_results(doc_id, text))) for text, roles in of_doc.items()]
+        """Return a doc's uninformed answers and golds, each with its roles and its score; none where a judge would be called for them.
+
+        A score is kept to be used again, unless the scorer drew a random number: then each view gets a guess of its own.
+        """
+        made, out = self._golds.plan, []
+        silent = made is None or self._golds.known.judge is not None
+        for answer, roles in () if silent else made.baselines.get(doc_id, {}).items():  # type: ignore[union-attr] # there is a plan
+            answers = self._golds.as_results(doc_id, answer)
+            told = repr(answers)
+            scored = self._known.get((doc_id, told))
+            if scored is None:
+                scored, drew = self._scorer.score_answers(self._row(doc_id), doc_id, answers, f"/{told}")
+                if not drew:
+                    self._keep(doc_id, answers, scored)
+            out.append((answer, roles, scored))
+        return out
 
     def marks(self, doc_id: int) -> Scalar:
         """Return a doc's full marks: what its gold earns by the primary metric (the best of several golds).
 
         None where that is not known.
         """
-        golds = [one.scores.get(self._golds.primary) for _, roles, one in self._baselines(doc_id) if "gold" in roles]
+        golds = [one.scores.get(self._primary) for _, roles, one in self._baselines(doc_id) if "gold" in roles]
         return max((score for score in golds if score is not None), default=None)
 
     def items(self, doc_ids: Sequence[int]) -> tuple[list[tuple[Any, Scalar]], list[tuple[Any, Scalar]]]:
@@ -93,13 +85,11 @@ class References:
         Args:
             doc_ids: which docs; those without such an answer are left out.
         """
-        golds: list[tuple[Any, Scalar]] = []
-        others: list[tuple[Any, Scalar]] = []
-        primary = self._golds.primary
+        sides: tuple[list[tuple[Any, Scalar]], list[tuple[Any, Scalar]]] = [], []
         for _, roles, one in (baseline for doc_id in doc_ids for baseline in self._baselines(doc_id)):
-            if primary in one.items:
-                (golds if "gold" in roles else others).append((one.items[primary], one.scores.get(primary)))
-        return golds, others
+            if self._primary in one.items:
+                sides["gold" not in roles].append((one.items[self._primary], one.scores.get(self._primary)))
+        return sides
 
     def named(self, doc_id: int, views: Answered) -> list[dict[str, Any]]:
         """Return for each view of a doc which of the doc's options its answer names (columns ``names``, ``denied``).
@@ -113,7 +103,7 @@ class References:
         at, marks = gold_at(answer), self.marks(doc_id)
 
         def columns(one: Scored, got: Sequence[Any]) -> dict[str, Any]:
-            score = one.scores.get(self._golds.primary)
+            score = one.scores.get(self._primary)
             if score is None or not marks:
                 return {}
             read = _read(said(got, whole=True), answer, one.view.turn)
@@ -124,20 +114,16 @@ class References:
 
         return [columns(*view) for view in views]
 
-    def of(self, doc_id: int, views: Answered, *, apart: bool) -> tuple[list[dict[str, Any]], list[Any]]:
+    def of(self, doc_id: int, views: Answered) -> tuple[list[dict[str, Any]], list[Any]]:
         """Return a doc's ``references``, and the native item of each.
 
         Args:
             doc_id: the doc.
             views: its views, asked once.
-            apart: whether the scorer may score the same answer in two ways (``Scorer.keeps_apart``).
         """
-        # a judge or the network is never asked about references
-        if self._golds.plan is None or self._golds.silent:
-            return [], []
         for one, got in views:
             # the model's answers are scored already: an uninformed answer with the same text needs no further call
-            if not apart and not one.unscored and not one.view.turn:
+            if not self._scorer.keeps_apart and not one.unscored and not one.view.turn:
                 self._keep(doc_id, got, one)
         entries = [
             (answer, roles, one, metric) for answer, roles, one in self._baselines(doc_id) for metric in one.scores
@@ -147,8 +133,7 @@ class References:
             | labels(one.items.get(metric))
             for answer, roles, one, metric in entries
         ]
-        items = [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
-        return references, items
+        return references, [one.items.get(metric, one.scores[metric]) for _, _, one, metric in entries]
 
 
 def gold_at(answer: Answer) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import numbers
 import random
 import threading
@@ -14,11 +16,10 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.views import View
 from lmms_patch.harness import compat
-from lmms_patch.harness.wrap.calls import drawing_from, draws, one_line, same_draws, set_draws
-from lmms_patch.harness.wrap.metrics import Metrics
+from lmms_patch.harness.wrap.calls import Again, draws, one_line, same_draws, set_draws, undrawn
+from lmms_patch.harness.wrap.known import Known
 from lmms_patch.runs.scoring import Scalar, scalar
 
 _T = TypeVar("_T")
@@ -51,29 +52,77 @@ class Scored(msgspec.Struct, frozen=True, gc=False):
         return bool(self.failed) or self.error is not None
 
 
+@dataclass(frozen=True)
+class Unanswered:
+    """Stands in place of a missing filtered answer. The log shows the raw answer.
+
+    Attributes:
+        raw: the model's answer before filters.
+        why: what went wrong, in one line.
+        failed: whether the call failed, and not the filter.
+        native: for a failed call, what the harness would hand to the scorer: the filtered text that stands for the
+            answer; None for nothing.
+    """
+
+    raw: Any
+    why: str
+    failed: bool = False
+    native: Any = None
+
+    def __str__(self) -> str:
+        return str(self.raw)
+
+
+def native_answer(answer: Any) -> Any:
+    """Return what the harness itself would score: after a failed call, the text in place of the answer."""
+    return answer.native if isinstance(answer, Unanswered) else answer
+
+
+MOST_SAID = 32
+"""Characters of an answer that are kept; a longer answer ends in a digest."""
+
+
+def said(answers: Sequence[Any], *, whole: bool = False) -> str:
+    """Return a short text of the answer in a view, equal for equal answers; "" for a failed call.
+
+    Args:
+        answers: the filtered answer; or one (loss, ...) pair per choice, where the lowest loss marks the answer.
+        whole: return the answer as it is, however long.
+    """
+    if any(isinstance(one, Unanswered) for one in answers):
+        return ""
+    # log-likelihoods: the answer is the option with the lowest loss
+    if len(answers) > 1 or (answers and isinstance(answers[0], (tuple, list))):
+        losses = [float(one[0]) if isinstance(one, (tuple, list)) else float(one) for one in answers]
+        return str(losses.index(min(losses)))
+    text = str(answers[0] if answers else "")
+    if whole:
+        return text
+    # case, spaces and a final stop make no other answer
+    text = " ".join(text.split()).strip(" .").lower()
+    if len(text) <= MOST_SAID:
+        return text
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{text[: MOST_SAID - 9]}#{digest}"
+
+
 class Scorer:
-    """The native scorer of a task: scores views, and answers that no model gave. Keeps nothing of a doc."""
+    """The native scorer of a task: scores views, and answers that no model gave. Keeps nothing of a doc.
 
-    def __init__(
-        self, spec: WrapSpec, base: Any, metrics: Metrics, captions: Callable[[Any], Scalar] | None = None
-    ) -> None:
-        """Make the scorer; nothing is scored yet.
+    Attributes:
+        draws: whether the scorer has drawn a random number so far.
 
-        Args:
-            spec: what was asked.
-            base: the native task.
-            metrics: the metrics of the native task.
-            captions: gives the scalar of a caption item, where the option ``scorer`` names one.
-        """
-        self._spec, self._base, self._metrics, self._captions = spec, base, metrics, captions
-        self.draws = False
-        """Whether the scorer has drawn a random number so far."""
-        named = spec.options.score
-        self._keys = [
-            key
-            for key in (*([named] if isinstance(named, str) else named or ()), base.config.score_key, "score")
-            if key
-        ]
+    Args:
+        known: the task.
+        again: calls its aggregations.
+        captions: gives the scalar of a caption item, where the option ``scorer`` names one.
+    """
+
+    def __init__(self, known: Known, again: Again, captions: Callable[[Any], Scalar] | None = None) -> None:
+        self._known, self._again, self._captions, self.draws = known, again, captions, False
+        named = known.spec.options.score
+        keys = [named] if isinstance(named, str) else named or []
+        self._keys = [key for key in (*keys, known.base.config.score_key, "score") if key]
 
     def score(
         self,
@@ -96,47 +145,40 @@ class Scorer:
             kwargs: handed on to the native scorer.
         """
         plan = list(zip(shown or [doc] * len(views), views, answers, strict=True))
-        # the doc's first view draws random numbers as the base task would, so only the views after it get a seed
-        own = 1 if from_first else 0
 
-        def first() -> list[Scored]:
-            return [self._score_one(row, view, got, kwargs, first=True) for row, view, got in plan[:own]]
+        def one(place: int) -> Scored:
+            return self._score_one(*plan[place], kwargs, first=from_first and not place)
 
         def plainly() -> list[Scored]:
-            out, known = first(), {}
-            if out:
-                known[_told(*plan[0][1:])] = out[0]
-            return out + [self._score_once(row, view, got, kwargs, known) for row, view, got in plan[own:]]
+            # views with the same answer share a score, in the same order of the options
+            known, out = dict[tuple[int, str], Scored](), list[Scored]()
+            for place, (_, view, got) in enumerate(plan):
+                told = view.turn, repr(list(got))
+                if told not in known or Unanswered in map(type, got):
+                    known[told] = one(place)
+                out.append(msgspec.structs.replace(known[told], view=view))
+            return out
 
         def seeded() -> list[Scored]:
-            return first() + [self._in_own_stream(doc.doc_id, row, view, got, kwargs) for row, view, got in plan[own:]]
+            out = []
+            for place, view in enumerate(views):
+                turned = f"{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"
+                # the doc's first view draws random numbers as the base task would
+                first = from_first and not place
+                with contextlib.nullcontext() if first else own_stream(f"{doc.doc_id}/{view}{turned}"):
+                    out.append(one(place))
+            return out
 
         # a judge is slow, and its views are seeded in any case (``keeps_apart``): docs need not wait for each other
-        with contextlib.nullcontext() if self._spec.options.allow_judge else _one_doc:
+        with contextlib.nullcontext() if self._known.spec.options.allow_judge else _one_doc:
             return self._without_draws(plainly, seeded)
 
     @property
     def keeps_apart(self) -> bool:
         """Whether views with equal answers are scored separately: the scorer draws, or a judge may change its mind."""
-        return self.draws or self._spec.options.allow_judge
+        return self.draws or self._known.spec.options.allow_judge
 
-    def _score_once(
-        self,
-        doc: Any,
-        view: View,
-        got: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        known: dict[tuple[int, str], Scored],
-    ) -> Scored:
-        """Score a view, unless another view of the doc, in the same order of its options, has the same answer."""
-        told = _told(view, got)
-        if told not in known or Unanswered in map(type, got):
-            known[told] = self._score_one(doc, view, got, kwargs)
-        return msgspec.structs.replace(known[told], view=view)
-
-    def _score_one(
-        self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], first: bool = False
-    ) -> Scored:
+    def _score_one(self, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any], *, first: bool) -> Scored:
         """Score a view. After a failed call score the first view as the harness would, and give further views no score."""
         none = [answer for answer in got if isinstance(answer, Unanswered)]
         failed = next((answer.why for answer in none if answer.failed), "")
@@ -144,16 +186,9 @@ class Scorer:
             return Scored(view, error=none[0].why)
         if failed and (not first or None in map(native_answer, got)):
             return Scored(view, failed=failed)
-        scored = self._score_view(_fresh(doc), view, [native_answer(answer) for answer in got], kwargs)
+        scored = self._call(doc, view, list(map(native_answer, got)), kwargs)
         # without scalars: a failed call has no score
         return Scored(view, scored.items, failed=failed) if failed else scored
-
-    def _in_own_stream(
-        self, doc_id: int, doc: Any, view: View, got: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Scored:
-        """Score a view with random numbers seeded by the doc and the view."""
-        with own_stream(f"{doc_id}/{view}{'/swapped' * view.swapped}{f'/turn {view.turn}' * bool(view.turn)}"):
-            return self._score_one(doc, view, got, kwargs)
 
     def _without_draws(self, plain: Callable[[], _T], seeded: Callable[[], _T]) -> _T:
         """Score as if no scorer drew random numbers.
@@ -185,7 +220,7 @@ class Scorer:
         """
 
         def score() -> Scored:
-            return self._score_view(_fresh(doc), View("full"), list(answers), {})
+            return self._call(doc, View("full"), list(answers), {})
 
         def seeded() -> tuple[Scored, bool]:
             with own_stream(f"{doc_id}/{stream}"):
@@ -200,15 +235,15 @@ class Scorer:
 
         Made for very many calls: it sets no random stream, so the caller sets one around all of them (``own_stream``).
         """
-        return self._score_view(_fresh(doc), View("full"), list(answers), {}).scores
+        return self._call(doc, View("full"), list(answers), {}).scores
 
-    def _score_view(self, doc: dict[str, Any], view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> Scored:
+    def _call(self, doc: Any, view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> Scored:
         """Call the native scorer on the answers to a view; keep an exception as the view's error, without items."""
         try:
-            items = self._native_scorer()(doc, answers, **kwargs)
+            items = self._native(_fresh(doc), answers, **kwargs)
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
-            native, primary = self._metrics.native, self._metrics.primary
+            native, primary = self._known.native, self._known.primary
             # no aggregation takes None
             items = {m: item for m, item in items.items() if m in native and (item is not None or m != primary)}
             scores, from_m = self._scalars(items)
@@ -216,62 +251,30 @@ class Scorer:
         except Exception as error:
             return Scored(view, error=one_line(error))
 
-    def _native_scorer(self) -> Callable[..., Any]:
-        """Return the base's ``process_results``, without the host's retries unless a judge is called, which may be busy."""
-        method = self._base.process_results
+    @functools.cached_property
+    def _native(self) -> Callable[..., Any]:
+        """The base's ``process_results``, without the host's retries unless a judge is called, which may be busy."""
+        method = self._known.base.process_results
         plain = compat.without_retries(method)
-        if plain is method or self._spec.options.allow_judge:
-            return method
         # without its retries the function is no bound method
-        return lambda *args, **kwargs: plain(self._base, *args, **kwargs)
+        bare = plain is not method and not self._known.spec.options.allow_judge
+        return functools.partial(plain, self._known.base) if bare else method
 
     def _scalars(self, items: Mapping[str, Any]) -> tuple[dict[str, Scalar], str | None]:
         """Return the scalar of each item, and the metric whose scalar is M over its single item, if any."""
         out = {m: scalar(item, self._keys) for m, item in items.items()}
-        primary = self._metrics.primary_among(items)
-        if self._captions is not None and primary == self._metrics.primary:
+        primary = self._known.primary_among(items)
+        if self._captions is not None and primary == self._known.primary:
             return {**out, primary: self._captions(items[primary])}, None
         if primary is None or out[primary] is not None or self.says_unscored(items[primary]):
             return out, None
-        out[primary] = self._metrics.again.of_one(primary, items[primary])
-        return out, primary
+        return {**out, primary: self._again.of_one(primary, items[primary])}, primary
 
     def says_unscored(self, item: Any) -> bool:
         """Return whether the scorer gave an item no score: None, NaN, or a score key without a value."""
         if isinstance(item, Mapping):
             return any(key in item for key in self._keys) and scalar(item, self._keys) is None
         return item is None or (isinstance(item, numbers.Real) and scalar(item) is None)
-
-
-@dataclass(frozen=True)
-class Unanswered:
-    """Stands in place of a missing filtered answer. The log shows the raw answer.
-
-    Attributes:
-        raw: the model's answer before filters.
-        why: what went wrong, in one line.
-        failed: whether the call failed, and not the filter.
-        native: for a failed call, what the harness would hand to the scorer: the filtered text that stands for the
-            answer; None for nothing.
-    """
-
-    raw: Any
-    why: str
-    failed: bool = False
-    native: Any = None
-
-    def __str__(self) -> str:
-        return str(self.raw)
-
-
-def _told(view: View, answers: Sequence[Any]) -> tuple[int, str]:
-    """Return what views of a doc share where a single score holds for all: the order of options, and the answers."""
-    return view.turn, repr(list(answers))
-
-
-def native_answer(answer: Any) -> Any:
-    """Return what the harness itself would score: after a failed call, the text in place of the answer."""
-    return answer.native if isinstance(answer, Unanswered) else answer
 
 
 def _fresh(value: Any) -> Any:
@@ -298,7 +301,7 @@ def own_stream(seed: str) -> Iterator[None]:
     Some scorers guess where they cannot parse an answer. The generators are restored so that the first view of each doc
     draws what the base task would have drawn.
     """
-    with drawing_from(draws()):
+    with undrawn():
         random.seed(seed)
         np.random.seed(zlib.crc32(seed.encode()))
         yield

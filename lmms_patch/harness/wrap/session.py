@@ -6,26 +6,23 @@ import dataclasses
 import functools
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from lmms_patch.ask.spec import UNWRITTEN, WrapSpec
-from lmms_patch.ask.views import pixels, times_of, views_of
+from lmms_patch.ask.spec import UNWRITTEN
+from lmms_patch.ask.views import DESCRIBE, pixels, times_of, views_of
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.calls import Again
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.golds import CaptionScore, Golds
-from lmms_patch.harness.wrap.metrics import Metrics
+from lmms_patch.harness.wrap.golds import Golds, caption_score
+from lmms_patch.harness.wrap.known import Known
 from lmms_patch.harness.wrap.orders import OrderTable
-from lmms_patch.harness.wrap.primary import primary_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
-from lmms_patch.harness.wrap.state import RunState
-from lmms_patch.harness.wrap.swap import WrongImages, said
 from lmms_patch.harness.wrap.text_only import TextOnly
+from lmms_patch.harness.wrap.wrong import WrongImages
 from lmms_patch.stats.asking import pilot_of
 from lmms_patch.stats.composition import LEAST
 
@@ -33,154 +30,98 @@ _tables: weakref.WeakValueDictionary[str, VariantDocs] = weakref.WeakValueDictio
 """The table of the last wrapped task of each name, which is that of the current run."""
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The docs of a base task in every available form.
-
-    Attributes:
-        base: the base task.
-        state: says whether the host scores with media.
-    """
-
-    base: Any
-    state: RunState
-
-    def with_media(self) -> Any:
-        """Return the docs with their media."""
-        return self.base.eval_docs
-
-    def plain(self) -> Any:
-        """Return the docs, without media where the base can."""
-        return getattr(self.base, "eval_docs_no_media", self.base.eval_docs)
-
-    def scored(self) -> Any:
-        """Return the docs as the host hands them to scorers."""
-        with_media = getattr(self.state.args, "process_with_media", False) or not hasattr(
-            self.base, "eval_docs_no_media"
-        )
-        return self.base.eval_docs if with_media else self.base.eval_docs_no_media
-
-
 class Session:
-    """All parts of a wrapped task.
+    """All parts of a wrapped task; of the task's data nothing is read yet.
 
     Attributes:
-        about_metric: how the primary metric was chosen, where that is worth a line.
+        known: the task, before anything is asked.
         asks_again: whether some docs are asked again.
-        metrics: the base task's metrics.
-        golds: what is known of the docs.
+        calls: calls the native aggregations again and again.
+        golds: what its docs ask.
         scorer: the native scorer.
-        orders: the orders of docs' options; None where docs are asked in their own order alone.
-        references: what stands in records beside the views' scores, and scores answers that no model gave.
+        references: what stands in rows beside the views' scores, and scores answers that no model gave.
         text_only: the docs of a ``_tst`` task as a text-only diagnostic sees them; None for other kinds.
-        boxes: the docs' own boxes; None for kinds without.
         table: all views of all docs.
         aggregations: the aggregations of the task.
     """
 
-    def __init__(self, base: Any, spec: WrapSpec, state: RunState, *, predict_only: bool = False) -> None:
-        """Make the parts; of the task's data nothing is read yet, or some docs where it has several metrics.
-
-        Args:
-            base: the native task.
-            spec: what was asked, with all options filled in.
-            state: what is known of the run.
-            predict_only: whether answers are kept only, and nothing is scored.
+    def __init__(self, known: Known) -> None:
+        """Make the parts.
 
         Raises:
-            CannotWrapError: the base reports no metric, or a ``_tst`` task one whose lower values are better.
-            OptionError: the option ``metric`` names none of the base's metrics.
+            CannotWrapError: a ``_tst`` task goes by a metric whose lower values are better.
         """
-        self.base, self.spec, self.state, self.predict_only = base, spec, state, predict_only
-        self._gold_shares: dict[str, dict[str, float]] = {}
-        kind, options = spec.kind, spec.options
-        native, higher = dict(base.aggregation()), dict(base.higher_is_better())
-        self.rows, judged = Rows(base, state), calls_judge(base) is not None
-        primary, self.about_metric = primary_of(spec, list(native))
-        # a judge would be asked as often as the model, so only where somebody wants that
-        wanted = not judged or "steady" in options.given
-        self.asks_again = spec.asks_again and wanted and not predict_only and higher.get(primary) is not False
-        self.metrics = Metrics(spec, native, higher, primary, state)
-        self.golds = Golds(spec, base, self.rows, primary, silent=judged)
-        captions = CaptionScore(self.golds) if options.scorer == "cider_d" else None
-        self.scorer = Scorer(spec, base, self.metrics, captions)
-        # the host makes another class of task for a chat model
-        chat = hasattr(base, "doc_to_messages")
-        config = base.config
-        # whether the base makes messages itself; else the host makes them of the visuals and the prompt
-        own_messages = (
-            callable(getattr(config, "doc_to_messages", None)) or getattr(config, "doc_to_visual", None) is None
-        )
-        self.orders = (
-            OrderTable(self.golds, self.scorer, messages=chat and own_messages)
-            if kind.turns or self.asks_again
-            else None
-        )
-        self.references = References(self.golds, self.scorer)
-        if kind.folds and higher.get(primary) is False:
+        self.known, spec = known, known.spec
+        kind, options, lower = spec.kind, spec.options, known.higher.get(known.primary) is False
+        if kind.folds and lower:
             told = "a text-only diagnostic chooses what scores highest; name another metric with 'metric'"
-            raise CannotWrapError(f"{spec.name}: lower {primary} is better, and {told}")
-        self.text_only = TextOnly(spec, base, self.golds, self.references, self.rows.scored) if kind.folds else None
-        self.boxes = BoxTable(spec, self.rows.plain) if kind.own_boxes else None
+            raise CannotWrapError(f"{spec.name}: lower {known.primary} is better, and {told}")
+        # a judge would be asked as often as the model, so only where somebody wants that
+        wanted = not known.judge or "steady" in options.given
+        self.asks_again = spec.asks_again and wanted and not known.predict_only and not lower
+        # a first call may take long by itself
+        self.calls = Again(known.native, known.state, 10 * options.seconds)
+        self.golds = Golds(known)
+        captions = caption_score(self.golds) if options.scorer == "cider_d" else None
+        self.scorer = Scorer(known, self.calls, captions)
+        messages = known.chat and known.own_messages
+        moves = kind.turns or self.asks_again
+        self.references = References(self.golds, self.scorer)
+        self.text_only = TextOnly(self.golds, self.references) if kind.folds else None
         # a ``_swap`` task shows wrong images alone; further kinds show some for the null
         swaps = kind.swapped or (kind.has_index and options.null)
         self.table = VariantDocs(
-            base.eval_docs,
-            base,
+            known.rows,
+            known.base,
             views_of(spec),
             options,
-            own_messages=own_messages,
-            boxes=self.boxes,
-            plain=self.rows.plain,
-            wrong=functools.partial(WrongImages, spec, self.rows.plain, self.golds.read) if swaps else None,
-            orders=self.orders,
+            own_messages=known.own_messages,
+            boxes=functools.partial(BoxTable, known) if kind.own_boxes else None,
+            plain=lambda: known.plain_rows,
+            wrong=functools.partial(WrongImages, known, self.golds.read) if swaps else None,
+            orders=OrderTable(self.golds, self.scorer, messages=messages) if moves else None,
             every_order=kind.turns,
             asks_again=self._times_of if self.asks_again else None,
             text_only=self.text_only,
         )
         _tables[spec.name] = self.table
-        self.aggregations = Aggregations(spec, self.metrics, state, self.golds, self.text_only)
-
-    @property
-    def primary(self) -> str:
-        """The metric of the index."""
-        return self.metrics.primary
+        self.aggregations = Aggregations(
+            known, self.calls, self.golds, lambda: {} if self.text_only is None else self.text_only.about
+        )
 
     @property
     def docs(self) -> TaggedDocs:
         """The docs, each with its number."""
-        return TaggedDocs(self.base.eval_docs, self.rows.plain)
+        return TaggedDocs(self.known.rows, lambda: self.known.plain_rows)
 
     @property
     def request_type(self) -> str:
         """What lmms-eval calls the task's requests: ``loglikelihood`` or ``generate_until``."""
-        return "loglikelihood" if self.golds.by_index else "generate_until"
+        return "loglikelihood" if self.known.by_index else "generate_until"
 
     @property
     def filters(self) -> Sequence[Any]:
         """The base's filter pipelines."""
-        return list(self.base._filters or ())
+        return list(self.known.base._filters or ())
 
     def described(self) -> dict[str, Any]:
         """Return all settings of views and index, in plain JSON types.
 
         The host's response cache goes by it: a run with a larger ``null`` must find the answers of an earlier run.
         """
-        described = {"schema": 1, "pixels": pixels(self.spec), **self.spec.described(), "metric": self.primary}
+        spec, table = self.known.spec, self.table
+        described = {"schema": 1, "pixels": pixels(spec), **spec.described(), "metric": self.known.primary}
         # an option that changes no answer must not keep a run from finding earlier answers
         for name in UNWRITTEN:
             described["options"].pop(name)
-        if self.table.wrong is not None:
-            described["wrong_images"] = self.table.wrong.digest
-        if self.spec.kind.needs_video or self.table.shelf.shows_clips:
-            described["clip"] = {
-                name: value
-                for name, value in dataclasses.asdict(self.table.shelf.sampling).items()
-                if name != "reader" or value
-            }
+        if table.wrong is not None:
+            described["wrong_images"] = table.wrong.digest
+        if spec.kind.needs_video or table.shelf.shows_clips:
+            clip = dataclasses.asdict(table.shelf.sampling)
+            described["clip"] = {name: value for name, value in clip.items() if name != "reader" or value}
         # a new id each time: a cached answer would come without a diagnosis
         run = {} if self.text_only is None else {"run": self.text_only.run_id}
-        boxes = {} if self.boxes is None else {"boxes": self.boxes.digest}
+        boxes = {} if table.boxes is None else {"boxes": table.boxes.digest}
         return {**described, **run, **boxes}
 
     def evaluate(self, doc_ids: Sequence[int]) -> None:
@@ -188,6 +129,13 @@ class Session:
         self.golds.evaluate(doc_ids)
         if self.table.wrong is not None:
             self.table.wrong.evaluate(doc_ids)
+
+    def numbers_of(self, doc_id: int) -> Sequence[int]:
+        """Return the numbers of a doc's views in this run."""
+        if doc_id in self.known.state.plan.numbers:
+            return self.known.state.plan.numbers[doc_id]
+        views = self.table.views_of(doc_id)
+        return range(len(views) - (DESCRIBE in views))
 
     def _times_of(self, doc_id: int) -> int:
         """Return how often the views of a doc are asked; 0 where the doc is asked once alone."""
@@ -197,23 +145,12 @@ class Session:
     @property
     def again(self) -> frozenset[int] | None:
         """The docs asked again; None: all. A run with views left out asks docs of its pilot again."""
-        options, wrong = self.spec.options, self.table.wrong
+        options, wrong = self.known.spec.options, self.table.wrong
         assert wrong is not None
-        if self.spec.leaves_out:
+        if self.known.spec.leaves_out:
             pilot = pilot_of(options.pilot, wrong.docs)
             return wrong.some(min(pilot, options.null, pilot if options.steady == "all" else options.steady))
         return None if options.steady == "all" else wrong.some(min(options.steady, options.null))
-
-    def gold_shares(self, doc_id: int) -> Mapping[str, float] | None:
-        """Return how often each answer is the gold of docs that are asked like a doc; None where the doc has options."""
-        plan = self.golds.plan
-        if plan is None or len(plan.answers[doc_id].options) > 1:
-            return None
-        stratum = plan.strata[doc_id]
-        if stratum not in self._gold_shares:
-            golds = [said([plan.answers[one].gold]) for one, of in plan.strata.items() if of == stratum]
-            self._gold_shares[stratum] = {gold: count / len(golds) for gold, count in Counter(golds).items()}
-        return self._gold_shares[stratum]
 
     @functools.cached_property
     def times(self) -> int:
@@ -222,10 +159,8 @@ class Session:
         0 of captions, which are not right or wrong, and where too few docs would be asked again to say anything.
         """
         answers = [] if self.golds.plan is None else [*self.golds.plan.answers.values()]
-        few = (
-            self.table.wrong is None
-            or len(self.table.wrong.sampled if (again := self.again) is None else again) < LEAST
-        )
+        wrong = self.table.wrong
+        few = wrong is None or len(wrong.sampled if (again := self.again) is None else again) < LEAST
         if few or any(answer.format == "caption" for answer in answers):
             return 0
         counts = Counter(len(answer.options) for answer in answers)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from lmms_patch.ask.views import Size
@@ -16,12 +18,13 @@ from lmms_patch.harness.compat import LONGEST_FAILURE
 from lmms_patch.harness.video.clip import Clip, Sampling
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
-from lmms_patch.harness.wrap.swap import prints, sight
 
 CACHED_DOCS = 8
 """How many docs are kept decoded. The views of a doc arrive together, so a batch touches few docs."""
 CACHED_CLIPS = 2
 """How many docs are kept decoded where docs show clips, whose frames can take 200 MB each."""
+_POINTS = 64
+"""Points by which ``sight`` looks at an image, in width and in height."""
 Shown = Image.Image | Clip
 """A decoded medium."""
 Show = Callable[[Any], Any]
@@ -63,9 +66,9 @@ class Facts:
 
     Attributes:
         sizes: width and height in pixels of each image shown; () where none can be cut; None before the first look.
-        sight: a digest of the images (``swap.sight``).
+        sight: a digest of the images (``sight``).
         clips: how many frames each clip has, and how many seconds it takes.
-        prints: a digest of each image (``swap.prints``); None where nobody asked.
+        prints: a digest of each image (``prints``); None where nobody asked.
         stored: the sizes of the images that the row itself holds.
         problem: why the media cannot be cut; empty where no reason is known.
         unreadable: whether an image cannot be loaded.
@@ -83,6 +86,11 @@ class Facts:
         """Note that an image cannot be loaded."""
         self.problem, self.unreadable = why, True
 
+    @property
+    def no_image(self) -> str:
+        """Why there is no image to cut; "" where there is."""
+        return "" if self.sizes and not self.problem else self.problem or "no image"
+
 
 class _Entry:
     """A doc while its views are asked: its row, what the base shows of the doc, and its decoded images."""
@@ -97,32 +105,23 @@ class Shelf:
     """The docs of a task. A row is fetched, and its images decoded, once for all views; the last docs are kept.
 
     Safe for threads.
+
+    Attributes:
+        sampling: which frames of a video the model takes.
+        shows_clips: whether a doc shows a video, as far as docs were decoded.
+
+    Args:
+        rows: the base task's eval split, media included; indexed by doc id.
+        base: the base task.
+        plain: gives the docs without media.
+        in_time: whether clips are cut in time, so that still images are refused.
+        boxed: whether docs have boxes of their own, which lie on still images.
     """
 
-    def __init__(
-        self,
-        rows: Any,
-        base: Any,
-        plain: Callable[[], Any] | None,
-        *,
-        in_time: bool,
-        boxed: bool,
-    ) -> None:
-        """Make the shelf; nothing is read yet.
-
-        Args:
-            rows: the base task's eval split, media included; indexed by doc id.
-            base: the base task.
-            plain: gives the docs without media.
-            in_time: whether clips are cut in time, so that still images are refused.
-            boxed: whether docs have boxes of their own, which lie on still images.
-        """
+    def __init__(self, rows: Any, base: Any, plain: Callable[[], Any] | None, *, in_time: bool, boxed: bool) -> None:
         self.rows, self.base, self._plain = rows, base, plain
         self.in_time, self._boxed = in_time, boxed
-        self.sampling = Sampling()
-        """Which frames of a video the model takes."""
-        self.shows_clips = False
-        """Whether a doc shows a video, as far as docs were decoded."""
+        self.sampling, self.shows_clips = Sampling(), False
         self._facts: dict[int, Facts] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
@@ -256,7 +255,7 @@ class Shelf:
         facts = self.of(doc_id)
         if facts.sizes is None:
             try:
-                self.shown(doc_id, *self._way_to_show())
+                self._show(doc_id)
             except Exception as error:
                 facts.sizes, facts.problem = (), not_loaded(error)
         return facts
@@ -265,29 +264,17 @@ class Shelf:
         """Return width and height in pixels of each image of a doc; () where the doc shows nothing to cut."""
         return self.known(doc_id).sizes or ()
 
-    def sight(self, doc_id: int) -> str:
-        """Return a digest of a doc's images (``swap.sight``); "" where the doc shows nothing to cut."""
-        facts = self.known(doc_id)
-        return facts.sight if facts.sizes else ""
-
-    def clips(self, doc_id: int) -> tuple[tuple[int, float], ...]:
-        """Return how many frames each clip of a doc has, and its length in seconds.
-
-        () for a doc with still images.
-        """
-        return self.known(doc_id).clips
-
     def prints(self, doc_id: int) -> tuple[str, ...]:
-        """Return a digest of each image of a doc (``swap.prints``)."""
+        """Return a digest of each image of a doc (``prints``)."""
         facts = self.of(doc_id)
         if facts.prints is None:
-            facts.prints = prints(self.shown(doc_id, *self._way_to_show())[1])
+            facts.prints = prints(self._show(doc_id))
         return facts.prints
 
-    def _way_to_show(self) -> tuple[Show, Walk]:
+    def _show(self, doc_id: int) -> list[Shown]:
         if hasattr(self.base, "doc_to_messages"):
-            return self.base.doc_to_messages, media.replace_in_messages
-        return self.base.doc_to_visual, media.replace_in_visuals
+            return self.shown(doc_id, self.base.doc_to_messages, media.replace_in_messages)[1]
+        return self.shown(doc_id, self.base.doc_to_visual, media.replace_in_visuals)[1]
 
 
 def _sizes_in(row: Any) -> frozenset[Size]:
@@ -295,3 +282,33 @@ def _sizes_in(row: Any) -> frozenset[Size]:
     values = row.values() if isinstance(row, Mapping) else ()
     media = (medium for value in values for medium in (value if isinstance(value, (list, tuple)) else (value,)))
     return frozenset(medium.size for medium in media if isinstance(medium, Image.Image))
+
+
+def prints(shown: Iterable[Shown]) -> tuple[str, ...]:
+    """Return a digest of the mode, size and pixels of each image; for a clip, of its frames."""
+    pixels = (
+        f"{one.mode}{one.size}".encode() + one.tobytes()
+        if isinstance(one, Image.Image)
+        else f"clip{one.size}{len(one)}".encode() + one.frames.tobytes()
+        for one in shown
+    )
+    return tuple(hashlib.blake2b(of_one, digest_size=8).hexdigest() for of_one in pixels)
+
+
+def sight(shown: Sequence[Shown]) -> str:
+    """Return a digest of what a doc shows; "" where the doc shows neither image nor clip.
+
+    It covers the mode and size of each image, and its colours at no more than 64 x 64 points, so it takes the same time
+    for any size: every doc of every run gets one, so that two runs can be compared. Of a clip it covers the frames at
+    no more than 16 x 16 points each. ``prints`` tells any two images apart.
+    """
+    seen = hashlib.blake2b(digest_size=8)
+    for one in shown:
+        if isinstance(one, Image.Image):
+            points = one.resize((min(one.width, _POINTS), min(one.height, _POINTS)), Image.Resampling.NEAREST)
+            seen.update(f"{one.mode}{one.size}".encode() + points.tobytes())
+        else:
+            sides = one.frames.shape[1:3]
+            rows, columns = (np.linspace(0, side - 1, min(side, _POINTS // 4), dtype=int) for side in sides)
+            seen.update(f"clip{one.size}{len(one)}".encode() + one.frames[:, rows][:, :, columns].tobytes())
+    return seen.hexdigest() if shown else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from lmms_eval.api.instance import Instance
@@ -19,29 +20,46 @@ from lmms_patch.harness.asking.steady import Again
 from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
-from lmms_patch.harness.wrap.captions import Descriptions, taken
-from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
+from lmms_patch.harness.wrap.known import AskPlan, Known, RunState
 from lmms_patch.harness.wrap.preflight import NO_REPEATS, check_base, look, tell_judged
-from lmms_patch.harness.wrap.recorder import Recorder
-from lmms_patch.harness.wrap.requests import Requests, by_doc
+from lmms_patch.harness.wrap.requests import Requests, by_doc, descriptions
+from lmms_patch.harness.wrap.rows import Recorder
 from lmms_patch.harness.wrap.session import Session
-from lmms_patch.harness.wrap.state import AskPlan, RunState
 from lmms_patch.text import log
+
+_OfBase: Any = type("_OfBase", (), {name: property(attrgetter(f"_base.{name}")) for name in compat.HANDED_ON})
+"""What ``Task`` defines would hide what the base has, so this class stands before it."""
+
+
+class Delegate(_OfBase, Task):
+    """A task which hands every undefined attribute to ``_base``; a subclass sets ``_base`` first.
+
+    ``compat.HANDED_ON`` lists what the base answers by name; tests/harness/wrap/test_task.py what a subclass answers, and
+    what reaches the base through ``__getattr__``.
+    """
+
+    _base: Any
+
+    def __getattr__(self, name: str) -> Any:
+        # while a copy is being made there is no base, and looking for it here would never end
+        if name.startswith("__") or name == "_base":
+            raise AttributeError(name)
+        return getattr(self._base, name)
 
 
 class WrappedTask(Delegate):
     """A task of the harness which asks every doc in several views.
 
-    The task has a name of its own, but shares the config object of its base. The base answers what the wrapper does not
-    (tests/harness/wrap/test_task.py lists both).
+    The task has a name of its own, but shares the config object of its base.
 
     Attributes:
         spec: what was asked, with all options filled in.
         session: the parts of the task.
         dataset: the splits by name, as adapters index them. The eval split is the table of all views.
         evaluated: the docs of all ranks that are evaluated; known with the requests.
-        descriptions: the descriptions of images that are asked for; known with the requests.
+        requests: clones the base's requests.
+        describing: a request for a description of each doc; none where no description is asked for.
     """
 
     def __init__(self, base: Task, spec: WrapSpec) -> None:
@@ -56,28 +74,30 @@ class WrappedTask(Delegate):
             OptionError: the base's inline profile is wrong.
         """
         self._base = base
-        self._chat = hasattr(base, "doc_to_messages")
         self.spec = dataclasses.replace(spec, options=options_over(base.config.metadata, spec, base.config.task))
         check_base(base, self.spec)
         self._config = renamed(compat.own_config(base), self.spec)
         self._instances: list[Instance] | None = None
         self.evaluated: list[int] = []
+        self.describing: list[Instance] = []
         self._state = RunState()
         self._frames_from = ""
         """What says how many frames of a video the model takes; "" where nothing does."""
         self._split = base.config.test_split if base.has_test_docs() else base.config.validation_split
-        self._use(Session(base, self.spec, self._state))
+        self._use(Session(Known.of(base, self.spec, self._state)))
 
     def _use(self, session: Session) -> None:
         """Take the parts of a session in place of those before."""
-        self.session, self._requests = session, Requests(session)
-        self._recorder = Recorder(session, self._requests)
+        self.session, self._recorder = session, Recorder(session)
+        # a chat request has the function as its second argument, a simple request as its third
+        shown, place = (self.doc_to_messages, 1) if session.known.chat else (self.doc_to_visual, 2)
+        self.requests = Requests(session, shown, place)
         # a new mapping: the base's dataset must keep its split
         self.dataset = {**{k: self._base.dataset[k] for k in self._base.dataset}, self._split: session.table}
 
     def _remake(self, *, predict_only: bool) -> None:
         """Make all parts anew, for changed options; clips stay of the same frames."""
-        session = Session(self._base, self.spec, self._state, predict_only=predict_only)
+        session = Session(Known.of(self._base, self.spec, self._state, predict_only=predict_only))
         session.table.shelf.take(self.table.shelf.sampling)
         self._use(session)
 
@@ -109,7 +129,7 @@ class WrappedTask(Delegate):
 
     @args.setter
     def args(self, given: Any) -> None:
-        self._state.hand(given)
+        self._state.note(args=given)
 
     # --- docs ---------------------------------------------------------------------------------
 
@@ -124,7 +144,7 @@ class WrappedTask(Delegate):
 
     @property
     def eval_docs_no_media(self) -> Any:
-        return TaggedDocs(self.session.rows.plain())
+        return TaggedDocs(self.session.known.plain_rows)
 
     def test_docs(self) -> Any:
         return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
@@ -135,12 +155,9 @@ class WrappedTask(Delegate):
     def doc_iterator(
         self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0
     ) -> Iterator[Any]:
+        most = int(limit) if limit else None
         return create_iterator(
-            enumerate(self.eval_docs),
-            rank=int(rank),
-            limit=int(limit) if limit else None,
-            world_size=int(world_size),
-            offset=offset,
+            enumerate(self.eval_docs), rank=int(rank), limit=most, world_size=int(world_size), offset=offset
         )
 
     # --- requests -----------------------------------------------------------------------------
@@ -155,21 +172,20 @@ class WrappedTask(Delegate):
 
         Before the first request, refuse what only the data shows, such as docs whose media are not images.
         """
-        name, about = self.spec.name, self.session.about_metric
+        name, known = self.spec.name, self.session.known
         if kwargs.get("cache_requests"):
             log().warning(f"{name}: --cache_requests is ignored: its key does not know the views")
         # only now it is known whether there is an index
-        if about and not self.session.predict_only:
-            log().warning(f"{name}: {about}")
+        if known.about_primary and not known.predict_only:
+            log().warning(f"{name}: {known.about_primary}")
         self._base.build_all_requests(**{**kwargs, "cache_requests": False, "rewrite_requests_cache": False})
         native = by_doc(compat.taken_requests(self._base))
         limits = kwargs.get("limit"), kwargs.get("offset")
         # the docs of all ranks, as a single process would count them
         self.evaluated = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, *limits)]
-        # the plan of an earlier run does not hold
-        self._state.ask(AskPlan())
-        # scores of an earlier run are not those of this one
-        self._recorder = Recorder(self.session, self._requests)
+        # the plan of an earlier run does not hold, nor its scores
+        self._state.note(plan=AskPlan())
+        self._recorder = Recorder(self.session)
         self.session.evaluate(self.evaluated)
         try:
             look(self.session, self._frames_from, self.evaluated, list(native))
@@ -179,17 +195,13 @@ class WrappedTask(Delegate):
                 # docs that cannot be cross-validated are refused before the model answers
                 _ = self.session.text_only.folds
             if self.spec.options.captions and self.spec.kind.captions:
-                self.table.captions.update(taken(self.session, self.evaluated))
-            # a chat request has the function as its second argument, a simple request as its third
-            shown, place = (self.doc_to_messages, 1) if self._chat else (self.doc_to_visual, 2)
-            self._instances = [one for of_doc in native.values() for one in self._requests.clones(of_doc, shown, place)]
-            describing = native.values() if DESCRIBE in self.table.views else ()
-            self.descriptions = Descriptions(
-                self.table, [self._requests.describing(of_doc, shown, place) for of_doc in describing]
-            )
+                self.table.captions.update(descriptions(self.session, self.evaluated))
+            self._instances = [one for of_doc in native.values() for one in self.requests.of_views(of_doc)]
+            asked = native.values() if DESCRIBE in self.table.views else ()
+            self.describing = list(map(self.requests.describing, asked))
         except PatchError as error:
             refuse(error)
-        tell_judged(self.session, self._requests, list(native))
+        tell_judged(self.session, list(native))
 
     def _check_asking(self) -> None:
         """Log the cost of leaving views out.
@@ -199,15 +211,15 @@ class WrappedTask(Delegate):
         Raises:
             CannotWrapError, OptionError: the user asked for what is not possible.
         """
-        options = self.spec.options
+        options, known = self.spec.options, self.session.known
         plan, why = quick.plan(self.session, self.evaluated)
         if not why or options.quick or "exit" in options.given:
-            self._state.ask(plan)
+            self._state.note(plan=plan)
             log().info(quick.check(self.session, self.evaluated, plan, why))
             return
         log().info(f"{self.spec.name}: all {self.spec.kind.words.parts} of each doc are asked: {why}")
         self.spec = dataclasses.replace(self.spec, options=options.model_copy(update={"exit": False}))
-        self._remake(predict_only=self.session.predict_only)
+        self._remake(predict_only=known.predict_only)
         self.session.evaluate(self.evaluated)
 
     def quick(self, requests: Sequence[Instance], ranks: Any) -> quick.Quick:
@@ -223,7 +235,7 @@ class WrappedTask(Delegate):
 
         A doc without any keeps those of its first view.
         """
-        self._state.ask(plan)
+        self._state.note(plan=plan)
         kept = {doc_id: set(views) or {0} for doc_id, views in plan.numbers.items()}
         self._instances = [
             one for one in self._instances or [] if one.doc_id not in kept or one.metadata["view"] in kept[one.doc_id]
@@ -231,25 +243,11 @@ class WrappedTask(Delegate):
 
     def doc_to_visual(self, doc: Any) -> list[Any]:
         """Return the images of a doc's view, whichever wrapped task the doc belongs to."""
-        return self._table_of(doc).visuals(doc)
+        return _table_of(doc, self.spec, self._base).visuals(doc)
 
     def doc_to_messages(self, doc: Any) -> list[dict[str, Any]]:
         """Return the messages of a doc's view, whichever wrapped task the doc belongs to."""
-        return self._table_of(doc).messages(doc)
-
-    def _table_of(self, doc: Any) -> VariantDocs:
-        """Return a doc's table.
-
-        Refuse a doc that the adapter did not fetch by its id, and a ``_tst`` task for a model that looks.
-        """
-        if not isinstance(doc, TaggedDoc) or doc.table is None:
-            unknown = (
-                "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
-            )
-            refuse(CannotWrapError(f"{self.spec.name}: {unknown}"))
-        if doc.table.text_only is not None:
-            refuse(vision_refusal(self.spec, str(getattr(self._base, "model_name", None) or "this model")))
-        return doc.table
+        return _table_of(doc, self.spec, self._base).messages(doc)
 
     # --- scoring ------------------------------------------------------------------------------
 
@@ -261,7 +259,8 @@ class WrappedTask(Delegate):
 
     def aggregation(self) -> dict[str, Any]:
         functions = self.session.aggregations.functions()
-        return {"patch": functions["patch"], **self._base.aggregation()} if self.session.predict_only else functions
+        only_kept = self.session.known.predict_only
+        return {"patch": functions["patch"], **self._base.aggregation()} if only_kept else functions
 
     def higher_is_better(self) -> dict[str, Any]:
         return self.session.aggregations.higher_is_better()
@@ -271,7 +270,23 @@ class WrappedTask(Delegate):
         return self
 
     def __repr__(self) -> str:
-        return f"WrappedTask({self.spec.name}: {len(self.table.views)} views{' and the boxes' if self.session.boxes else ''} of {self._base!r})"
+        boxes = " and the boxes" * (self.table.boxes is not None)
+        return f"WrappedTask({self.spec.name}: {len(self.table.views)} views{boxes} of {self._base!r})"
+
+
+def _table_of(doc: Any, spec: WrapSpec, base: Any) -> VariantDocs:
+    """Return a doc's table.
+
+    Refuse a doc that the adapter did not fetch by its id, and a ``_tst`` task for a model that looks.
+    """
+    if not isinstance(doc, TaggedDoc) or doc.table is None:
+        unknown = (
+            "the model's adapter shows a doc that it did not fetch by its id; this adapter cannot run wrapped tasks"
+        )
+        refuse(CannotWrapError(f"{spec.name}: {unknown}"))
+    if doc.table.text_only is not None:
+        refuse(vision_refusal(spec, str(getattr(base, "model_name", None) or "this model")))
+    return doc.table
 
 
 def renamed(config: Any, spec: WrapSpec) -> Any:

@@ -51,17 +51,12 @@ class TextOnly:
         about: what goes into the footer of the task's table; likewise.
 
     Args:
-        spec: what was asked.
-        base: the native task.
         golds: gives golds, options and prompts of the docs.
         references: scores answers that no model gave.
-        rows: gives the docs without media, by doc id.
     """
 
-    def __init__(
-        self, spec: WrapSpec, base: Any, golds: Golds, references: References, rows: Callable[[], Any]
-    ) -> None:
-        self.spec, self._base, self._golds, self._references, self._rows = spec, base, golds, references, rows
+    def __init__(self, golds: Golds, references: References) -> None:
+        self.spec, self._known, self._golds, self._references = golds.known.spec, golds.known, golds, references
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
         self.answers: Mapping[int, str] = {}
@@ -81,7 +76,7 @@ class TextOnly:
             raise CannotWrapError(
                 f"{spec.name}: the prompts or golds of {spec.base} cannot be read (see the warning above)"
             )
-        extra, rows = _features_function(spec), self._rows()
+        extra, rows = _features_function(spec), self._known.scored_rows
         out = [_item(doc, plan.answers[doc.doc_id], rows[doc.doc_id], spec, extra) for doc in self._golds.docs]
         # without golds there is nothing to train on
         if not any(item.golds for item in out):
@@ -164,12 +159,12 @@ class TextOnly:
         Args:
             field: the doc field that holds the keys; default: the option ``key``, else a hash of the doc.
         """
-        keys = keys_of(self._base.eval_docs, field or self.spec.options.key)
+        keys = keys_of(self._known.rows, field or self.spec.options.key)
         return [dataclasses.replace(item, key=keys[item.doc_id]) for item in self.items]
 
     def column(self, name: str) -> list[Any]:
         """Return a doc field, such as ``meta.removed``, of every item."""
-        rows = self._rows()
+        rows = self._known.scored_rows
         return [within(rows[item.doc_id], name) for item in self.items]
 
     def score(self, place: int, answer: str) -> Scalar:

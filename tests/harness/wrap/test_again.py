@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 from loguru import logger
 
-from lmms_patch.harness.wrap import again as module
-from lmms_patch.harness.wrap.again import Again, CallError
-from lmms_patch.harness.wrap.state import RunState
+from lmms_patch.harness.wrap import calls as module
+from lmms_patch.harness.wrap.calls import Again, CallError
+from lmms_patch.harness.wrap.known import RunState
 from tests.harness.toys import Model, metrics, rows, run, write_task
 
 
@@ -249,8 +249,8 @@ def test_a_call_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> 
 
 SCRIPT = """
 import os, sys, time
-from lmms_patch.harness.wrap.again import Again
-from lmms_patch.harness.wrap.state import RunState
+from lmms_patch.harness.wrap.calls import Again
+from lmms_patch.harness.wrap.known import RunState
 def hang(items):
     if items[0] < 0:
         time.sleep(60)

@@ -399,14 +399,14 @@ def test_a_doc_that_breaks_in_the_middle_of_its_views_is_left_out(monkeypatch):
 
 def test_docs_that_show_the_same_are_known_by_it_and_no_others():
     same, other = table(count=3), table(count=3, make=lambda doc_id: row(doc_id + (doc_id == 2)))
-    seen = [table(count=3).shelf.sight(i) for i in range(3)]
+    seen = [table(count=3).shelf.known(i).sight for i in range(3)]
     assert len(set(seen)) == 3
-    assert [same.shelf.sight(i) for i in range(3)] == seen
-    assert [other.shelf.sight(i) == seen[i] for i in range(3)] == [True, True, False]
+    assert [same.shelf.known(i).sight for i in range(3)] == seen
+    assert [other.shelf.known(i).sight == seen[i] for i in range(3)] == [True, True, False]
     sizes = [[(30, 30)], [(30, 31)], [(31, 30)], [(30, 30), (30, 30)], [(3000, 20)], [(1, 1)]]
-    assert len({table(make=lambda doc_id, own=own: row(0, *own)).shelf.sight(0) for own in sizes}) == len(sizes)
+    assert len({table(make=lambda doc_id, own=own: row(0, *own)).shelf.known(0).sight for own in sizes}) == len(sizes)
 
 
 def test_a_doc_that_shows_nothing_or_cannot_be_cut_has_no_digest():
-    assert table(make=lambda doc_id: {"number": doc_id, "images": []}).shelf.sight(0) == ""
-    assert table(make=lambda doc_id: {"number": doc_id, "images": ["video.mp4"]}).shelf.sight(0) == ""
+    assert table(make=lambda doc_id: {"number": doc_id, "images": []}).shelf.known(0).sight == ""
+    assert table(make=lambda doc_id: {"number": doc_id, "images": ["video.mp4"]}).shelf.known(0).sight == ""

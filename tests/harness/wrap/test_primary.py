@@ -68,7 +68,7 @@ def test_a_metric_over_all_docs_is_known_by_its_name(
     standin = StandIn(task, {key: {split: [doc]}}, {key: dict.fromkeys(doc, TEXT)})
     spec = WrapSpec(task, KINDS["rci"], (2,), Options(allow_judge=True))
     # SEED-Bench-2 has a prompt for some models alone
-    assert WrappedTask(load(standin, task, "llava"), spec).session.primary == metric
+    assert WrappedTask(load(standin, task, "llava"), spec).session.known.primary == metric
 
 
 METRICS = ("submission", "easy", "hard", "right")

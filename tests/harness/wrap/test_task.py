@@ -15,9 +15,8 @@ from PIL import Image
 
 from lmms_patch.errors import CannotWrapError, PatchError, UnknownNameError
 from lmms_patch.harness import compat
-from lmms_patch.harness.wrap.delegate import Delegate
 from lmms_patch.harness.wrap.docs import ViewId
-from lmms_patch.harness.wrap.task import WrappedTask
+from lmms_patch.harness.wrap.task import Delegate, WrappedTask
 from lmms_patch.present.terminal.rci import table
 from lmms_patch.present.terminal.rci import warnings as show_warnings
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task

@@ -97,7 +97,7 @@ def given(weights, tasks, monkeypatch, protocol, names, reader="decord", **optio
             handed.extend(video.permute(0, 2, 3, 1).numpy() for video in inputs["videos"])
             return process(**inputs)
 
-    monkeypatch.setattr("lmms_patch.harness.wrap.clips.written", writing)
+    monkeypatch.setattr("lmms_patch.harness.video.cache.written", writing)
     monkeypatch.setitem(vision.VIDEO_READER_BACKENDS, reader, reading)
     model.processor = Processor()
     results = toys.run(model, names, tasks)
