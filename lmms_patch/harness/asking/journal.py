@@ -89,6 +89,8 @@ class Journal:
             self._kept |= answers
         self._path: Path | None = folder / f"{time.time_ns()}-rank{ranks.number}-{os.getpid()}.jsonl"
         self._path.write_text(json.dumps({"batch": batch}) + "\n")
+        if self._kept and ranks.first:
+            log().info(f"{len(self._kept):,} answers are kept from an earlier run of this command ({folder})")
 
     @property
     def has_earlier(self) -> bool:

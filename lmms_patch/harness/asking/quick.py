@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,16 @@ from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.asking.steady import filtered_now, repeated
+from lmms_patch.harness.asking.rounds import (
+    Place,
+    Round,
+    Rounds,
+    again_and_again,
+    by_view,
+    filtered_now,
+    place_of,
+    repeated,
+)
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.calls import CallError
 from lmms_patch.harness.wrap.known import AskPlan
@@ -40,8 +50,8 @@ if TYPE_CHECKING:
 
     from lmms_patch.harness.wrap.rows import Recorder
     from lmms_patch.harness.wrap.session import Session
+    from lmms_patch.harness.wrap.task import WrappedTask
 
-Place = tuple[str, int, int]
 View = tuple[int, int]
 """A doc id, and the number of a view among the doc's."""
 LEAST_PILOT = 10
@@ -205,54 +215,42 @@ class Quick:
     """The asking of a wrapped task, on a single rank.
 
     Args:
-        session: the parts of the task.
+        task: the task.
         recorder: scores answers while the model is asked.
-        evaluated: the docs of all ranks.
         requests: this rank's requests of the task.
-        ranks: this process, and how many share the run.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        recorder: Recorder,
-        evaluated: Sequence[int],
-        requests: Iterable[Instance],
-        ranks: Ranks,
-    ) -> None:
-        self._session, self._recorder, self._evaluated, self._ranks = session, recorder, evaluated, ranks
-        self._spec, self.plan = session.known.spec, session.known.state.plan
-        self._requests: dict[int, dict[int, list[Instance]]] = {}
-        for request in requests:
-            self._requests.setdefault(int(request.doc_id), {}).setdefault(request.metadata["view"], []).append(request)
+    def __init__(self, task: WrappedTask, recorder: Recorder, requests: Iterable[Instance]) -> None:
+        self._task, self._session, self._recorder, self._evaluated = task, task.session, recorder, task.evaluated
+        self._spec, self._ranks, self._requests = task.spec, Ranks.here(), by_view(requests)
+        self._plan, self._form = task.session.known.state.plan, task.session.known.state.plan.form
         self._answered: dict[int, set[int]] = {}
-        self._own, self._null = len(session.table.views), 0
-        self._scale = 1.0
+        self._own, self._null, self._scale = len(task.table.views), 0, 1.0
         self._asking: Asking | None = None
-        self.told = ""
-        """What is known so far, in a few words."""
-        self.planned = 0
-        """How many calls of this task are expected in all, those on wrong images among them."""
+        self._told, self._planned = "", 0
 
-    def rounds(self) -> Generator[list[Instance], Mapping[Place, Any], None]:
-        """Yield the requests of each round; wants to be sent their answers.
-
-        Afterwards ``plan`` says how the task was asked.
-        """
-        turns, wanted = None, None
-        if self._ranks.first:
+    def rounds(self) -> Rounds:
+        """Yield the requests of each round; afterwards the task knows how its docs were asked."""
+        ranks, every = self._ranks, [one for of_doc in self._requests.values() for one in chain(*of_doc.values())]
+        if ranks.world > 1 and not ranks.several:
+            log().warning(
+                f"{self._spec.name}: the ranks are not connected, so they cannot agree on what to leave out: all is asked"
+            )
+            yield Round(every)
+            return
+        turns, wanted, answers = None, None, dict[Place, Any]()
+        if ranks.first:
             self._asking = self._design()
             turns = self._asking.rounds()
             wanted = self._named(next(turns, None))
-        wanted, extra = self._ranks.told(wanted), self._on_wrong_images()
+        wanted, extra = ranks.told(wanted), self._on_wrong_images()
         while wanted is not None:
             views = [view for view in wanted if view[0] in self._requests] + extra
             # the views on wrong images are asked in the first round alone
             extra = []
-            answers = yield [request for doc_id, view in sorted(views) for request in self._requests[doc_id][view]]
-            scores = {
-                view: score for part in self._ranks.all(self._scored(views, answers)) for view, score in part.items()
-            }
+            asked = [request for doc_id, view in sorted(views) for request in self._requests[doc_id][view]]
+            answers = yield Round(asked, self._planned, self._told)
+            scores = {view: score for part in ranks.all(self._scored(asked, answers)) for view, score in part.items()}
             if turns is not None:
                 got = [math.nan if (score := scores.get(view)) is None else score / self._scale for view in wanted]
                 try:
@@ -260,12 +258,19 @@ class Quick:
                 except StopIteration:
                     wanted = None
                 self._note()
-            wanted, self.told, self.planned = self._ranks.told((wanted, self.told, self.planned))
+            wanted, self._told, self._planned = ranks.told((wanted, self._told, self._planned))
         # the first rank alone knows how every doc was asked
-        asked = self._ranks.told(None if self._asking is None else self._as_columns(self._asking.answers))
+        columns = ranks.told(None if self._asking is None else self._as_columns(self._asking.answers))
         numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
-        sampled = any(min(one["p_full"], one["p_cells"]) < 1 for one in asked.values())
-        self.plan = dataclasses.replace(self.plan, asked=asked, numbers=numbers, sampled=sampled)
+        sampled = any(min(one["p_full"], one["p_cells"]) < 1 for one in columns.values())
+        plan = dataclasses.replace(self._plan, asked=columns, numbers=numbers, sampled=sampled)
+        if not (self._session.asks_again and self._session.times):
+            self._task.take(plan)
+            return
+        self._session.known.state.note(plan=plan)
+        again = self._task.again(every)
+        again.take([one for one in every if place_of(one) in answers], answers)
+        yield from again_and_again({self._task: again}, first=1)
 
     # --- the design -------------------------------------------------------------------------------
 
@@ -287,7 +292,7 @@ class Quick:
         # a gold that earns nothing shows nothing
         marks = np.array([score if score is not None and score > 0 else math.nan for score in scored], float)
         known = marks[np.isfinite(marks)]
-        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(self.plan.form.name if self.plan.form else "", 1.0)
+        per_doc = {"percent": 100.0, "sum": float(len(docs))}.get(self._form.name if self._form else "", 1.0)
         stated = float(options.scale or per_doc) / per_doc
         # scores are divided by full marks, so that the plan works on 0 to 1
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
@@ -306,7 +311,7 @@ class Quick:
         self._null = session.calls_on_wrong_images(self._evaluated)
         budget = None if options.budget is None else max(0, options.budget - self._null)
         asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
-        self.planned = design.pilot * design.views + self._null
+        self._planned = design.pilot * design.views + self._null
         return asking
 
     def _kinds(self) -> Ints:
@@ -340,7 +345,7 @@ class Quick:
         """Note how far the asking is, for the progress line."""
         assert self._asking is not None
         name, options = self._spec.name, self._spec.options
-        if self._asking.looks and not self.told:
+        if self._asking.looks and not self._told:
             if not self._asking.answers.exits:
                 log().warning(
                     f"{name}: an answer of the docs asked whole scores above every gold, so all cells of a doc are asked"
@@ -348,9 +353,9 @@ class Quick:
             if options.quick and self._asking.too_many_lost:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
-        self.planned = self._asking.expected_calls() + self._null
+        self._planned = self._asking.expected_calls() + self._null
         stem = self._spec.kind.name.upper()
-        self.told = ", ".join(
+        self._told = ", ".join(
             f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, self._asking.looks, strict=False)
         )
 
@@ -382,12 +387,10 @@ class Quick:
 
     # --- scores -----------------------------------------------------------------------------------
 
-    def _scored(self, views: Sequence[View], answers: Mapping[Place, Any]) -> dict[View, Scalar]:
+    def _scored(self, asked: Sequence[Instance], answers: Mapping[Place, Any]) -> dict[View, Scalar]:
         """Score the answers of a round as the harness will: with the base's filters and scorer."""
-        asked = [request for doc_id, view in views for request in self._requests[doc_id][view]]
-        by_doc = filtered_now(self._recorder, asked, answers)
         out: dict[View, Scalar] = {}
-        for doc_id, of_doc in by_doc.items():
+        for doc_id, of_doc in filtered_now(self._recorder, asked, answers).items():
             self._answered.setdefault(doc_id, set()).update(of_doc)
             out |= {(doc_id, view): score for view, score in self._recorder.score_now(doc_id, of_doc).items()}
         return out

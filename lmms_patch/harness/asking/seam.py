@@ -9,30 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import inspect
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal
-from lmms_patch.harness.asking.in_portions import InPortions, Place, place_of, progress
+from lmms_patch.harness.asking.in_portions import InPortions
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.rounds import Place, Rounds, described, place_of, together, without_images
 from lmms_patch.harness.refuse import fail_at_exit, on_command_line, refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.harness.written import PROBE, TOOK, add_errors
-from lmms_patch.text import log
 
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
-
-    from lmms_patch.harness.asking.steady import Again
 
 NOTHING_KEPT = "no answer is kept: the run has no --output_path"
 """Said where there is no journal. The host merges what --use_cache has of a run only when the run is whole."""
@@ -155,7 +154,7 @@ def _is_ours(task: Any) -> bool:
 
 
 class Asker:
-    """Stands in for the host's response cache: asks wrapped tasks in portions, and hands on all native requests.
+    """Stands in for the host's response cache: asks wrapped tasks in rounds and portions, and hands on all native requests.
 
     Args:
         tasks: the wrapped tasks of the run, by name.
@@ -165,191 +164,65 @@ class Asker:
     """
 
     def __init__(self, tasks: Mapping[str, WrappedTask], agentic: set[str], in_portions: InPortions, cli: Any) -> None:
-        self._tasks, self._agentic, self._in_portions, self._cli = tasks, agentic, in_portions, cli
+        self._tasks, self._agentic, self._in_portions = tasks, agentic, in_portions
+        # the host hands its arguments over before it scores, but some answers are scored while others are asked
+        for task in tasks.values():
+            task.args = task.args or cli
 
     def execute(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Return the answers to requests, in their order. The host calls this once for each kind of request."""
+        """Return the answers to requests, in their order; an empty text stands for what could change no number.
+
+        The host calls this once for each kind of request. Native and wrapped requests are asked apart: adapters take
+        the first request's task for a whole batch. Tasks without an image are asked by themselves, and first: where an
+        adapter cannot do so, that is known at once, and none of them gets what the adapter left from a request with an
+        image. All ranks ask in the same steps, also one that has no doc of a task.
+        """
         if requests and all(request.task_name in self._agentic for request in requests):
             return self._in_portions.at_once(model, kind, requests)
         self._in_portions.tell_the_frames()
-        answers: list[Any] = [None] * len(requests)
-        for ask, places in self._shares(kind, requests):
-            # an asker that stops early returns fewer answers
-            for place, answer in zip(places, ask(model, kind, [requests[place] for place in places]), strict=False):
-                answers[place] = answer
+        # copies of a request, as the host pads with, are asked once
+        own = list({place_of(one): one for one in requests if one.task_name in self._tasks}.values())
+        others = [one for one in requests if one.task_name not in self._tasks]
+        asked = [self._tasks[name] for name in sorted(self._tasks) if self._tasks[name].session.request_type == kind]
+        bare = [task for task in asked if not task.spec.kind.needs_image]
+        less = [task for task in asked if task not in bare and task.spec.leaves_out]
+        told = [task for task in asked if task.spec.kind.captions]
+        answers = self._in_rounds(model, kind, bare, own, without_images) if bare else {}
+        native = iter(self._in_portions.at_once(model, kind, others))
+        rest = [task for task in asked if task not in (*bare, *less, *told)]
+        answers |= self._in_rounds(model, kind, rest, own, together)
+        for task in told:
+            answers |= self._in_rounds(model, kind, [task], own, lambda tasks, own: described(tasks[0], own))
+        for task in less:
+            answers |= self._in_rounds(model, kind, [task], own, lambda tasks, own: tasks[0].quick(own).rounds())
         if self._in_portions.probe.failed:
             # those asked before it was known too
-            lost = compat.Lost(self._in_portions.probe.why)
-            answers = [
-                lost if one.task_name in self._tasks else said for one, said in zip(requests, answers, strict=True)
-            ]
-        return answers
+            answers = dict.fromkeys(answers, compat.Lost(self._in_portions.probe.why))
+        return [answers.get(place_of(one), "") if one.task_name in self._tasks else next(native) for one in requests]
 
-    def _shares(self, kind: str, requests: Sequence[Instance]) -> list[tuple[Callable[..., list[Any]], list[int]]]:
-        """Split native and wrapped requests by their places: adapters take the first request's task for a whole batch.
-
-        Tasks without an image are asked by themselves, and first: where an adapter cannot do so, that is known at once,
-        and none of them gets what the adapter left from a request with an image. Tasks that leave views out are asked
-        one after the other. All ranks ask in the same steps, also one that has no doc of such a task.
-        """
-        asked = [name for name in sorted(self._tasks) if self._tasks[name].session.request_type == kind]
-        less = [name for name in asked if self._tasks[name].spec.leaves_out]
-        bare = [name for name in asked if not self._tasks[name].spec.kind.needs_image]
-
-        def places(names: Collection[str]) -> list[int]:
-            return [place for place, request in enumerate(requests) if request.task_name in names]
-
-        told = [name for name in asked if self._tasks[name].spec.kind.captions]
-        others = [place for place, request in enumerate(requests) if request.task_name not in self._tasks]
-        parts: list[tuple[Callable[..., list[Any]], list[int]]] = [(self._without_images, places(bare))] if bare else []
-        parts += [
-            (self._in_portions.at_once, others),
-            (self._and_again, places(self._tasks.keys() - {*less, *bare, *told})),
-        ]
-        parts += [(functools.partial(self._described, self._tasks[name]), places([name])) for name in told]
-        return parts + [(functools.partial(self._less, self._tasks[name]), places([name])) for name in less]
-
-    def _and_again(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask tasks, and then some of their docs again (``steady``); an empty text stands for what could change no number."""
-        own = {place_of(request): request for request in reversed(requests)}
-        again = {
-            name: task.again([one for one in reversed(own.values()) if one.task_name == name])
-            for name, task in sorted(self._tasks.items())
-            if task.session.asks_again and task.session.times and kind == task.session.request_type
-        }
-        if not again:
-            return self._in_portions.ask(model, kind, requests)
-        answers: dict[Place, Any] = {}
-        with progress(Ranks.here(), len(own), 0) as bar:
-            self._rounds(model, kind, again, own, answers, bar)
-        return [answers.get(place_of(request), "") for request in requests]
-
-    def _rounds(
+    def _in_rounds(
         self,
         model: Any,
         kind: str,
-        again: Mapping[str, Again],
-        own: Mapping[Place, Instance],
-        answers: dict[Place, Any],
-        bar: Any,
-        first: int = 0,
-    ) -> None:
-        """Ask the rounds of docs that are asked again, and put the answers to the others; round 0 is of everything asked once.
-
-        Args:
-            model: the adapter.
-            kind: of the requests.
-            again: by task.
-            own: this rank's requests.
-            answers: those so far.
-            bar: shows progress.
-            first: the first round.
-        """
-        # every rank asks as often, also one without such docs
-        for time in range(first, max(self._tasks[name].session.times for name in again)):
-            wanted = [one for name in again for one in again[name].wanted(time)]
-            wanted += [one for one in reversed([*own.values()]) if not time and one.task_name not in again]
-            bar.total = bar.n + len(wanted)
-            spare = [own[place] for place in [*answers, *own][:1]]
-            found = self._in_portions.ask(model, kind, wanted, bar, spare)
-            answers |= zip(map(place_of, wanted), found, strict=True)
-            for name, asking in again.items():
-                # the host hands its arguments over before it scores, but answers are scored here already
-                if self._tasks[name].args is None:
-                    self._tasks[name].args = self._cli
-                asking.take([one for one in wanted if one.task_name == name], answers)
-        for name, asking in again.items():
-            task = self._tasks[name]
-            task.take(asking.plan(task.session.known.state.plan))
-
-    def _less(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask a task no more than necessary (``quick``); an empty text stands for every question left out."""
-        ranks = Ranks.here()
-        if ranks.world > 1 and not ranks.several:
-            log().warning(
-                f"{task.spec.name}: the ranks are not connected, so they cannot agree on what to leave out: all is asked"
-            )
-            return self._in_portions.ask(model, kind, requests)
-        # reversed, so that of the copies of a request, as the host pads with, the first stays
-        own = {place_of(request): request for request in reversed(requests)}
-        # the host hands its arguments over before it scores, but answers are scored here already
-        if task.args is None:
-            task.args = self._cli
-        asking, answers = task.quick(list(reversed(own.values())), ranks), dict[Place, Any]()
-        with progress(ranks, 1, 0, task.spec.name) as bar:
-            rounds = asking.rounds()
-            wanted: Sequence[Instance] | None = next(rounds, None)
-            while wanted is not None:
-                # most often one that was asked before
-                spare = [own[place] for place in [*answers, *own][:1]]
-                found = dict(
-                    zip(map(place_of, wanted), self._in_portions.ask(model, kind, wanted, bar, spare), strict=True)
-                )
-                answers |= found
-                try:
-                    wanted = rounds.send(found)
-                except StopIteration:
-                    wanted = None
-                bar.total = max(bar.n, -(-asking.planned // ranks.world))
-                bar.set_postfix_str(asking.told)
-            if not (task.session.asks_again and task.session.times):
-                task.take(asking.plan)
-            else:
-                task.session.known.state.note(plan=asking.plan)
-                again = task.again([*own.values()])
-                again.take([one for one in own.values() if place_of(one) in answers], answers)
-                self._rounds(model, kind, {task.spec.name: again}, own, answers, bar, first=1)
-        return [answers.get(place_of(request), "") for request in requests]
-
-    def _described(self, task: WrappedTask, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask a task first for descriptions of images, then its questions: with the images, and with the descriptions in their place.
-
-        Where a call for a description failed, its answer stands for the one that could not be asked.
-        """
-        describing = [
-            one
-            for one in task.describing
-            if one.doc_id in {int(request.doc_id) for request in requests} - task.table.captions.keys()
-        ]
-        spare = requests[:1]
-        said = dict(
-            zip(
-                (one.doc_id for one in describing),
-                self._in_portions.ask(model, kind, describing, None, spare),
-                strict=True,
-            )
-        )
-        failed = {doc_id for doc_id, answer in said.items() if self._in_portions.failure(answer)}
-        texts = {doc_id: compat.text_of(answer).strip() for doc_id, answer in said.items() if doc_id not in failed}
-        task.requests.put(requests, texts)
-        # the full image needs no description
-        first = [place for place, request in enumerate(requests) if request.metadata["view"] == 0]
-        rest = [place for place in range(len(requests)) if place not in set(first)]
-        able = [place for place in rest if requests[place].doc_id not in failed]
-        answers = {place: said.get(requests[place].doc_id) for place in rest}
-        answers |= dict(
-            zip(first, self._in_portions.ask(model, kind, [requests[place] for place in first]), strict=True)
-        )
-        asked = self._without_images(model, kind, [requests[place] for place in able])
-        answers |= dict(zip(able, asked, strict=True))
-        return [answers[place] for place in range(len(requests))]
-
-    def _without_images(self, model: Any, kind: str, requests: Sequence[Instance]) -> list[Any]:
-        """Ask requests without an image.
-
-        Where an adapter raises on them, these calls failed, and it goes on with the requests that have one.
-        """
-        answers, ranks = self._in_portions.ask(model, kind, requests, catches=True), Ranks.here()
-        by_task: dict[str, list[str]] = {}
-        for request, answer in zip(requests, answers, strict=True):
-            by_task.setdefault(request.task_name, []).append(self._in_portions.failure(answer))
-        of_ranks = ranks.all({name: (all(failures), failures[0]) for name, failures in by_task.items()})
-        for name in sorted({name for of_rank in of_ranks for name in of_rank}) if ranks.first else ():
-            every, why = zip(*(of_rank[name] for of_rank in of_ranks if name in of_rank), strict=True)
-            if all(every):
-                instead = " or ".join(f"{self._tasks[name].spec.base}_{kind}" for kind in ("blank", "swap"))
-                log().warning(
-                    f"{name}: every call without an image fails ({why[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
-                    "a grey image or that of another doc"
-                )
-        return answers
+        tasks: Sequence[WrappedTask],
+        requests: Sequence[Instance],
+        way: Callable[[Sequence[WrappedTask], Sequence[Instance]], Rounds],
+    ) -> dict[Place, Any]:
+        """Return the answers to the requests of some tasks, asked in a way."""
+        names = {task.spec.name for task in tasks}
+        own, ranks = [one for one in requests if one.task_name in names], Ranks.here()
+        answers, rounds, title = dict[Place, Any](), way(tasks, own), tasks[0].spec.name if len(tasks) == 1 else ""
+        with tqdm(
+            desc=f"asking {title}".rstrip() + ("" if ranks.world == 1 else f", of {ranks.world} ranks the first"),
+            unit=" answers",
+            disable=not ranks.first or not own,
+            smoothing=0.1,
+            dynamic_ncols=True,
+        ) as bar:
+            try:
+                asked = next(rounds)
+                while True:
+                    answers |= self._in_portions.ask(model, kind, asked, bar, own)
+                    asked = rounds.send(answers)
+            except StopIteration:
+                return answers

@@ -16,7 +16,7 @@ from lmms_patch.ask.views import DESCRIBE
 from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
-from lmms_patch.harness.asking.steady import Again
+from lmms_patch.harness.asking.rounds import Again
 from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.adapter import sampling_of
@@ -222,9 +222,9 @@ class WrappedTask(Delegate):
         self._remake(predict_only=known.predict_only)
         self.session.evaluate(self.evaluated)
 
-    def quick(self, requests: Sequence[Instance], ranks: Any) -> quick.Quick:
-        """Return the asker of no more views than necessary; ``take`` wants its plan afterwards."""
-        return quick.Quick(self.session, self._recorder, self.evaluated, requests, ranks)
+    def quick(self, requests: Sequence[Instance]) -> quick.Quick:
+        """Return the asker of no more views than necessary."""
+        return quick.Quick(self, self._recorder, requests)
 
     def again(self, requests: Sequence[Instance]) -> Again:
         """Return the asker of docs that are asked again; ``take`` wants its plan afterwards."""

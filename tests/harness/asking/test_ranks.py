@@ -4,10 +4,12 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from tqdm import tqdm
 
 from lmms_patch.harness.asking import portions, ranks
 from lmms_patch.harness.asking.in_portions import InPortions
 from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.rounds import Round, place_of
 from tests.harness.askers import Gathering
 
 
@@ -39,7 +41,8 @@ def test_all_ranks_ask_alike(loads, monkeypatch):
             for i in range(loads[number])
         ]
         padded = requests + requests[-1:] * (max(loads) - len(requests)) if requests else []  # as the host pads
-        found[number] = cache.calls, in_portions.ask(None, "generate_until", padded), padded
+        bar = tqdm(disable=True)
+        found[number] = cache.calls, in_portions.ask(None, "generate_until", Round(padded), bar), padded
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(loads))]
     [thread.start() for thread in threads]
@@ -49,4 +52,4 @@ def test_all_ranks_ask_alike(loads, monkeypatch):
     assert all(calls == sizes[0] for calls in sizes)
     assert all(sum(calls) == max(loads) for calls in sizes)
     for _, answers, padded in found.values():
-        assert answers == [f"{request.doc_id} {request.idx}" for request in padded]
+        assert answers == {place_of(request): f"{request.doc_id} {request.idx}" for request in padded}

@@ -1,0 +1,232 @@
+"""The ways in which wrapped tasks are asked: each yields the requests of a round, and is sent all answers so far.
+
+Ranks ask in equally many rounds. Answers are the only state: a run that was killed finds them in its journal, and comes to
+the same rounds.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lmms_patch.harness import compat
+from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.wrap.known import AskPlan
+from lmms_patch.text import log
+
+if TYPE_CHECKING:
+    from lmms_eval.api.instance import Instance
+
+    from lmms_patch.harness.wrap.rows import Recorder
+    from lmms_patch.harness.wrap.session import Session
+    from lmms_patch.harness.wrap.task import WrappedTask
+
+Place = tuple[str, int, int]
+"""What identifies a request in this process: task, doc id, number among the doc's requests. Copies of a request, as the host pads with, share it."""
+
+
+def place_of(request: Instance) -> Place:
+    """Return what identifies a request in this process."""
+    return request.task_name, int(request.doc_id), request.idx
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is asked at once.
+
+    Attributes:
+        requests: this rank's.
+        planned: how many calls of all ranks are expected in all; None: those of the round.
+        told: what is known so far, in a few words.
+        catches: whether a call that raises is a failed call. Else the exception ends the run.
+    """
+
+    requests: Sequence[Instance]
+    planned: int | None = None
+    told: str = ""
+    catches: bool = False
+
+
+Rounds = Generator[Round, dict[Place, Any], None]
+
+
+def together(tasks: Sequence[WrappedTask], requests: Sequence[Instance]) -> Rounds:
+    """Ask tasks, and then some of their docs again (``steady``)."""
+    again = {task: task.again(_of(task, requests)) for task in tasks if task.session.asks_again and task.session.times}
+    once = [one for task in tasks if task not in again for one in _of(task, requests)]
+    yield from again_and_again(again, once)
+
+
+def again_and_again(again: Mapping[WrappedTask, Again], once: Sequence[Instance] = (), first: int = 0) -> Rounds:
+    """Ask docs again, and with round 0 what is asked once alone.
+
+    Args:
+        again: by task, what asks its docs again.
+        once: requests of further tasks.
+        first: the first round.
+    """
+    # every rank asks as often, also one without such docs
+    for time in range(first, max([1, *(task.session.times for task in again)])):
+        wanted = [one for asking in again.values() for one in asking.wanted(time)]
+        wanted += [] if time else once
+        answers = yield Round(wanted)
+        for task, asking in again.items():
+            asking.take(_of(task, wanted), answers)
+    for task, asking in again.items():
+        task.take(asking.plan(task.session.known.state.plan))
+
+
+def without_images(tasks: Sequence[WrappedTask], requests: Sequence[Instance]) -> Rounds:
+    """Ask requests without an image.
+
+    Where an adapter raises on them, these calls failed, and it goes on with the requests that have one.
+    """
+    answers, ranks = (yield Round(requests, catches=True)), Ranks.here()
+    for task in tasks:
+        lost = [failure_of(task, answers[place_of(one)]) for one in _of(task, requests)]
+        # of each rank with a doc of the task why all of its calls failed; "" where one did not
+        failed = [why for of_rank in ranks.all([lost[0] if all(lost) else ""] if lost else []) for why in of_rank]
+        if failed and all(failed) and ranks.first:
+            instead = " or ".join(f"{task.spec.base}_{kind}" for kind in ("blank", "swap"))
+            log().warning(
+                f"{task.spec.name}: every call without an image fails ({failed[0]}), so this adapter cannot be asked so; type --tasks {instead}, "
+                "a grey image or that of another doc"
+            )
+
+
+def described(task: WrappedTask, requests: Sequence[Instance]) -> Rounds:
+    """Ask a task first for descriptions of images, then its questions: with the images, and with the descriptions in their place.
+
+    Where a call for a description failed, its answer stands for the one that could not be asked.
+    """
+    asked = {int(request.doc_id) for request in requests}
+    describing = [one for one in task.describing if one.doc_id in asked and one.doc_id not in task.table.captions]
+    answers = yield Round(describing)
+    said = {one.doc_id: answers[place_of(one)] for one in describing}
+    failed = {doc_id for doc_id, answer in said.items() if failure_of(task, answer)}
+    task.requests.put(requests, {i: compat.text_of(answer).strip() for i, answer in said.items() if i not in failed})
+    # the full image needs no description
+    yield Round([one for one in requests if one.metadata["view"] == 0])
+    rest = [one for one in requests if one.metadata["view"]]
+    for one in rest:
+        if one.doc_id in failed:
+            answers[place_of(one)] = said[one.doc_id]
+    yield from without_images([task], [one for one in rest if one.doc_id not in failed])
+
+
+def failure_of(task: WrappedTask, answer: Any) -> str:
+    """Say why the call behind an answer failed; "" where the call went well."""
+    return compat.failure(compat.text_of(answer), compat.adapter_of(getattr(task, "model_name", None)))
+
+
+def _of(task: WrappedTask, requests: Iterable[Instance]) -> list[Instance]:
+    return [one for one in requests if one.task_name == task.spec.name]
+
+
+# --- docs that are asked again --------------------------------------------------------------------
+
+
+class Again:
+    """The asking of a task whose docs are asked again, on this rank: a view only while its answers agree, since later ones could change no number.
+
+    Ranks need not agree: each doc is asked for itself.
+
+    Args:
+        session: the parts of the task.
+        recorder: scores answers while the model is asked.
+        requests: this rank's requests of the task.
+    """
+
+    def __init__(self, session: Session, recorder: Recorder, requests: Iterable[Instance]) -> None:
+        self._session, self._recorder, self._requests = session, recorder, by_view(requests)
+        self._chains = {doc_id: chains for doc_id in self._requests if (chains := chains_of(session, doc_id))}
+        self._names: dict[int, dict[int, Any]] = {doc_id: {} for doc_id in self._chains}
+
+    def wanted(self, time: int) -> list[Instance]:
+        """Return the requests of a round; round 0 is of everything asked once.
+
+        Args:
+            time: how often views were asked before.
+        """
+        if not time:
+            later = {doc_id: repeated(self._session, doc_id) for doc_id in self._chains}
+            return [
+                request
+                for doc_id, of_doc in self._requests.items()
+                for view, requests in of_doc.items()
+                if view not in later.get(doc_id, ())
+                for request in requests
+            ]
+        return [
+            request
+            for doc_id, chains in self._chains.items()
+            for chain in chains
+            if len(chain) > time and self._agree(doc_id, chain[:time])
+            for request in self._requests[doc_id][chain[time]]
+        ]
+
+    def _agree(self, doc_id: int, views: Sequence[int]) -> bool:
+        names = [self._names[doc_id].get(view) for view in views]
+        return names[0] is not None and names.count(names[0]) == len(names)
+
+    def take(self, requests: Sequence[Instance], answers: Mapping[Place, Any]) -> None:
+        """Note what the views of a round name."""
+        asked = [request for request in requests if int(request.doc_id) in self._chains]
+        for doc_id, filtered in filtered_now(self._recorder, asked, answers).items():
+            self._names[doc_id] |= self._recorder.names_now(doc_id, filtered)
+
+    def plan(self, plan: AskPlan) -> AskPlan:
+        """Return a plan with the views asked."""
+        numbers = {doc_id: sorted(names) for doc_id, names in self._names.items()}
+        return dataclasses.replace(plan, numbers={**plan.numbers, **numbers})
+
+
+def by_view(requests: Iterable[Instance]) -> dict[int, dict[int, list[Instance]]]:
+    """Return requests by doc id and number of the view."""
+    out: dict[int, dict[int, list[Instance]]] = {}
+    for request in requests:
+        out.setdefault(int(request.doc_id), {}).setdefault(request.metadata["view"], []).append(request)
+    return out
+
+
+def chains_of(session: Session, doc_id: int) -> list[list[int]]:
+    """Return the numbers of a doc's views by what they show, in the order of asking; none of a doc asked once."""
+    views = session.table.views_of(doc_id)
+    if not views[-1].repeat:
+        return []
+    out: dict[Any, list[int]] = {}
+    for number, view in enumerate(views):
+        of = (*view.place, view.swapped, view.donor > 0)
+        out.setdefault(of, []).append(number)
+        # the first wrong image is the first of the other wrong images, too
+        if view.kind == "full" and view.swapped and not view.repeat:
+            out.setdefault((*view.place, True, True), []).append(number)
+    return list(out.values())
+
+
+def repeated(session: Session, doc_id: int) -> set[int]:
+    """Return the numbers of a doc's views that ask again what another view asked before."""
+    return {view for chain in chains_of(session, doc_id) for view in chain[1:]}
+
+
+def filtered_now(
+    recorder: Recorder, requests: Iterable[Instance], answers: Mapping[Place, Any]
+) -> dict[int, dict[int, list[Any]]]:
+    """Return the answers of a round as the base's filters leave them, by doc id and number of the view, a list with an answer per choice."""
+    from lmms_eval import evaluator
+
+    copies = []
+    for request in requests:
+        # a copy, since the host filters the request itself later
+        own = copy.copy(request)
+        own.resps = [evaluator.unwrap_generation_output(answers.get(place_of(request)))[0]]
+        own.filtered_resps = {}
+        copies.append(own)
+    recorder.filter_now(copies)
+    return {
+        doc_id: {view: [next(iter(own.filtered_resps.values())) for own in of_view] for view, of_view in of_doc.items()}
+        for doc_id, of_doc in by_view(copies).items()
+    }
