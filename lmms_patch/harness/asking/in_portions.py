@@ -120,9 +120,9 @@ class InPortions:
                 self._tell_of_small_cells([every[place] for place in part])
                 raise
             # the clips that were written for the portion
-            for task in (self._tasks[name] for name in {place[0] for place in part}):
-                if task.table.shelf.shows_clips:
-                    task.table.cutter.forget()
+            for name in {place[0] for place in part} & self._tasks.keys():
+                if self._tasks[name].table.shelf.shows_clips:
+                    self._tasks[name].table.cutter.forget()
             took = time.monotonic() - began
             portions.took(size, took)
             self.seconds = None if kept or self.seconds is None else self.seconds + took
@@ -156,7 +156,7 @@ class InPortions:
             return
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
         kept = ranks.sum(int(self._journal is not None and self._journal.of_batches))
-        given = [(request, answers[place]) for place, request in wanted.items() if place in answers]
+        given = [(request, answers[place]) for place, request in wanted.items() if counts and place in answers]
         every = probe.answered(self._tasks, given, batch)
         some = [
             one
