@@ -83,7 +83,7 @@ class _NotMovedError(Exception):
     """The options of a doc cannot be moved; its text says why."""
 
 
-def orders(row: Row, base: Base, answer: Answer, named: str | None = None) -> Orders:
+def orders(row: Row, base: Base, answer: Answer) -> Orders:
     """Return the k rows of a doc whose k options are moved in a circle, each with its gold; or why there are none.
 
     Turn t shows at place p, from 0, the option of place (p + t) mod k. So the gold comes to each place once.
@@ -92,10 +92,9 @@ def orders(row: Row, base: Base, answer: Answer, named: str | None = None) -> Or
         row: the doc.
         base: what the base task makes of rows.
         answer: how the doc is to be answered (``answers.recognise``).
-        named: the field that holds the options, where the option ``choices`` names it; None: any field may.
     """
     try:
-        return Orders(tuple(_orders(row, base, answer, named)))
+        return Orders(tuple(_orders(row, base, answer)))
     except _NotMovedError as why:
         return Orders(fault=str(why))
 
@@ -110,12 +109,12 @@ def changed(row: Any, changes: Row) -> Any:
     return out
 
 
-def _orders(row: Row, base: Base, answer: Answer, named: str | None) -> list[Order]:
+def _orders(row: Row, base: Base, answer: Answer) -> list[Order]:
     gold, count = _gold(answer)
     prompt = base.prompt(row)
     if not isinstance(prompt, str) or not prompt:
         raise _NotMovedError("its prompt is no text")
-    texts, around, holders = _shown(row, prompt, count, named)
+    texts, around, holders = _shown(row, prompt, count)
     if why := _why_fixed(texts, around):
         raise _NotMovedError(why)
     continuations = [] if base.continuations is None else list(base.continuations(row))
@@ -181,13 +180,10 @@ class _Holder:
     moved: Callable[[Sequence[int]], dict[str, Any]]
 
 
-def _shown(
-    row: Row, prompt: str, count: int, named: str | None
-) -> tuple[tuple[str, ...], list[str], Sequence[_Holder]]:
+def _shown(row: Row, prompt: str, count: int) -> tuple[tuple[str, ...], list[str], Sequence[_Holder]]:
     """Return the options that a prompt shows, what stands around them in it, and all that holds them in the row."""
     lists = [one for one in _lists(row, count) if list(one.texts) != list(LETTERS[:count])]
-    own = None if named is None else named.partition(".")[0]
-    fitting = (one.texts for one in lists if own in (None, one.name) and _around(prompt, one.texts))
+    fitting = (one.texts for one in lists if _around(prompt, one.texts))
     # of a text alone its letters and lines must tell where each option ends
     texts = next(fitting, None) or listed_options(prompt)
     around = _around(prompt, texts) if len(texts) == count else []

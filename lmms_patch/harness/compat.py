@@ -33,9 +33,7 @@ PATCHED = {
         "initialize_tasks": "self include_path include_defaults",
     },
     "ResponseCache": {
-        "_lookup": "self cache_key",
         "_store": "self cache_key request_type task_name doc_id idx gen_kwargs response",
-        "merge_shards": "shard_paths output_path",
     },
     "EvaluationTracker": {"save_results_aggregated": "self results samples datetime_str"},
     "WandbLogger": {"post_init": "self results"},

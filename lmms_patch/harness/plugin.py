@@ -14,9 +14,6 @@ import contextlib
 import dataclasses
 import functools
 import inspect
-import json
-import os
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -408,8 +405,7 @@ def _is_leaf(manager: Any, name_or_config: Any) -> bool:
 def patch_runs() -> None:
     """Replace what a run with a task of ours needs replaced.
 
-    A run without one is left as it is, and a second call changes nothing. In a run with ours, native tasks too ask failed
-    calls again. They lose nothing: what the cache held for them was not an answer.
+    A run without one is left as it is, and a second call changes nothing.
 
     Raises:
         HostError: the installed host lacks a function that we replace or call.
@@ -419,7 +415,7 @@ def patch_runs() -> None:
     from lmms_patch.harness.asking import seam
 
     replaced: dict[str, dict[str, Callable[..., Any]]] = {
-        "ResponseCache": {"_lookup": _lookup, "_store": _store, "merge_shards": _merge_shards},
+        "ResponseCache": {"_store": _store},
         # the command line, Python and the job server all call ``evaluate``, when the model is loaded and all tasks are known
         "lmms_eval.evaluator": {"unwrap_generation_output": _unwrap, "evaluate": seam.evaluate},
         "ChatMessages": {"encode_image": _encode},
@@ -524,20 +520,6 @@ def _last_screen(
     return table if column == "results" and "groups" in results else f"{table}\n{written.ending(results, said_of)}"
 
 
-def _adapter(cache: Any) -> str:
-    """Return the adapter whose answers a cache holds. The cache's fingerprint is ``model|arguments``."""
-    return compat.adapter_of(str(cache.model_fingerprint).partition("|")[0])
-
-
-def _lookup(original: Callable[..., Any], cache: Any, cache_key: str) -> Any:
-    """Look an answer up; find nothing where the stored answer is a failed call.
-
-    Why this method: caches of earlier runs hold failed calls, and each would be found again for ever.
-    """
-    response = original(cache, cache_key)
-    return None if compat.failure(response, _adapter(cache)) else response
-
-
 def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) -> None:
     """Store an answer, unless the call failed or the model saw a grey image in place of a missing image.
 
@@ -546,38 +528,10 @@ def _store(original: Callable[..., Any], cache: Any, *args: Any, **kwargs: Any) 
     from lmms_patch.harness.wrap.session import was_shown
 
     stored = inspect.signature(original).bind(cache, *args, **kwargs).arguments
-    if not compat.failure(stored["response"], _adapter(cache)) and was_shown(stored["task_name"], stored["doc_id"]):
+    # the cache's fingerprint is ``model|arguments``
+    adapter = compat.adapter_of(str(cache.model_fingerprint).partition("|")[0])
+    if not compat.failure(stored["response"], adapter) and was_shown(stored["task_name"], stored["doc_id"]):
         original(cache, *args, **kwargs)
-
-
-def _merge_shards(original: Callable[..., Any], shard_paths: Sequence[str], output_path: str) -> Any:
-    """Merge the answers of a run into the shared cache, where new answers replace failed calls.
-
-    Why this method: the host adds entries to the shared cache, but never replaces one.
-    """
-    # without a shared cache there is no failed call to replace
-    if os.path.exists(output_path):
-        with contextlib.closing(sqlite3.connect(output_path, timeout=30)) as shared:
-            for path in filter(os.path.exists, shard_paths):
-                shared.execute("ATTACH DATABASE ? AS shard", (path,))
-                model = shared.execute("SELECT value FROM shard.meta WHERE key = 'model_fingerprint'").fetchone()
-                adapter = compat.adapter_of(model[0].partition("|")[0]) if model else ""
-                shared.create_function("failed", 1, functools.partial(_is_failure, adapter))
-                shared.execute(
-                    "DELETE FROM responses WHERE cache_key IN (SELECT cache_key FROM shard.responses) AND failed(response)"
-                )
-                # SQLite cannot detach a database within a transaction
-                shared.commit()
-                shared.execute("DETACH DATABASE shard")
-    return original(shard_paths, output_path)
-
-
-def _is_failure(adapter: str, stored: str) -> bool:
-    """Return whether a cache entry (JSON, as the host writes it) is a failed call."""
-    try:
-        return bool(compat.failure(json.loads(stored), adapter))
-    except ValueError:
-        return False
 
 
 def _unwrap(original: Callable[..., Any], output: Any) -> Any:

@@ -28,14 +28,14 @@ def listed(texts, form="{}. {}", between="\n"):
     return between.join(form.format(letter, text) for letter, text in zip(LETTERS, texts, strict=False))
 
 
-def asked(row, prompt, target=lambda row: row["answer"], scored=None, choices=None, named=None):
+def asked(row, prompt, target=lambda row: row["answer"], scored=None, choices=None):
     """The orders of a doc, by a scorer that compares the answer with ``scored`` of the row, whatever its marks and case."""
     scored = scored or target
     base = Base(
         prompt, target, lambda row, said: float(said.strip("() .").lower() == str(scored(row)).strip("() .").lower())
     )
     (answer,) = recognise([Asked(prompt(row), target(row), tuple(choices(row)) if choices else ())])
-    return orders(row, base, answer, named)
+    return orders(row, base, answer)
 
 
 def in_list(row):
@@ -154,7 +154,7 @@ def test_a_struct_of_labels_and_texts():
         return "\n".join([row["question"], *map("{}) {}".format, row["choices"]["label"], row["choices"]["text"])])
 
     row = {"question": "Which?", "choices": {"label": list("ABCD"), "text": TEXTS}, "answer": "A"}
-    turned = follows(row, asked(row, prompt, named="choices.text"), prompt)
+    turned = follows(row, asked(row, prompt), prompt)
     assert turned[1]["choices"] == {"label": list("ABCD"), "text": [*TEXTS[1:], TEXTS[0]]}
 
 

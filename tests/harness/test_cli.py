@@ -209,9 +209,7 @@ def test_a_killed_run_goes_on(equal_runs, tmp_path):
     status, _, said = warm.run(["lmms-eval", *map(str, command)], plain, kill_at=f"64/{ASKED}")
     assert status == -signal.SIGKILL, said[-4000:]
     assert [path.name for path in tmp_path.iterdir()] == ["lmms_patch_journal"]
-    assert "64 answers are kept from an earlier run of this command" in lmms_eval(
-        *command, LMMS_PATCH_JOURNAL=""
-    )
+    assert "64 answers are kept from an earlier run of this command" in lmms_eval(*command, LMMS_PATCH_JOURNAL="")
     frames = (results(out)["mosaic_local_rci3"].frame().drop(TOKENS) for out in (tmp_path, equal_runs / "batch8"))
     assert_frame_equal(*frames)
     ends = {path.name.rpartition("_")[2] for path in tmp_path.iterdir()}

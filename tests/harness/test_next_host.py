@@ -26,7 +26,7 @@ def mutate(monkeypatch, owner, name, how):
 
 
 def test_the_installed_host_has_all():
-    assert len(NEEDED) >= 14
+    assert len(NEEDED) >= 13
     assert None not in compat.check_host(*compat.HOMES)
 
 

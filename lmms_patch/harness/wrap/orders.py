@@ -65,7 +65,7 @@ class OrderTable:
         choices = base.doc_to_choice if self._task.by_index else None
         with own_stream(f"{doc_id}/orders"):
             of_base = Base(prompt, golds.target, None if self._task.judge else score, choices)
-            return orders(self._row(doc_id), of_base, answer, self._spec.options.choices)
+            return orders(self._row(doc_id), of_base, answer)
 
     def _row(self, doc_id: int) -> Any:
         return LazyRow(self._task.plain_rows[doc_id], self._task.rows, doc_id)
@@ -141,7 +141,7 @@ class OrderTable:
         fields = ", ".join(map(str, row)) if isinstance(row, Mapping) else "none"
         raise CannotWrapError(
             f"{name}: no doc of {base} has options that can be shown in another order; most often ({count} of {len(doc_ids)}): {often}; looked for "
-            f"in its fields ({fields}): {FORMS}; to name the field, write 'choices: FIELD' in a task file or a profile (docs/rotate.md)"
+            f"in its fields ({fields}): {FORMS} (docs/rotate.md)"
         )
 
     def counts(self, doc_ids: Sequence[int], views: Sequence[View], part: str = "") -> str:
