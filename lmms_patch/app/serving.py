@@ -27,7 +27,7 @@ def pictures_of(include_path: str | Path | None) -> Pictures:
 
     def open_task(base: str) -> OfDoc:
         """Return how the images of a task's docs are loaded."""
-        from lmms_patch.harness.images import image_of
+        from lmms_patch.harness.load import image_of
         from lmms_patch.harness.names.catalog import quietly
 
         with quietly(bars=False):

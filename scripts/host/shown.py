@@ -21,9 +21,9 @@ from pathlib import Path
 from unittest import mock
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.names import catalog, configs
+from lmms_patch.harness.names import catalog, facts
 from lmms_patch.harness.names.effects import Module
-from lmms_patch.harness.names.shows import MISSING, UNKNOWN, UNREAD, Media, digest
+from lmms_patch.harness.names.facts import MISSING, UNKNOWN, UNREAD, Media, digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -536,9 +536,9 @@ def table() -> str:
         asked.add((path, name))
         return UNREAD
 
-    with catalog.quietly(), mock.patch.object(configs, "shown_by", noted):
+    with catalog.quietly(), mock.patch.object(facts, "shown_by", noted):
         for name in manager.all_tasks:
-            list(configs.leaves(manager, name))
+            list(facts.leaves(manager, name))
     rows = []
     for path, name in asked:
         shown = shown_by(path, name)

@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from lmms_patch.harness.images import image_of
+from lmms_patch.harness.load import image_of
 from tests.harness.toys import Model, coded_image, rows, run, write_task
 
 

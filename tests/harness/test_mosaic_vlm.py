@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from lmms_eval.api.instance import Instance
 from lmms_eval.models.chat.lfm2_5_vl import LFM2_5_VL
+from lmms_patch.harness.models.mosaic_vlm import MosaicVLM
 from PIL import Image
 
 from lmms_patch.ask.views import cell_box
-from lmms_patch.harness.models.mosaic_vlm import MosaicVLM
 from lmms_patch.resources import folder
 from tests.sizes import size
 

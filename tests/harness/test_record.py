@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from lmms_patch.errors import RecordError
-from lmms_patch.harness.asking import portions
+from lmms_patch.harness.asking import in_portions as portions
 from lmms_patch.harness.wrap.task import WrappedTask
 from lmms_patch.runs import cache, samples
 from lmms_patch.runs.numbers import to_json

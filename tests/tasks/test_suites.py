@@ -11,7 +11,7 @@ import yaml
 from lmms_patch import resources
 from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import parse
-from lmms_patch.harness.names import catalog, configs, lookup
+from lmms_patch.harness.names import catalog, configs, facts, lookup
 from tests.harness import warm
 
 # RCI paper, Table 2 (13 rows); PCRI paper, Tables 5 to 8 (6 + 4 + 4 + 1)
@@ -43,7 +43,7 @@ def manager():
 
 
 def members(manager, suite):
-    return configs.read(manager, suite)["task"]
+    return facts.read(manager, suite)["task"]
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -57,9 +57,9 @@ def test_suites_are_the_papers_tables(manager, suite):
 def test_suites_can_be_asked_for(manager, suite):
     """Every member is known, nothing is pooled, no judge, no text-only or video task: 13 or 15 with BLINK's 14 parts."""
     assert manager.task_index[suite]["type"] == "group"
-    assert "aggregate_metric_list" not in configs.read(manager, suite)
+    assert "aggregate_metric_list" not in facts.read(manager, suite)
     assert set(members(manager, suite)) <= set(manager.task_index)
-    leaves = list(configs.leaves(manager, suite))
+    leaves = list(facts.leaves(manager, suite))
     assert len(leaves) == len(members(manager, suite)) - 1 + 14
     assert not any(leaf.problem or leaf.judge for leaf in leaves)
     for kind in ("rci", "pcri", "rci3", "blind", "shuffle3", "occlude3"):
@@ -86,7 +86,7 @@ def test_profiles_name_tasks_and_metrics_that_exist(manager, path):
         found = matches(manager, pattern)
         assert found, pattern
         for name in found:
-            listed = [entry["metric"] for entry in configs.read(manager, name)["metric_list"]]
+            listed = [entry["metric"] for entry in facts.read(manager, name)["metric_list"]]
             assert profile.options.metric in listed, name
             assert set(profile.options.aggregation or {}) <= set(listed), name
 
@@ -94,7 +94,7 @@ def test_profiles_name_tasks_and_metrics_that_exist(manager, path):
 def test_every_member_of_a_suite_has_one_profile(manager):
     read = [profiles.read(path) for path in PROFILES]
     for suite in ("pcri_suite", "pcri_suite_lite"):
-        for leaf in configs.leaves(manager, suite):
+        for leaf in facts.leaves(manager, suite):
             found = [p.name for p in read if any(fnmatchcase(leaf.name, pattern) for pattern in p.tasks)]
             assert len(found) == 1, (leaf.name, found)
 
@@ -109,7 +109,7 @@ def test_profiles_and_judges(manager):
         for path in PROFILES
         for pattern in profiles.read(path).tasks
         for name in matches(manager, pattern)
-        if any(leaf.judge for leaf in configs.leaves(manager, name))
+        if any(leaf.judge for leaf in facts.leaves(manager, name))
     }
     assert judged == {
         "hallusion_bench_image",

@@ -60,7 +60,7 @@ def report(
     from lmms_patch.present.report.build import build
 
     def images(base: str, ids: Sequence[int]) -> Mapping[int, Any]:
-        from lmms_patch.harness.images import first_images
+        from lmms_patch.harness.load import first_images
         from lmms_patch.harness.names.catalog import quietly
 
         with quietly(bars=is_telling()):

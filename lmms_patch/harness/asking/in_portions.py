@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking import journal, keys, probe
+from lmms_patch.harness.asking import journal, probe
 from lmms_patch.harness.asking.complete import Complete
-from lmms_patch.harness.asking.portions import Portions
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.rounds import Place, Round, place_of
 from lmms_patch.harness.refuse import fail_at_exit
-from lmms_patch.harness.video import short
+from lmms_patch.harness.video import cache
 from lmms_patch.harness.wrap.session import was_shown
 from lmms_patch.runs.details import Probe
 from lmms_patch.text import log
@@ -46,9 +45,9 @@ class InPortions:
 
     def __init__(self, tasks: Mapping[str, WrappedTask], cache: Any, kept: journal.Journal | None, cli: Any) -> None:
         self._tasks, self._cache, self._journal = tasks, cache, kept
-        self._batch, self._model = getattr(cli, "batch_size", None), keys.of_model(cli)
+        self._batch, self._model = getattr(cli, "batch_size", None), journal.of_model(cli)
         self._adapter = compat.adapter_of(getattr(cli, "model", None))
-        self._digests = {name: keys.Digests(task) for name, task in tasks.items()}
+        self._digests = {name: journal.Digests(task) for name, task in tasks.items()}
         self._faults, self._texts, self._probed = set[str](), dict[str, set[str]](), False
         self.probe = Probe(why="nothing was asked")
         self.seconds: float | None = 0.0
@@ -112,7 +111,7 @@ class InPortions:
             size = ranks.told(portions.size(total - at) if keeps else total)
             # before each portion, since a reader may have been imported in the last
             if any(task.table.shelf.shows_clips for task in self._tasks.values()):
-                short.read_whole()
+                cache.read_whole()
             part, began = todo[at : at + size], time.monotonic()
             try:
                 got = dict(zip(part, self.at_once(whole, kind, [every[place] for place in part]), strict=True))
@@ -220,7 +219,7 @@ class InPortions:
         return len(good)
 
     def _key(self, request: Instance) -> bytes:
-        return keys.of_request(self._model, request, self._digests[request.task_name])
+        return journal.of_request(self._model, request, self._digests[request.task_name])
 
     def _knows(self, request: Instance, text: str) -> bool:
         """Return whether a text is the gold or an option of a doc of a request's task, or stands in a prompt."""
@@ -240,3 +239,65 @@ def _texts_of(golds: Golds) -> set[str]:
         for one, of_doc in zip(known, targets, strict=True)
         for text in (*one.choices, *of_doc)
     }
+
+
+# --- how many requests are asked at once ----------------------------------------------------------
+
+SECONDS = 60.0
+"""How long one portion should take; 30 s to 2 minutes are fine.
+
+Why not shorter: at the end of each portion a server's queue runs empty, and adapters that sort requests by length have fewer to sort.
+"""
+BATCHES = 8
+"""The smallest portion, in batches."""
+FIRST = 64
+"""The least number of requests in the first portion.
+
+Why not ``BATCHES`` alone: threaded adapters give batch size 1, but ask many requests at once.
+"""
+GROWTH = 4
+"""The largest ratio of a portion to the one before. Why a limit: the first calls load weights and compile, so their speed says little."""
+
+
+class Portions:
+    """The sizes of a run's portions, following the measured speed.
+
+    Attributes:
+        batch: the largest batch size that was given.
+
+    Args:
+        batch_sizes: the batch sizes that the command line and the adapter give. The largest number counts; text such as
+            ``auto`` is ignored.
+    """
+
+    def __init__(self, *batch_sizes: Any) -> None:
+        known = [int(size) for size in batch_sizes if str(size).isdecimal()]
+        self.batch = max(1, *known) if known else 1
+        self._least = BATCHES * self.batch
+        self._next = max(FIRST, self._least)
+
+    def size(self, left: int) -> int:
+        """Return how many requests to ask next: whole batches, or all if less than half a portion would remain.
+
+        Args:
+            left: how many requests are left.
+
+        >>> portions = Portions(16)
+        >>> portions.size(1000), portions.size(190), portions.size(5)
+        (128, 190, 5)
+        """
+        # a batch that is not full takes about as long as a full one
+        size = -(-self._next // self.batch) * self.batch
+        return left if left < 1.5 * size else size
+
+    def took(self, size: int, seconds: float) -> None:
+        """Note how long a portion took.
+
+        >>> portions = Portions(1)
+        >>> portions.took(64, 32.0)
+        >>> portions.size(10**6)
+        120
+        """
+        # a clock of coarse steps may tell no time at all
+        wanted = size * SECONDS / max(seconds, 1e-6)
+        self._next = int(max(self._least, min(wanted, GROWTH * size)))

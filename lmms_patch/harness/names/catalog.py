@@ -16,6 +16,7 @@ from lmms_patch.ask.spec import SUFFIXES, Options, WrapSpec, parse
 from lmms_patch.errors import PatchError, UnknownNameError, nearest
 from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
+from lmms_patch.harness.names.facts import Facts, leaves
 from lmms_patch.harness.names.lookup import meant
 
 Watch = Callable[[Sequence[str], str], Iterable[str]]
@@ -91,20 +92,20 @@ def task_manager(include_path: str | os.PathLike[str] | None = None) -> Any:
 def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     """Return the verdict on a name, for a way of wrapping."""
     row = manager.task_index[name]
-    leaves = list(configs.leaves(manager, name))
-    verdict, reason = _verdict(leaves, spec.of(name))
+    members = list(leaves(manager, name))
+    verdict, reason = _verdict(members, spec.of(name))
     # no config tells whether docs carry boxes, or have options
     if spec.kind.own_boxes and verdict == "wraps":
         verdict, reason = "data", "its docs must carry boxes (docs/regions.md)"
     if spec.kind.turns and verdict == "wraps":
         verdict, reason = "data", "its docs must have options (docs/rotate.md)"
     # the docs of a group are known only where those of every member are
-    known = [facts.docs for facts in leaves if facts.docs is not None]
-    docs = sum(known) if known and len(known) == len(leaves) else None
+    known = [facts.docs for facts in members if facts.docs is not None]
+    docs = sum(known) if known and len(known) == len(members) else None
     wrong = again = expected = None
     if docs is not None and verdict != "no":
-        options = [configs.options_over(facts.metadata, spec, facts.name) for facts in leaves]
-        each = [(facts.docs or 0, one) for facts, one in zip(leaves, options, strict=True)]
+        options = [configs.options_over(facts.metadata, spec, facts.name) for facts in members]
+        each = [(facts.docs or 0, one) for facts, one in zip(members, options, strict=True)]
         wrong = sum(min(count, one.null) for count, one in each) if spec.kind.has_index else 0
         if spec.asks_again:
             again = sum(_asked_again(spec, one, count) for count, one in each)
@@ -114,7 +115,7 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
 
             low, high = zip(*(expected_calls(count, spec, one) for count, one in each), strict=True)
             expected = sum(low), sum(high)
-    in_time = _verdict(leaves, spec_of_suffix(_IN_TIME).of(name))
+    in_time = _verdict(members, spec_of_suffix(_IN_TIME).of(name))
     return Entry(name, row["type"], verdict, reason, docs, wrong, again, expected, in_time)
 
 
@@ -133,17 +134,17 @@ def _asked_again(spec: WrapSpec, options: Options, docs: int) -> int:
     return docs if options.steady == "all" and not spec.leaves_out else most
 
 
-def _verdict(leaves: list[configs.Facts], spec: WrapSpec) -> tuple[str, str]:
+def _verdict(members: list[Facts], spec: WrapSpec) -> tuple[str, str]:
     """Return the worst verdict among the tasks under a name, with the first reason."""
-    if not leaves:
+    if not members:
         return "no", "it has no member that lmms-eval knows"
-    verdicts = [(*_leaf_verdict(facts, spec), facts.name) for facts in leaves]
+    verdicts = [(*_leaf_verdict(facts, spec), facts.name) for facts in members]
     # a group wraps only as well as its worst member
     worst, reason, name = min(verdicts, key=lambda one: ("no", "judge", "data", "wraps").index(one[0]))
-    return worst, f"{name}: {reason}" if reason and len(leaves) > 1 else reason
+    return worst, f"{name}: {reason}" if reason and len(members) > 1 else reason
 
 
-def _leaf_verdict(facts: configs.Facts, spec: WrapSpec) -> tuple[str, str]:
+def _leaf_verdict(facts: Facts, spec: WrapSpec) -> tuple[str, str]:
     """Return the verdict on a task, with the reason."""
     try:
         found, reason = configs.verdict(facts, spec)

@@ -1,16 +1,11 @@
-"""What the *config* of a task says, before any data, module or model is loaded: can the task be wrapped?
-
-A ``!function`` in a config stays a YAML node, and nothing is imported.
-"""
+"""Whether a task can be wrapped, as far as its config says (``facts``); the options of its base, and refusals."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
 from fnmatch import fnmatch
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -20,88 +15,12 @@ from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import Options, WrapSpec, from_file
 from lmms_patch.ask.views import asked_per_doc
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness import task_files
-from lmms_patch.harness.asking.settings import with_environment
-from lmms_patch.harness.names import sizes
-from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
-from lmms_patch.harness.names.shows import UNKNOWN, UNREAD, Media, shown_by
+from lmms_patch.harness.names.facts import UNKNOWN, UNREAD, Facts, dataset_kwargs, leaves, read
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice")
 MARKER = "lmms_patch.Wrap"
 TEXT_ONLY_MODELS = ("tst_rf", "tst_lora")
 """The harness models that answer ``_tst`` tasks."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the config of a task shows.
-
-    Attributes:
-        name: the task's name.
-        output_type: the host's type of its requests, such as ``generate_until``.
-        shows: whether the config names a function that shows docs to a model.
-        judge: the client library (of a judge or the network) that its scorer can reach, if any.
-        shown: what the code of ``doc_to_visual`` hands to a model, where a table knows it.
-        python: whether the task is a Python class, whose config is known only when it is loaded.
-        docs: the number of docs, where it is known without the network and without loading data.
-        metadata: the task's metadata, which may carry an inline profile.
-        problem: why the config cannot be read, if it cannot.
-    """
-
-    name: str
-    output_type: str = "generate_until"
-    shows: bool = False
-    judge: str | None = None
-    shown: Media = UNREAD
-    python: bool = False
-    docs: int | None = None
-    metadata: Any = None
-    problem: str | None = None
-
-
-def facts_of(name: str, config: Mapping[str, Any]) -> Facts:
-    """Return what a task's config shows; the config is read in simple mode."""
-    if "class" in config:
-        return Facts(name, python=True)
-    visual = config.get("doc_to_visual")
-    # a text names a field of the doc that is shown as it is
-    shown = UNKNOWN if isinstance(visual, str) else shown_by(*place) if (place := _place(visual)) else UNREAD
-    if config.get("doc_to_messages") is not None:
-        # a chat model is shown these
-        shown = UNREAD if "nothing" in shown.media else dataclasses.replace(shown, certain=False)
-    judge = next(
-        (client for node in _scorers(config) if (where := _place(node)) and (client := judge_in(*where))), None
-    )
-    return Facts(
-        name,
-        output_type=config.get("output_type") or "generate_until",
-        shows=visual is not None or config.get("doc_to_messages") is not None,
-        judge=judge or magic_judge(config.get("metadata")),
-        shown=shown,
-        docs=sizes.docs_of(config),
-        metadata=config.get("metadata"),
-    )
-
-
-def _scorers(config: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield a config's scoring functions: ``process_results`` and the aggregations."""
-    yield config.get("process_results")
-    metrics = config.get("metric_list")
-    for metric in metrics if isinstance(metrics, list) else ():
-        if isinstance(metric, Mapping):
-            yield metric.get("aggregation")
-
-
-def _place(node: Any) -> tuple[str, str] | None:
-    """Return the file and the name of the function behind an unread ``!function`` node; None where no file is found."""
-    if not isinstance(node, yaml.ScalarNode):
-        return None
-    module, _, function = node.value.rpartition(".")
-    origin = Path(node.start_mark.name).parent
-    # a task file names a module beside itself, or an installed module of the host
-    beside = origin / f"{module}.py"
-    file = str(beside) if beside.is_file() else file_of(module)
-    return (file, function) if file else None
 
 
 @functools.cache
@@ -210,13 +129,6 @@ def judge_refusal(spec: WrapSpec, judge: str) -> str:
     )
 
 
-def read(manager: Any, name: str) -> dict[str, Any]:
-    """Return the config of an indexed name, in simple mode; empty where the name has no file."""
-    path = manager.task_index[name]["yaml_path"]
-    # -1 stands for a name without a file, such as a tag
-    return {} if path == -1 else task_files.read(path)
-
-
 # What in ``dataset_kwargs`` makes the host download or unpack videos.
 _OF_VIDEOS = ("video", "From_YouTube", "create_link", "cache_dir", "force_download", "force_unzip")
 
@@ -230,46 +142,10 @@ def without_videos(manager: Any, name: str) -> dict[str, Any]:
     """
     if manager.task_index.get(name, {}).get("type") != "task":
         return {}
-    kwargs = sizes.dataset_kwargs(read(manager, name))
+    kwargs = dataset_kwargs(read(manager, name))
     if not (kwargs.get("video") or kwargs.get("From_YouTube")) or "builder_script" in kwargs:
         return {}
     return {"dataset_kwargs": {key: value for key, value in kwargs.items() if key not in _OF_VIDEOS}}
-
-
-def leaves(manager: Any, name: str, _seen: frozenset[str] = frozenset()) -> Iterator[Facts]:
-    """Yield the facts of every task under a task, group or tag. Where a config cannot be read, its facts say so."""
-    # groups may hold each other; without this check the walk would not end
-    if name in _seen:
-        return
-    entry = manager.task_index[name]
-    try:
-        config = read(manager, name)
-    except Exception as error:
-        # a broken file must not hide the tasks beside it
-        yield Facts(name, problem=f"{type(error).__name__}: {error}".splitlines()[0])
-        return
-    members = entry.get("task", -1) if entry["type"] == "tag" or entry.get("task", -1) != -1 else config.get("task")
-    if entry["type"] in ("task", "python_task"):
-        yield facts_of(name, config)
-        return
-    for member in members or []:
-        yield from _member(manager, member, _seen | {name})
-
-
-def _member(manager: Any, member: Any, seen: frozenset[str]) -> Iterator[Facts]:
-    """Yield the facts of a member of a group: a name, a list of names, or an inline config."""
-    if isinstance(member, str):
-        if member in manager.task_index:
-            yield from leaves(manager, member, seen)
-    elif not isinstance(member, Mapping):
-        yield Facts(str(member), problem="it stands among the tasks of a group, and is neither a name nor a config")
-    elif isinstance(named := member.get("task"), list):
-        for inner in named:
-            yield from _member(manager, inner, seen)
-    elif str(named) in manager.task_index:
-        yield from leaves(manager, str(named), seen)
-    else:
-        yield facts_of(str(named), member)
 
 
 def explicit_spec(config: Mapping[str, Any]) -> WrapSpec | None:
@@ -331,3 +207,42 @@ def vision_refusal(spec: WrapSpec, model: str) -> CannotWrapError:
         f"{spec.name}: {model} is not trained on the folds of a test set; allowed models: {' and '.join(TEXT_ONLY_MODELS)}; "
         f"to ask {model} without images, type --tasks {spec.base}_blind"
     )
+
+
+# --- settings for one run -------------------------------------------------------------------------
+
+PREFIX = "LMMS_PATCH_"
+NAMES = ("precision", "budget", "target", "pilot")
+"""The options that an environment variable sets, such as ``LMMS_PATCH_BUDGET``. It wins over task files and profiles."""
+
+
+def with_environment(options: Options, env: Mapping[str, str] | None = None) -> Options:
+    """Return the options of a task with views left out, with the values set by environment variables.
+
+    Others as they are.
+
+    Raises:
+        OptionError: a variable has a value that the option does not allow.
+    """
+    if not (options.quick or options.exit):
+        return options
+    env = os.environ if env is None else env
+    given = {name: text for name in NAMES if (text := env.get(PREFIX + name.upper(), "").strip())}
+    if not given:
+        return options
+    where = "environment variables " + ", ".join(PREFIX + name.upper() for name in given)
+    return Options.from_mapping({name: _read(text) for name, text in given.items()}, where).over(options)
+
+
+def _read(text: str) -> int | float | str:
+    """Return a text as a number, if possible.
+
+    >>> _read("0.05"), _read("2000"), _read("population")
+    (0.05, 2000, 'population')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -12,7 +12,7 @@ from typing import Any
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import SUFFIXES, WrapSpec, parse
 from lmms_patch.errors import UnknownNameError, nearest
-from lmms_patch.harness.names import configs
+from lmms_patch.harness.names import configs, facts
 
 _WILD = "*?["
 _BETWEEN = "_-. "
@@ -31,7 +31,7 @@ def resolve(manager: Any, name: str) -> WrapSpec | None:
         # to the harness, a task file of ours is a Python class
         if manager.task_index[name]["type"] != "python_task":
             return None
-        spec = configs.explicit_spec(configs.read(manager, name))
+        spec = configs.explicit_spec(facts.read(manager, name))
     else:
         spec = parse(name)
         if spec is None:
@@ -115,7 +115,7 @@ def require_base(manager: Any, spec: WrapSpec) -> None:
     """
     if spec.base in manager.all_tasks:
         if manager.task_index[spec.base]["type"] == "python_task" and configs.explicit_spec(
-            configs.read(manager, spec.base)
+            facts.read(manager, spec.base)
         ):
             raise UnknownNameError(
                 f"{spec.name}: {spec.base!r} is a wrapped task itself; name the native task that it wraps"

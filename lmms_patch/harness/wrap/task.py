@@ -19,11 +19,10 @@ from lmms_patch.harness.asking import quick
 from lmms_patch.harness.asking.rounds import Again
 from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
-from lmms_patch.harness.video.adapter import sampling_of
+from lmms_patch.harness.video.clip import sampling_of
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.known import AskPlan, Known, RunState
-from lmms_patch.harness.wrap.preflight import NO_REPEATS, check_base, look, tell_judged
-from lmms_patch.harness.wrap.requests import Requests, by_doc, descriptions
+from lmms_patch.harness.wrap.requests import NO_REPEATS, Requests, by_doc, check_base, descriptions, look, tell_judged
 from lmms_patch.harness.wrap.rows import Recorder
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.text import log

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lmms_patch.harness.asking import portions
+from lmms_patch.harness.asking import in_portions as portions
 
 
 @pytest.fixture(autouse=True)

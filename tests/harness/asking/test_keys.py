@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from lmms_patch.harness.asking import keys
+from lmms_patch.harness.asking import journal as keys
 
 plain = st.recursive(
     st.none()

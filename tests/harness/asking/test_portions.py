@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.harness.asking.portions import BATCHES, FIRST, GROWTH, SECONDS, Portions
+from lmms_patch.harness.asking.in_portions import BATCHES, FIRST, GROWTH, SECONDS, Portions
 
 
 def sizes(total, per_request, *batch):

@@ -11,7 +11,7 @@ from lmms_patch.ask.spec import Options
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness.asking import ranks
 from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.asking.settings import with_environment
+from lmms_patch.harness.names.configs import with_environment
 from tests.harness import toys
 from tests.harness.askers import (
     Gathering,

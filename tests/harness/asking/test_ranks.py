@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from tqdm import tqdm
 
-from lmms_patch.harness.asking import portions, ranks
+from lmms_patch.harness.asking import in_portions as portions
+from lmms_patch.harness.asking import ranks
 from lmms_patch.harness.asking.in_portions import InPortions
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.rounds import Round, place_of

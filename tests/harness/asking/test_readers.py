@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from lmms_patch.app.cli import main
-from lmms_patch.harness.asking import portions
+from lmms_patch.harness.asking import in_portions as portions
 from lmms_patch.rci.grids import NO_ENDS
 from lmms_patch.runs import samples
 from lmms_patch.runs.numbers import to_json

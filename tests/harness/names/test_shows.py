@@ -8,9 +8,8 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import plugin
 from lmms_patch.harness.names import configs
-from lmms_patch.harness.names.configs import Facts
-from lmms_patch.harness.names.shows import MISSING, UNREAD, Media
-from lmms_patch.harness.names.shows import shown_by as known_of
+from lmms_patch.harness.names.facts import MISSING, UNREAD, Facts, Media
+from lmms_patch.harness.names.facts import shown_by as known_of
 from scripts.host.shown import place, table
 from tests.places import ROOT
 

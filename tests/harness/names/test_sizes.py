@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from lmms_patch.app.cli import main
-from lmms_patch.harness.names.sizes import docs_of
+from lmms_patch.harness.names.facts import docs_of
 from tests.harness import toys
 
 ROWS = [{"question": f"question {i}?", "answer": str(i % 2)} for i in range(7)]

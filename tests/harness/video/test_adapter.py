@@ -8,8 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_patch.harness.video.adapter import MOST_AT_A_RATE, READ_BY_QWEN, sampling_of
-from lmms_patch.harness.video.clip import Sampling
+from lmms_patch.harness.video.clip import MOST_AT_A_RATE, READ_BY_QWEN, Sampling, sampling_of
 
 READERS = ("process_vision_info", "fetch_video", "to_openai_messages", "to_qwen3_vl_openai_messages")
 """Functions of ``qwen_vl_utils`` that read videos, and methods of lmms-eval's messages that call them."""

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from lmms_patch.harness.asking.keys import Digests, of_request
+from lmms_patch.harness.asking.journal import Digests, of_request
 from lmms_patch.resources import folder
 from tests.harness.toys import ChatModel, Model, metrics, rows, run, write_task
 

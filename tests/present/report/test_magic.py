@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.errors import CannotWrapError, UnknownNameError
-from lmms_patch.harness import images
+from lmms_patch.harness import load as images
 from lmms_patch.harness.magic import docs as magic_docs
 from lmms_patch.magic.score.results import Record
 from lmms_patch.present.report import build, magic_examples
