@@ -23,6 +23,7 @@ from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.rounds import (
+    Again,
     Place,
     Round,
     Rounds,
@@ -48,7 +49,6 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-    from lmms_patch.harness.wrap.rows import Recorder
     from lmms_patch.harness.wrap.session import Session
     from lmms_patch.harness.wrap.task import WrappedTask
 
@@ -216,12 +216,11 @@ class Quick:
 
     Args:
         task: the task.
-        recorder: scores answers while the model is asked.
         requests: this rank's requests of the task.
     """
 
-    def __init__(self, task: WrappedTask, recorder: Recorder, requests: Iterable[Instance]) -> None:
-        self._task, self._session, self._recorder, self._evaluated = task, task.session, recorder, task.evaluated
+    def __init__(self, task: WrappedTask, requests: Iterable[Instance]) -> None:
+        self._task, self._session, self._recorder, self._evaluated = task, task.session, task.recorder, task.evaluated
         self._spec, self._ranks, self._requests = task.spec, Ranks.here(), by_view(requests)
         self._plan, self._form = task.session.known.state.plan, task.session.known.state.plan.form
         self._answered: dict[int, set[int]] = {}
@@ -268,7 +267,7 @@ class Quick:
             self._task.take(plan)
             return
         self._session.known.state.note(plan=plan)
-        again = self._task.again(every)
+        again = Again(self._task, every)
         again.take([one for one in every if place_of(one) in answers], answers)
         yield from again_and_again({self._task: again}, first=1)
 

@@ -55,7 +55,7 @@ Rounds = Generator[Round, dict[Place, Any], None]
 
 def together(tasks: Sequence[WrappedTask], requests: Sequence[Instance]) -> Rounds:
     """Ask tasks, and then some of their docs again (``steady``)."""
-    again = {task: task.again(_of(task, requests)) for task in tasks if task.session.asks_again and task.session.times}
+    again = {task: Again(task, _of(task, requests)) for task in tasks if task.session.asks_again and task.session.times}
     once = [one for task in tasks if task not in again for one in _of(task, requests)]
     yield from again_and_again(again, once)
 
@@ -135,14 +135,13 @@ class Again:
     Ranks need not agree: each doc is asked for itself.
 
     Args:
-        session: the parts of the task.
-        recorder: scores answers while the model is asked.
+        task: the task.
         requests: this rank's requests of the task.
     """
 
-    def __init__(self, session: Session, recorder: Recorder, requests: Iterable[Instance]) -> None:
-        self._session, self._recorder, self._requests = session, recorder, by_view(requests)
-        self._chains = {doc_id: chains for doc_id in self._requests if (chains := chains_of(session, doc_id))}
+    def __init__(self, task: WrappedTask, requests: Iterable[Instance]) -> None:
+        self._session, self._recorder, self._requests = task.session, task.recorder, by_view(requests)
+        self._chains = {doc_id: chains for doc_id in self._requests if (chains := chains_of(task.session, doc_id))}
         self._names: dict[int, dict[int, Any]] = {doc_id: {} for doc_id in self._chains}
 
     def wanted(self, time: int) -> list[Instance]:

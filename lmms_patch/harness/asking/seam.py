@@ -23,6 +23,7 @@ from lmms_patch.errors import OptionError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal
 from lmms_patch.harness.asking.in_portions import InPortions
+from lmms_patch.harness.asking.quick import Quick
 from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.rounds import Place, Rounds, described, place_of, together, without_images
 from lmms_patch.harness.refuse import fail_at_exit, on_command_line, refuse
@@ -194,7 +195,7 @@ class Asker:
         for task in told:
             answers |= self._in_rounds(model, kind, [task], own, lambda tasks, own: described(tasks[0], own))
         for task in less:
-            answers |= self._in_rounds(model, kind, [task], own, lambda tasks, own: tasks[0].quick(own).rounds())
+            answers |= self._in_rounds(model, kind, [task], own, lambda tasks, own: Quick(tasks[0], own).rounds())
         if self._in_portions.probe.failed:
             # those asked before it was known too
             answers = dict.fromkeys(answers, compat.Lost(self._in_portions.probe.why))

@@ -21,7 +21,7 @@ from lmms_patch.errors import CannotWrapError, OptionError, PatchError, must, re
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.docs import ViewId
-from lmms_patch.harness.wrap.text_only import TextOnly
+from lmms_patch.harness.wrap.text_only import TextOnly, diagnosed
 from lmms_patch.text import log
 from lmms_patch.tst.diagnosis import Runner, in_threads
 from lmms_patch.tst.items import Diagnostic
@@ -37,7 +37,7 @@ class _TextOnlyModel(lmms):
     is_simple = True
 
     def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], **asked: Any) -> None:
-        """Take a diagnostic, its settings for the record, and what ``TextOnly.diagnose`` is asked for."""
+        """Take a diagnostic, its settings for the record, and what ``diagnosed`` is asked for."""
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
@@ -65,10 +65,10 @@ class _TextOnlyModel(lmms):
                     f"{request.task_name}: a text-only diagnostic answers text-only cross-validations; type --tasks {base}_tst5"
                 )
             )
-        if not text_only.answers:
+        if not text_only.found.answers:
             try:
                 runner = self._runner(text_only.spec.name)
-                text_only.diagnose(self._diagnostic, self._described, runner, **self._asked)
+                text_only.found = diagnosed(text_only, self._diagnostic, self._described, runner, **self._asked)
             except PatchError as error:
                 refuse(error)
             except Exception as error:
@@ -79,7 +79,7 @@ class _TextOnlyModel(lmms):
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Return the held-out answers at the first fold seed, in the order of the requests."""
-        return [self._found(request).answers[request.doc_id] for request in requests]
+        return [self._found(request).found.answers[request.doc_id] for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return 0 for the answered option, else 1: the host takes log-likelihoods for losses, and answers the lowest."""

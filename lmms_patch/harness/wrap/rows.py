@@ -239,7 +239,7 @@ def rows_of(
         "excluded": [{"set": str(key), "why": why} for key, why in excluded.items()],
         "references": references,
         "quick": known.state.plan.asked.get(doc_id),
-        "tst": None if session.text_only is None else session.text_only.row_of(doc_id),
+        "tst": None if session.text_only is None else session.text_only.found.columns.get(doc_id),
     }
     rows = [{name: value for name, value in row.items() if value is not None and value != []} for row in rows]
     return Doc(rows, [{} if one.failed else one.items for one, _ in views], items, named_fields.get("merged"))

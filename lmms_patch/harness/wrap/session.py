@@ -86,7 +86,7 @@ class Session:
         )
         _tables[spec.name] = self.table
         self.aggregations = Aggregations(
-            known, self.calls, self.golds, lambda: {} if self.text_only is None else self.text_only.about
+            known, self.calls, self.golds, lambda: {} if self.text_only is None else self.text_only.found.about
         )
 
     @property

@@ -16,7 +16,6 @@ from lmms_patch.ask.views import DESCRIBE
 from lmms_patch.errors import CannotWrapError, PatchError
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import quick
-from lmms_patch.harness.asking.rounds import Again
 from lmms_patch.harness.names.configs import options_over, vision_refusal
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video.clip import sampling_of
@@ -46,6 +45,20 @@ class Delegate(_OfBase, Task):
             raise AttributeError(name)
         return getattr(self._base, name)
 
+    def test_docs(self) -> Any:
+        return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
+
+    def validation_docs(self) -> Any:
+        return TaggedDocs(self._base.validation_docs()) if self.has_validation_docs() else None
+
+    def doc_iterator(
+        self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0
+    ) -> Iterator[Any]:
+        most = int(limit) if limit else None
+        return create_iterator(
+            enumerate(self.eval_docs), rank=int(rank), limit=most, world_size=int(world_size), offset=offset
+        )
+
 
 class WrappedTask(Delegate):
     """A task of the harness which asks every doc in several views.
@@ -57,6 +70,7 @@ class WrappedTask(Delegate):
         session: the parts of the task.
         dataset: the splits by name, as adapters index them. The eval split is the table of all views.
         evaluated: the docs of all ranks that are evaluated; known with the requests.
+        recorder: scores its docs.
         requests: clones the base's requests.
         describing: a request for a description of each doc; none where no description is asked for.
     """
@@ -87,7 +101,7 @@ class WrappedTask(Delegate):
 
     def _use(self, session: Session) -> None:
         """Take the parts of a session in place of those before."""
-        self.session, self._recorder = session, Recorder(session)
+        self.session, self.recorder = session, Recorder(session)
         # a chat request has the function as its second argument, a simple request as its third
         shown, place = (self.doc_to_messages, 1) if session.known.chat else (self.doc_to_visual, 2)
         self.requests = Requests(session, shown, place)
@@ -145,20 +159,6 @@ class WrappedTask(Delegate):
     def eval_docs_no_media(self) -> Any:
         return TaggedDocs(self.session.known.plain_rows)
 
-    def test_docs(self) -> Any:
-        return TaggedDocs(self._base.test_docs()) if self.has_test_docs() else None
-
-    def validation_docs(self) -> Any:
-        return TaggedDocs(self._base.validation_docs()) if self.has_validation_docs() else None
-
-    def doc_iterator(
-        self, *, rank: int = 0, limit: int | None = None, world_size: int = 1, offset: int = 0
-    ) -> Iterator[Any]:
-        most = int(limit) if limit else None
-        return create_iterator(
-            enumerate(self.eval_docs), rank=int(rank), limit=most, world_size=int(world_size), offset=offset
-        )
-
     # --- requests -----------------------------------------------------------------------------
 
     def show_frames_of(self, model: Any) -> None:
@@ -184,7 +184,7 @@ class WrappedTask(Delegate):
         self.evaluated = [i for i, _ in create_iterator(enumerate(range(len(self.eval_docs))), 0, 1, *limits)]
         # the plan of an earlier run does not hold, nor its scores
         self._state.note(plan=AskPlan())
-        self._recorder = Recorder(self.session)
+        self.recorder = Recorder(self.session)
         self.session.evaluate(self.evaluated)
         try:
             look(self.session, self._frames_from, self.evaluated, list(native))
@@ -221,14 +221,6 @@ class WrappedTask(Delegate):
         self._remake(predict_only=known.predict_only)
         self.session.evaluate(self.evaluated)
 
-    def quick(self, requests: Sequence[Instance]) -> quick.Quick:
-        """Return the asker of no more views than necessary."""
-        return quick.Quick(self, self._recorder, requests)
-
-    def again(self, requests: Sequence[Instance]) -> Again:
-        """Return the asker of docs that are asked again; ``take`` wants its plan afterwards."""
-        return Again(self.session, self._recorder, requests)
-
     def take(self, plan: AskPlan) -> None:
         """Note how docs were asked, and drop the requests not made.
 
@@ -251,10 +243,10 @@ class WrappedTask(Delegate):
     # --- scoring ------------------------------------------------------------------------------
 
     def apply_filters(self) -> None:
-        self._recorder.apply_filters(self._instances or [], self._filters)
+        self.recorder.apply_filters(self._instances or [], self._filters)
 
     def process_results(self, doc: Any, results: Sequence[Any], **kwargs: Any) -> dict[str, Any]:
-        return self._recorder.process_results(doc, results, **kwargs)
+        return self.recorder.process_results(doc, results, **kwargs)
 
     def aggregation(self) -> dict[str, Any]:
         functions = self.session.aggregations.functions()

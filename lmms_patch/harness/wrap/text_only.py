@@ -6,12 +6,14 @@ of docs, and where need be on shuffled golds.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pkgutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -43,12 +45,26 @@ from lmms_patch.tst.null import has_many_categories, p_beyond_kinds, shuffled_nu
 from lmms_patch.tst.rewards import Rewards
 
 
-class TextOnly:
-    """The items of a task, their native scores, and what a diagnostic found out about them.
+@dataclass
+class Found:
+    """What a diagnostic found out about a task; empty before the diagnosis.
 
     Attributes:
-        answers: by doc id, the held-out answer at the first fold seed of the headline; empty before the diagnosis.
-        about: what goes into the footer of the task's table; likewise.
+        answers: by doc id, the held-out answer at the first fold seed of the headline.
+        about: what goes into the footer of the task's table.
+        columns: by doc id, the column ``tst``.
+    """
+
+    answers: Mapping[int, str] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+
+
+class TextOnly:
+    """The items of a task, and their native scores.
+
+    Attributes:
+        found: what a diagnostic found out about them.
 
     Args:
         golds: gives golds, options and prompts of the docs.
@@ -59,9 +75,7 @@ class TextOnly:
         self.spec, self._known, self._golds, self._references = golds.known.spec, golds.known, golds, references
         self.run_id = f"{time.time_ns()}-{os.getpid()}"
         """Makes the harness's response cache ask again: a cached answer would come without a diagnosis."""
-        self.answers: Mapping[int, str] = {}
-        self.about: Mapping[str, Any] = {}
-        self._columns: Mapping[int, Mapping[str, Any]] = {}
+        self.found = Found()
         self._lock = threading.Lock()
 
     @cached_property
@@ -97,23 +111,21 @@ class TextOnly:
         return Copies(self.items)
 
     @cached_property
-    def _headline(self) -> tuple[Grouping, dict[str, str]]:
-        """The grouping of the headline number, and by name why another was not taken."""
-        try:
-            return choose_headline(
-                self.copies, self.rewards, self.rewards.scale, self.spec.folds, self.spec.options.grouping
-            )
-        except OptionError as error:
-            raise OptionError(f"{self.spec.name}: {error}") from None
-
-    @property
-    def headline(self) -> Grouping:
-        """The grouping of the headline number.
+    def headlines(self) -> tuple[Grouping, dict[str, str]]:
+        """The grouping of the headline number, and by name why another was not taken.
 
         Raises:
             OptionError: the grouping that the options name groups nothing.
         """
-        return self._headline[0]
+        with _naming(self.spec):
+            return choose_headline(
+                self.copies, self.rewards, self.rewards.scale, self.spec.folds, self.spec.options.grouping
+            )
+
+    @property
+    def headline(self) -> Grouping:
+        """The grouping of the headline number."""
+        return self.headlines[0]
 
     @cached_property
     def folds(self) -> Any:
@@ -124,10 +136,8 @@ class TextOnly:
         """
         self.check()
         groups = self.headline.groups
-        try:
+        with _naming(self.spec):
             return folds(self.items, self.spec.folds, groups, self.spec.options.fold_seed)
-        except OptionError as error:
-            raise OptionError(f"{self.spec.name}: {error}") from None
 
     def check(self) -> None:
         """Refuse a task without scores of single docs, or whose golds score no more than a wrong answer. No judge is asked.
@@ -172,110 +182,106 @@ class TextOnly:
         with self._lock:
             return self._references.scalar_of(self.items[place].doc_id, answer)
 
-    def diagnose(
-        self,
-        diagnostic: Diagnostic,
-        described: Mapping[str, Any],
-        runner: Runner,
-        *,
-        everything: bool = True,
-        check: bool = False,
-        shuffles: int = 0,
-    ) -> None:
-        """Cross-validate the task, and keep the result for the records.
 
-        Args:
-            diagnostic: the text-only model class.
-            described: its settings, for the results file.
-            runner: trains and predicts the folds.
-            everything: whether to do the other groupings too, and not the headline alone.
-            shuffles: on at most how many sets of shuffled golds the diagnostic is cross-validated too, where they
-                decide (``tst.null``).
-            check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
+@contextlib.contextmanager
+def _naming(spec: WrapSpec) -> Iterator[None]:
+    """Name the task in what is wrong with its options."""
+    try:
+        yield
+    except OptionError as error:
+        raise OptionError(f"{spec.name}: {error}") from None
 
-        Raises:
-            OptionError: the docs cannot be dealt to folds.
-            CannotWrapError: the diagnostic leaks.
-        """
-        start, options, name = time.monotonic(), self.spec.options, self.spec.name
-        (headline, unusable), items, rewards = self._headline, self.items, self.rewards
-        everyone = np.arange(len(items))
-        # a diagnosis draws random numbers, and must leave the process's generators as they were
-        with own_stream(f"{name}/tst"):
-            jobs = jobs_of(everyone, self.folds, self.spec.folds, model_seed(options.seed, options.fold_seed))
-            if check:
-                _check_leaks(self, diagnostic, jobs[0])
-            prepared: Any = diagnostic.prepare(items, rewards)
-            done, more = self._by_grouping(prepared, runner, GROUPINGS if everything else ())
-            head = done[headline.name]
-            zero = None
-            # nothing is held out from a model without training: the parts only share the work
-            if hasattr(prepared, "zero_shot"):
-                parts = runner(
-                    prepared, [(None, part, 0) for part in np.array_split(everyone, self.spec.folds)], headline.groups
-                )
-                zero = scored(items, rewards, everyone, [one for part in parts for one in part])
-            importance = prepared.explain(jobs, headline.groups) if hasattr(prepared, "explain") else ()
-            null = _null(self, diagnostic, runner, head, shuffles)
-        seconds = time.monotonic() - start
-        log().info(f"{name}: TsT {head.accuracy:.3f} ({diagnostic.name}, {headline.name} grouping), {seconds:.0f} s")
-        self.about = {
-            "diagnostic": diagnostic.name,
-            "settings": described,
-            "folds": self.spec.folds,
-            "grouping": headline.name,
-            "unusable": {**unusable, **more},
-            "texts": dataclasses.asdict(self.copies.repeats()),
-            "importance": [dataclasses.asdict(row) for row in importance],
-            "causes": [dataclasses.asdict(row) for row in causes(items, head.s, head.chance)],
-            "shuffled": None if null is None else to_json(null),
-            "seconds": round(seconds, 1),
-        }
-        copies = self.copies.classes(everyone, rewards, rewards.scale), unnamed_copies(items), items
-        self._columns = {
-            item.doc_id: _column(at, head, done, zero, source=text(item.source), copies=of, text=shared)
-            for at, (of, shared, item) in enumerate(zip(*copies, strict=True))
-        }
-        self.answers = dict(zip(self._columns, head.answers[0], strict=True))
 
-    def _by_grouping(
-        self, prepared: Any, runner: Runner, others: Sequence[str]
-    ) -> tuple[dict[str, Diagnosis], dict[str, str]]:
-        """Return the cross-validations by grouping, the headline's first, and why a grouping was left out.
+def diagnosed(
+    task: TextOnly,
+    diagnostic: Diagnostic,
+    described: Mapping[str, Any],
+    runner: Runner,
+    *,
+    everything: bool = True,
+    check: bool = False,
+    shuffles: int = 0,
+) -> Found:
+    """Cross-validate a task.
 
-        Raises:
-            OptionError: the docs cannot be dealt to the folds of the headline.
-        """
-        options, done, unusable = self.spec.options, dict[str, Diagnosis](), dict[str, str]()
-        count, k = options.fold_seeds or fold_seeds(len(self.items)), self.spec.folds
-        seeds, everyone = range(options.fold_seed, options.fold_seed + count), np.arange(len(self.items))
-        for name in dict.fromkeys([self.headline.name, *others]):
-            groups = grouping(self.items, name)
-            try:
-                if not groups.usable:
-                    raise OptionError(groups.reason)
-                done[name] = diagnose(
-                    prepared,
-                    self.items,
-                    self.rewards,
-                    everyone,
-                    groups,
-                    k=k,
-                    seeds=seeds,
-                    seed=options.seed,
-                    runner=runner,
-                )
-                log().info(f"{self.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
-            except OptionError as error:
-                # without the headline there is no number; any further grouping may be missing
-                if name == self.headline.name:
-                    raise OptionError(f"{self.spec.name}: {error}") from None
-                unusable[name] = str(error)
-        return done, unusable
+    Args:
+        task: the task.
+        diagnostic: the text-only model class.
+        described: its settings, for the results file.
+        runner: trains and predicts the folds.
+        everything: whether to do the other groupings too, and not the headline alone.
+        check: whether to check first, on the first fold, that nothing leaks (``tst.checks``).
+        shuffles: on at most how many sets of shuffled golds the diagnostic is cross-validated too, where they
+            decide (``tst.null``).
 
-    def row_of(self, doc_id: int) -> Mapping[str, Any] | None:
-        """Return the column ``tst`` of a doc; None where there is no diagnosis, or the doc is not evaluated."""
-        return self._columns.get(doc_id)
+    Raises:
+        OptionError: the docs cannot be dealt to folds.
+        CannotWrapError: the diagnostic leaks.
+    """
+    start, options, name, k = time.monotonic(), task.spec.options, task.spec.name, task.spec.folds
+    (headline, unusable), items, rewards = task.headlines, task.items, task.rewards
+    everyone = np.arange(len(items))
+    # a diagnosis draws random numbers, and must leave the process's generators as they were
+    with own_stream(f"{name}/tst"):
+        jobs = jobs_of(everyone, task.folds, k, model_seed(options.seed, options.fold_seed))
+        if check:
+            _check_leaks(task, diagnostic, jobs[0])
+        prepared: Any = diagnostic.prepare(items, rewards)
+        done, more = _by_grouping(task, prepared, runner, GROUPINGS if everything else ())
+        head, zero = done[headline.name], None
+        # nothing is held out from a model without training: the parts only share the work
+        if hasattr(prepared, "zero_shot"):
+            parts = runner(prepared, [(None, part, 0) for part in np.array_split(everyone, k)], headline.groups)
+            zero = scored(items, rewards, everyone, [one for part in parts for one in part])
+        importance = prepared.explain(jobs, headline.groups) if hasattr(prepared, "explain") else ()
+        null = _null(task, diagnostic, runner, head, shuffles)
+    seconds = time.monotonic() - start
+    log().info(f"{name}: TsT {head.accuracy:.3f} ({diagnostic.name}, {headline.name} grouping), {seconds:.0f} s")
+    about = {
+        "diagnostic": diagnostic.name,
+        "settings": described,
+        "folds": k,
+        "grouping": headline.name,
+        "unusable": {**unusable, **more},
+        "texts": dataclasses.asdict(task.copies.repeats()),
+        "importance": [dataclasses.asdict(row) for row in importance],
+        "causes": [dataclasses.asdict(row) for row in causes(items, head.s, head.chance)],
+        "shuffled": None if null is None else to_json(null),
+        "seconds": round(seconds, 1),
+    }
+    copies = task.copies.classes(everyone, rewards, rewards.scale), unnamed_copies(items), items
+    columns = {
+        item.doc_id: _column(at, head, done, zero, source=text(item.source), copies=of, text=shared)
+        for at, (of, shared, item) in enumerate(zip(*copies, strict=True))
+    }
+    return Found(dict(zip(columns, head.answers[0], strict=True)), about, columns)
+
+
+def _by_grouping(
+    task: TextOnly, prepared: Any, runner: Runner, others: Sequence[str]
+) -> tuple[dict[str, Diagnosis], dict[str, str]]:
+    """Return the cross-validations by grouping, the headline's first, and why a grouping was left out.
+
+    Raises:
+        OptionError: the docs cannot be dealt to the folds of the headline.
+    """
+    options, done, unusable = task.spec.options, dict[str, Diagnosis](), dict[str, str]()
+    count = options.fold_seeds or fold_seeds(len(task.items))
+    how: Any = {"k": task.spec.folds, "seeds": range(options.fold_seed, options.fold_seed + count), "runner": runner}
+    for name in dict.fromkeys([task.headline.name, *others]):
+        groups = grouping(task.items, name)
+        try:
+            if not groups.usable:
+                raise OptionError(groups.reason)
+            everyone = np.arange(len(task.items))
+            done[name] = diagnose(prepared, task.items, task.rewards, everyone, groups, seed=options.seed, **how)
+            log().info(f"{task.spec.name}, {FOLDS[name]}: {done[name].accuracy:.3f}")
+        except OptionError as error:
+            # without the headline there is no number; any further grouping may be missing
+            if name == task.headline.name:
+                raise OptionError(f"{task.spec.name}: {error}") from None
+            unusable[name] = str(error)
+    return done, unusable
 
 
 def _check_leaks(task: TextOnly, diagnostic: Diagnostic, job: Job) -> None:
