@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from PIL import Image
-from tenacity import RetryError
 
 from lmms_patch import Wrap
 from lmms_patch.ask.kinds import RCI
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError
-from lmms_patch.harness.names import catalog, effects, facts, lookup
+from lmms_patch.harness.names import catalog, configs, effects
 from lmms_patch.harness.names.configs import TEXT_ONLY_MODELS
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
@@ -45,37 +44,6 @@ def text_only(
     found: TextOnly = manager.load_task_or_group([asked])[name].session.text_only
     found.check()
     return found
-
-
-@contextlib.contextmanager
-def named(manager: Any, name_or_config: Any) -> Iterator[None]:
-    """Turn a failure to load a task's dataset into a line with the task, the dataset and the cause.
-
-    Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only
-    names a future object. A task that is a Python class loads its data itself, and lets errors of the network and the
-    disk (``OSError``) through.
-
-    Args:
-        manager: the harness's task manager.
-        name_or_config: the task, as ``TaskManager`` was asked for it.
-
-    Raises:
-        CannotWrapError: the dataset could not be loaded.
-    """
-    try:
-        yield
-    except (RetryError, OSError) as error:
-        config = name_or_config if isinstance(name_or_config, Mapping) else {}
-        name = str(config.get("task") if config else name_or_config)
-        row = manager.task_index.get(name, {})
-        # raised by the code of a YAML task: its traceback says more than our line
-        if isinstance(error, OSError) and row.get("type") != "python_task":
-            raise
-        given = config.get("dataset_path") or (facts.read(manager, name).get("dataset_path") if row else None)
-        dataset = f"its dataset {given}" if given else "its data"
-        raise CannotWrapError(
-            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; type 'lmms-eval --tasks {name} ...' to see where"
-        ) from None
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -117,7 +85,7 @@ def image_of(base: str, include_path: str | os.PathLike[str] | None = None) -> S
     manager = catalog.task_manager(include_path)
     # the name of a simple model makes the base show its docs by doc_to_visual
     manager.model_name = TEXT_ONLY_MODELS[0]
-    lookup.require_base(manager, WrapSpec(base, RCI, (2,)))
+    configs.require_base(manager, WrapSpec(base, RCI, (2,)))
     try:
         task = manager.load_task_or_group([base])[base]
         docs = task.eval_docs

@@ -190,11 +190,11 @@ def _match_tasks(original: Callable[..., Any], manager: Any, task_list: Any) -> 
     Why this method: it is the last step of the command line before the model is loaded, so a mistake costs no time. The
     host compares the names that we return with those that were typed.
     """
-    from lmms_patch.harness.names import configs, lookup
+    from lmms_patch.harness.names import configs
 
     asked = [task_list] if isinstance(task_list, str) else list(task_list)
     try:
-        specs = lookup.expand(manager, asked)
+        specs = configs.expand(manager, asked)
         # before a model is loaded
         if specs:
             compat.check_host(*compat.HOMES)
@@ -243,12 +243,11 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
 
     Where a wrapped task asks for one whose dataset cannot be loaded, say which dataset, and why.
     """
-    from lmms_patch.harness import load
     from lmms_patch.harness.names import effects
 
     # a native task of the run fails as it always did
     asked_by_us = getattr(manager, "_lmms_patch_text_only", None) is not None and _is_leaf(manager, name_or_config)
-    with load.named(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
+    with loading(manager, name_or_config) if asked_by_us else contextlib.nullcontext():
         loaded = dict(loader(name_or_config, **kwargs))
     for task in filter(effects.is_magic, _tasks_in(loaded)):
         # takes two seconds to import
@@ -257,6 +256,42 @@ def _load_native(manager: Any, loader: Callable[..., Any], name_or_config: Any, 
         tasks.bind(task)
         patch_runs()
     return loaded
+
+
+@contextlib.contextmanager
+def loading(manager: Any, name_or_config: Any) -> Iterator[None]:
+    """Turn a failure to load a task's dataset into a line with the task, the dataset and the cause.
+
+    Two exceptions are caught. The host tries a download five times and then raises ``RetryError``, whose text only
+    names a future object. A task that is a Python class loads its data itself, and lets errors of the network and the
+    disk (``OSError``) through.
+
+    Args:
+        manager: the harness's task manager.
+        name_or_config: the task, as ``TaskManager`` was asked for it.
+
+    Raises:
+        CannotWrapError: the dataset could not be loaded.
+    """
+    from tenacity import RetryError
+
+    from lmms_patch.harness.names import facts
+    from lmms_patch.harness.wrap.calls import one_line
+
+    try:
+        yield
+    except (RetryError, OSError) as error:
+        config = name_or_config if isinstance(name_or_config, Mapping) else {}
+        name = str(config.get("task") if config else name_or_config)
+        row = manager.task_index.get(name, {})
+        # raised by the code of a YAML task: its traceback says more than our line
+        if isinstance(error, OSError) and row.get("type") != "python_task":
+            raise
+        given = config.get("dataset_path") or (facts.read(manager, name).get("dataset_path") if row else None)
+        dataset = f"its dataset {given}" if given else "its data"
+        raise CannotWrapError(
+            f"{name}: {dataset} could not be loaded: {one_line(error).rstrip('.')}; type 'lmms-eval --tasks {name} ...' to see where"
+        ) from None
 
 
 def _load_wrapped(
@@ -286,18 +321,18 @@ def _spec_of(manager: Any, name_or_config: Any) -> tuple[WrapSpec | None, dict[s
 
     The spec is None where the host is asked for something that is not ours.
     """
-    from lmms_patch.harness.names import configs, lookup
+    from lmms_patch.harness.names import configs
 
     if isinstance(name_or_config, str):
-        return lookup.resolve(manager, name_or_config), {}
+        return configs.resolve(manager, name_or_config), {}
     if isinstance(name_or_config, Mapping) and isinstance(name_or_config.get("task"), str):
         explicit = configs.explicit_spec(name_or_config) if "class" in name_or_config else None
         if explicit is not None:
-            lookup.require_base(manager, explicit)
+            configs.require_base(manager, explicit)
             return explicit, {}
         if set(name_or_config).isdisjoint({"dataset_path", "class", "include"}):
             overrides = {k: v for k, v in name_or_config.items() if k != "task"}
-            return lookup.resolve(manager, name_or_config["task"]), overrides
+            return configs.resolve(manager, name_or_config["task"]), overrides
     return None, {}
 
 

@@ -21,7 +21,7 @@ from lmms_eval.utils import make_table
 from lmms_patch.errors import RecordError
 from lmms_patch.harness import plugin, written
 from lmms_patch.harness.asking import in_portions as portions
-from lmms_patch.harness.wrap.golds import short
+from lmms_patch.harness.wrap.known import short
 from lmms_patch.runs import cache, samples
 from lmms_patch.runs.run import find
 from lmms_patch.runs.schema import TYPES

@@ -11,7 +11,7 @@ import yaml
 from lmms_patch import resources
 from lmms_patch.ask import profiles
 from lmms_patch.ask.spec import parse
-from lmms_patch.harness.names import catalog, configs, facts, lookup
+from lmms_patch.harness.names import catalog, configs, facts
 from tests.harness import warm
 
 # RCI paper, Table 2 (13 rows); PCRI paper, Tables 5 to 8 (6 + 4 + 4 + 1)
@@ -63,7 +63,7 @@ def test_suites_can_be_asked_for(manager, suite):
     assert len(leaves) == len(members(manager, suite)) - 1 + 14
     assert not any(leaf.problem or leaf.judge for leaf in leaves)
     for kind in ("rci", "pcri", "rci3", "blind", "shuffle3", "occlude3"):
-        assert [spec.name for spec in lookup.expand(manager, [f"{suite}_{kind}"])] == [f"{suite}_{kind}"]
+        assert [spec.name for spec in configs.expand(manager, [f"{suite}_{kind}"])] == [f"{suite}_{kind}"]
         configs.check(manager, parse(f"{suite}_{kind}"))
 
 
@@ -132,7 +132,7 @@ def test_run_files_have_keys_and_names_of_the_host(manager, path, monkeypatch):
     config = yaml.safe_load(Path(path).read_text())
     assert set(config) <= known
     assert parse(config["tasks"]).base == path.stem
-    assert lookup.expand(manager, [config["tasks"]])
+    assert configs.expand(manager, [config["tasks"]])
 
 
 def test_there_is_a_run_file_for_each_suite():

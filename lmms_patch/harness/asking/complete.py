@@ -20,7 +20,7 @@ from loguru import logger
 
 from lmms_patch.errors import PatchError
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.rounds import Ranks
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.text import log
 

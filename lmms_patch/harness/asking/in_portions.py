@@ -11,8 +11,7 @@ from tqdm import tqdm
 from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal, probe
 from lmms_patch.harness.asking.complete import Complete
-from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.asking.rounds import Place, Round, place_of
+from lmms_patch.harness.asking.rounds import Place, Ranks, Round, place_of
 from lmms_patch.harness.refuse import fail_at_exit
 from lmms_patch.harness.video import cache
 from lmms_patch.harness.wrap.session import was_shown
@@ -22,7 +21,7 @@ from lmms_patch.text import log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-    from lmms_patch.harness.wrap.golds import Golds
+    from lmms_patch.harness.wrap.known import Golds
     from lmms_patch.harness.wrap.task import WrappedTask
 
 _LEAST_SIDE = 28
@@ -155,22 +154,20 @@ class InPortions:
             return
         counts = {name: task.spec.options.probe for name, task in self._tasks.items() if task.spec.kind.needs_image}
         kept = ranks.sum(int(self._journal is not None and self._journal.of_batches))
-        given = [(request, answers[place]) for place, request in wanted.items() if counts and place in answers]
-        every = probe.answered(self._tasks, given, batch)
-        some = [
-            one
-            for one in every
-            if counts.get(one.request.task_name) and not compat.failure(compat.text_of(one.answer), self._adapter)
-        ]
         reasons = {
             "no task shows images": not counts,
             # what an earlier process kept may have come in batches
             "answers come one by one": batch == 1 and not kept,
             "log-likelihoods are not compared": kind != "generate_until",
             "the option 'probe' is 0": not max(counts.values(), default=0),
-            "no answer can be compared": not ranks.most(len(some)),
         }
-        if why := next((why for why, holds in reasons.items() if holds), ""):
+        why, some = next((why for why, holds in reasons.items() if holds), ""), list[probe.Answered]()
+        if not why:
+            given = [(request, answers[place]) for place, request in wanted.items() if place in answers]
+            every = probe.answered(self._tasks, given, batch)
+            some = [one for one in every if counts.get(one.request.task_name) and not self._failure(one.answer)]
+            why = "" if ranks.most(len(some)) else "no answer can be compared"
+        if why:
             self.probe = Probe(why=why)
             return
         self._probed = True
@@ -212,11 +209,14 @@ class InPortions:
         good = {
             place: answer
             for place, answer in fresh.items()
-            if not compat.failure(compat.text_of(answer), self._adapter) and was_shown(place[0], wanted[place].doc_id)
+            if not self._failure(answer) and was_shown(place[0], wanted[place].doc_id)
         }
         if self._journal is not None:
             self._journal.write((key, answer) for place, answer in good.items() if (key := self._key(wanted[place])))
         return len(good)
+
+    def _failure(self, answer: Any) -> str:
+        return compat.failure(compat.text_of(answer), self._adapter)
 
     def _key(self, request: Instance) -> bytes:
         return journal.of_request(self._model, request, self._digests[request.task_name])

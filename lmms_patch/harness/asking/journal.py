@@ -32,7 +32,7 @@ from lmms_patch.text import line, log
 if TYPE_CHECKING:
     from lmms_eval.api.instance import Instance
 
-    from lmms_patch.harness.asking.ranks import Ranks
+    from lmms_patch.harness.asking.rounds import Ranks
     from lmms_patch.harness.wrap.docs import VariantDocs
     from lmms_patch.harness.wrap.task import WrappedTask
 

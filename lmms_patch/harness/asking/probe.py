@@ -22,7 +22,7 @@ from scipy.special import bdtrc
 
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.rounds import Ranks
 from lmms_patch.runs.details import Probe
 from lmms_patch.runs.failures import GARBLED
 from lmms_patch.text import line, log

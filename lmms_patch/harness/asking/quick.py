@@ -21,10 +21,10 @@ from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.ask.wrong_images import hashed
 from lmms_patch.errors import CannotWrapError, OptionError
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.asking.rounds import (
     Again,
     Place,
+    Ranks,
     Round,
     Rounds,
     again_and_again,

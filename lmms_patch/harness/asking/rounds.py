@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import os
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lmms_patch.harness import compat
-from lmms_patch.harness.asking.ranks import Ranks
 from lmms_patch.harness.wrap.known import AskPlan
 from lmms_patch.text import log
 
@@ -23,6 +23,65 @@ if TYPE_CHECKING:
     from lmms_patch.harness.wrap.rows import Recorder
     from lmms_patch.harness.wrap.session import Session
     from lmms_patch.harness.wrap.task import WrappedTask
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """All processes of a run.
+
+    Attributes:
+        number: this one, from 0.
+        world: how many there are.
+    """
+
+    number: int
+    world: int
+
+    @classmethod
+    def here(cls) -> Ranks:
+        """Return the ranks as the launcher (``accelerate``, ``torchrun``) tells them.
+
+        The host goes by the same variables.
+        """
+        return cls(int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+    @property
+    def several(self) -> bool:
+        """Whether the ranks can talk: there are several, and the host or the model has connected them."""
+        return self.world > 1 and _distributed() is not None
+
+    @property
+    def first(self) -> bool:
+        """Whether this rank prints."""
+        return self.number == 0
+
+    def most(self, count: int) -> int:
+        """Return the largest count of all ranks."""
+        return int(max(self.all(count)))
+
+    def sum(self, count: int) -> int:
+        """Return the sum of the counts of all ranks."""
+        return sum(self.all(count))
+
+    def told(self, value: Any) -> Any:
+        """Return what the first rank says, on every rank."""
+        return self.all(value)[0]
+
+    def all(self, value: Any) -> list[Any]:
+        """Return what each rank says, by the number of the rank."""
+        if not self.several:
+            return [value]
+        gathered: list[Any] = [None] * self.world
+        _distributed().all_gather_object(gathered, value)
+        return gathered
+
+
+def _distributed() -> Any:
+    """Return the module ``torch.distributed`` if the ranks are connected by a process group, and None if they are not."""
+    from torch import distributed
+
+    return distributed if distributed.is_available() and distributed.is_initialized() else None
+
 
 Place = tuple[str, int, int]
 """What identifies a request in this process: task, doc id, number among the doc's requests. Copies of a request, as the host pads with, share it."""

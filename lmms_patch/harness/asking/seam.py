@@ -24,8 +24,7 @@ from lmms_patch.harness import compat
 from lmms_patch.harness.asking import journal
 from lmms_patch.harness.asking.in_portions import InPortions
 from lmms_patch.harness.asking.quick import Quick
-from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.asking.rounds import Place, Rounds, described, place_of, together, without_images
+from lmms_patch.harness.asking.rounds import Place, Ranks, Rounds, described, place_of, together, without_images
 from lmms_patch.harness.refuse import fail_at_exit, on_command_line, refuse
 from lmms_patch.harness.wrap.calls import one_line
 from lmms_patch.harness.wrap.task import WrappedTask

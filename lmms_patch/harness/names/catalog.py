@@ -17,7 +17,6 @@ from lmms_patch.errors import PatchError, UnknownNameError, nearest
 from lmms_patch.harness import task_files
 from lmms_patch.harness.names import configs
 from lmms_patch.harness.names.facts import Facts, leaves
-from lmms_patch.harness.names.lookup import meant
 
 Watch = Callable[[Sequence[str], str], Iterable[str]]
 """Passes names on one by one, to show progress; the text says what is done with them."""
@@ -168,7 +167,7 @@ def entries(manager: Any, pattern: str | None, kind: str, watch: Watch = lambda 
     spec = spec_of_suffix(kind)
     names = [name for name in manager.all_tasks if pattern is None or fnmatchcase(name, pattern)]
     if not names:
-        close = meant(manager.all_tasks, pattern or "") or nearest(pattern or "", manager.all_tasks)
+        close = configs.meant(manager.all_tasks, pattern or "") or nearest(pattern or "", manager.all_tasks)
         hint = f"did you mean {' or '.join(close)}?" if close else "leave the pattern out to see all"
         raise UnknownNameError(f"{pattern}: lmms-eval knows no such task, group or tag; {hint}")
     return [entry(manager, name, spec) for name in watch(names, "looking at tasks")]

@@ -28,7 +28,7 @@ import yaml
 
 from lmms_patch import __version__, files
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness import compat, load, task_files
+from lmms_patch.harness import compat, plugin, task_files
 from lmms_patch.harness.names import catalog, configs
 from lmms_patch.tst import pruned_filter
 from lmms_patch.tst.keys import keys_of
@@ -181,7 +181,7 @@ def evaluated_docs(manager: Any, base: str) -> tuple[Any, str, list[str]]:
         calls.append((rows, own(rows) if own else rows))
         return calls[-1][1]
 
-    with load.named(manager, base):
+    with plugin.loading(manager, base):
         changed = {"task": base, **configs.without_videos(manager, base), "process_docs": noting}
         task = manager.load_task_or_group([changed])[base]
     config = task.config

@@ -35,8 +35,7 @@ from lmms_patch.harness.wrap.calls import (
     one_line,
     takes_args,
 )
-from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.known import Known
+from lmms_patch.harness.wrap.known import Golds, Known
 from lmms_patch.rci.analysis import analyse
 from lmms_patch.rci.draws import ByForm, Native
 from lmms_patch.rci.method import drops

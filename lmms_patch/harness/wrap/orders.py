@@ -14,9 +14,8 @@ from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
-from lmms_patch.harness.wrap.filters import LazyRow
-from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.scorer import Scorer, own_stream
+from lmms_patch.harness.wrap.known import Golds
+from lmms_patch.harness.wrap.scorer import LazyRow, Scorer, own_stream
 
 _MANY = 500
 """Finding the orders of more docs than this shows a progress bar."""

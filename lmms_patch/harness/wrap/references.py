@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_patch.ask.answers import Answer
 from lmms_patch.ask.named import named
-from lmms_patch.harness.wrap.golds import Golds
+from lmms_patch.harness.wrap.known import Golds
 from lmms_patch.harness.wrap.scorer import Scored, Scorer, said
 from lmms_patch.runs.frames import labels, text
 from lmms_patch.runs.scoring import Scalar
@@ -113,6 +113,14 @@ class References:
             return {"names": 0, "denied": True} if read == at else {"names": read}
 
         return [columns(*view) for view in views]
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - the same
+    def gold_shares(self, stratum: str) -> Mapping[str, float]:
+        """Return how often each answer is the gold of the docs of a stratum."""
+        plan = self._golds.plan
+        assert plan is not None
+        golds = [said([plan.answers[one].gold]) for one, of in plan.strata.items() if of == stratum]
+        return {gold: count / len(golds) for gold, count in Counter(golds).items()}
 
     def of(self, doc_id: int, views: Answered) -> tuple[list[dict[str, Any]], list[Any]]:
         """Return a doc's ``references``, and the native item of each.

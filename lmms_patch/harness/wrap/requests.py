@@ -14,7 +14,7 @@ from lmms_patch.ask.views import DESCRIBE, TEXTS
 from lmms_patch.errors import CannotWrapError, OptionError, PatchError
 from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal
 from lmms_patch.harness.names.effects import calls_judge
-from lmms_patch.harness.wrap.golds import check_fields
+from lmms_patch.harness.wrap.known import check_fields
 from lmms_patch.harness.wrap.media import blind_prompt
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.runs.run import find

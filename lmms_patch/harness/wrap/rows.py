@@ -14,10 +14,17 @@ from lmms_patch.ask.views import View
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap.aggregate import PatchItem
 from lmms_patch.harness.wrap.docs import TaggedDoc, TaggedDocs
-from lmms_patch.harness.wrap.filters import apply_filters, as_the_host_will, is_unfinished, tokens_of
-from lmms_patch.harness.wrap.golds import fields
+from lmms_patch.harness.wrap.known import fields
 from lmms_patch.harness.wrap.references import Answered, gold_at
-from lmms_patch.harness.wrap.scorer import Scored, Unanswered, said
+from lmms_patch.harness.wrap.scorer import (
+    Scored,
+    Unanswered,
+    apply_filters,
+    as_the_host_will,
+    is_unfinished,
+    said,
+    tokens_of,
+)
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.runs import failures
 from lmms_patch.runs.frames import Doc, labels, shown, text
@@ -213,7 +220,7 @@ def rows_of(
     different = {one: number for number, one in enumerate(dict.fromkeys(said(got) for _, got in views))}
     # how often each answer is the gold of docs that are asked alike, where the doc has no options
     open_ended = again and plan is not None and len(plan.answers[doc_id].options) < 2
-    shares = golds.gold_shares(plan.strata[doc_id]) if open_ended and plan is not None else None
+    shares = session.references.gold_shares(plan.strata[doc_id]) if open_ended and plan is not None else None
     rows = [
         {
             "doc_id": doc_id,

@@ -16,8 +16,7 @@ from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import Again
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
-from lmms_patch.harness.wrap.golds import Golds, caption_score
-from lmms_patch.harness.wrap.known import Known
+from lmms_patch.harness.wrap.known import Golds, Known, caption_score
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer

@@ -24,8 +24,7 @@ from lmms_patch.ask.boxes import within
 from lmms_patch.ask.references import Doc
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.wrap.golds import Golds
-from lmms_patch.harness.wrap.golds import field as field_of
+from lmms_patch.harness.wrap.known import Golds, value_of
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import own_stream
 from lmms_patch.runs.frames import text
@@ -370,7 +369,7 @@ def _item(
 ) -> Item:
     """Return what a text-only model may know of a doc, as an item."""
     options = spec.options
-    category = field_of(row, options.category) if options.category else field_of(row, options.stratum)
+    category = value_of(row, options.category) if options.category else value_of(row, options.stratum)
     choice = answer.format in ("mc", "yesno")
     texts = answer.texts if len(answer.texts) == len(answer.options) else answer.options
     return Item(

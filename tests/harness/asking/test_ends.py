@@ -12,7 +12,7 @@ from lmms_patch.errors import OptionError
 from lmms_patch.harness import plugin
 from lmms_patch.harness.asking import journal, seam
 from lmms_patch.harness.asking.journal import Journal
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.rounds import Ranks
 from tests.harness.askers import PerRequest, written
 from tests.harness.asking.test_seam import asked_in, found_in
 from tests.harness.toys import metrics, rows, write_task

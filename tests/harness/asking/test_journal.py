@@ -10,7 +10,7 @@ from loguru import logger
 
 from lmms_patch.harness.asking import journal
 from lmms_patch.harness.asking.journal import Journal
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking.rounds import Ranks
 
 ALONE = Ranks(0, 1)
 

@@ -11,8 +11,9 @@ import pytest
 
 import lmms_patch
 from lmms_patch.app.cli import main
-from lmms_patch.harness.asking import probe, ranks
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking import probe
+from lmms_patch.harness.asking import rounds as ranks
+from lmms_patch.harness.asking.rounds import Ranks
 from tests.harness import toys
 from tests.harness.askers import Gathering, clue, written
 from tests.harness.toys import Model, rows, write_task

@@ -9,8 +9,8 @@ import pytest
 
 from lmms_patch.ask.spec import Options
 from lmms_patch.errors import CannotWrapError, OptionError
-from lmms_patch.harness.asking import ranks
-from lmms_patch.harness.asking.ranks import Ranks
+from lmms_patch.harness.asking import rounds as ranks
+from lmms_patch.harness.asking.rounds import Ranks
 from lmms_patch.harness.names.configs import with_environment
 from tests.harness import toys
 from tests.harness.askers import (

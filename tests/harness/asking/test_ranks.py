@@ -7,10 +7,9 @@ import pytest
 from tqdm import tqdm
 
 from lmms_patch.harness.asking import in_portions as portions
-from lmms_patch.harness.asking import ranks
+from lmms_patch.harness.asking import rounds as ranks
 from lmms_patch.harness.asking.in_portions import InPortions
-from lmms_patch.harness.asking.ranks import Ranks
-from lmms_patch.harness.asking.rounds import Round, place_of
+from lmms_patch.harness.asking.rounds import Ranks, Round, place_of
 from tests.harness.askers import Gathering
 
 
