@@ -236,7 +236,7 @@ class Quick:
     # --- the design -------------------------------------------------------------------------------
 
     def _decided(self) -> Generator[Any, Mapping[View, Scalar], None]:
-        """Yield what each round asks, how many calls are expected in all, and what is known; wants to be sent the scores. At last how docs were asked."""
+        """Yield what each round asks, how many calls are expected, and what is known; wants to be sent the scores. At last, how docs were asked."""
         options, null = self._spec.options, self._session.calls_on_wrong_images(self._evaluated)
         design = self._design()
         # wrong images are paid from the same budget
