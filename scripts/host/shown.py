@@ -23,7 +23,7 @@ from unittest import mock
 from lmms_patch.harness import compat
 from lmms_patch.harness.names import catalog, facts
 from lmms_patch.harness.names.effects import Module
-from lmms_patch.harness.names.facts import MISSING, UNKNOWN, UNREAD, Media, digest
+from lmms_patch.harness.names.facts import UNKNOWN, UNREAD, Media, digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -214,7 +214,10 @@ def shown_by(path: str, name: str) -> Media:
     """
     found = _definition(path, name)
     if found is None:
-        return UNKNOWN if Module.of(path).may_have(name) else MISSING
+        module = Module.of(path)
+        # as by ``import *``; a file that defines nothing may not have been read
+        known = {*module.defined, *module.imported}
+        return UNKNOWN if not known or known & {name, "*"} else Media(frozenset({"missing"}))
     if returns_nothing(path, name):
         return Media(frozenset({"nothing"}), certain=True)
     module, function, single = found

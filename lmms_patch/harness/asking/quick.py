@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -129,64 +129,38 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
     Raises:
         CannotWrapError, OptionError: it cannot; one line that says why, and what to type.
     """
-    spec = session.known.spec
-    options, name = spec.options, spec.name
+    spec, docs = session.known.spec, len(evaluated)
+    options, name, views, pilot = spec.options, spec.name, 1 + sum(cells_of(spec)), pilot_of(spec.options.pilot, docs)
     if why:
         whole = name.removesuffix("_quick") if options.quick else WrapSpec(spec.base, spec.kind, spec.grids).name
         part = f", or set exit: true in a task file to leave out cells alone: {{task: my_{spec.kind.name}, base: {spec.base}, exit: true}}"
         raise CannotWrapError(f"{name}: {why}; type --tasks {whole}{part if options.quick and plan.form else ''}")
-    docs, null = len(evaluated), session.calls_on_wrong_images(evaluated)
-    check_fit(spec, docs, null)
-    pilot, full = pilot_of(options.pilot, docs), docs * (1 + sum(cells_of(spec)))
+    if pilot < min(docs, LEAST_PILOT):
+        raise OptionError(
+            f"{name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more"
+        )
+    null = session.calls_on_wrong_images(evaluated)
+    beside = f"; {null:,} more on wrong images" if null else ""
+    price = f"{name}: a full pass is {docs * views:,} calls{beside}"
+    if not options.quick:
+        return f"{price}; {spec.kind.words.parts} that cannot change a number are left out"
+    if options.budget is not None and options.budget < (least := pilot * views + null):
+        raise OptionError(
+            f"{name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
+            f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
+        )
     sizes = Counter(map(unit_of, session.golds.docs))
     # clusters of unequal sizes are worth fewer of equal sizes
     worth = effective_clusters(list(sizes.values()))
-    if options.quick and options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
+    if options.target == "population" and pilot < docs and worth < TOO_FEW_CLUSTERS:
         raise OptionError(
             f"{name}: {len(sizes):,} clusters of docs, by their sizes worth {worth:.1f}, are too few for the interval of 'target: population'; "
             "type target: benchmark (LMMS_PATCH_TARGET=benchmark)"
         )
-    return f"{name}: {told_before(spec, docs, full, null)}"
-
-
-def check_fit(spec: WrapSpec, docs: int, null: int) -> None:
-    """Refuse a pilot of too few docs, and a budget too small for the pilot.
-
-    Args:
-        spec: what is asked.
-        docs: of how many docs.
-        null: calls on wrong images.
-
-    Raises:
-        OptionError: says what is allowed.
-    """
-    options, views = spec.options, 1 + sum(cells_of(spec))
-    pilot = pilot_of(options.pilot, docs)
-    if pilot < min(docs, LEAST_PILOT):
-        raise OptionError(
-            f"{spec.name}: a pilot of {pilot} docs shows too little of the others; allowed: {LEAST_PILOT} or more"
-        )
-    if not options.quick or options.budget is None:
-        return
-    if options.budget < (least := pilot * views + null):
-        raise OptionError(
-            f"{spec.name}: a budget of {options.budget:,} calls is too small: {pilot} docs asked whole are {pilot * views:,} calls"
-            f"{f', and those on wrong images {null:,}' if null else ''}; allowed: {least:,} or more, or a smaller 'pilot' or 'null'"
-        )
-
-
-def told_before(spec: WrapSpec, docs: int, full: int, null: int) -> str:
-    """Say what a run will cost, before any answer is known."""
-    options = spec.options
-    beside = f"; {null:,} more on wrong images" if null else ""
-    if not options.quick:
-        return (
-            f"a full pass is {full:,} calls{beside}; {spec.kind.words.parts} that cannot change a number are left out"
-        )
     low, high = expected_calls(docs, spec, options)
     until = f"until the 95 % interval of {spec.kind.name.upper()} is ± {options.precision:g} or less"
     most = "" if options.budget is None else f", at most {options.budget:,} calls"
-    return f"a full pass is {full:,} calls{beside}; asked {until}{most}: most often {low:,} to {high:,} calls"
+    return f"{price}; asked {until}{most}: most often {low:,} to {high:,} calls"
 
 
 def cells_of(spec: WrapSpec) -> tuple[int, ...]:
@@ -224,9 +198,7 @@ class Quick:
         self._spec, self._ranks, self._requests = task.spec, Ranks.here(), by_view(requests)
         self._plan, self._form = task.session.known.state.plan, task.session.known.state.plan.form
         self._answered: dict[int, set[int]] = {}
-        self._own, self._null, self._scale = len(task.table.views), 0, 1.0
-        self._asking: Asking | None = None
-        self._told, self._planned = "", 0
+        self._own, self._scale = len(task.table.views), 1.0
 
     def rounds(self) -> Rounds:
         """Yield the requests of each round; afterwards the task knows how its docs were asked."""
@@ -237,29 +209,19 @@ class Quick:
             )
             yield Round(every)
             return
-        turns, wanted, answers = None, None, dict[Place, Any]()
-        if ranks.first:
-            self._asking = self._design()
-            turns = self._asking.rounds()
-            wanted = self._named(next(turns, None))
-        wanted, extra = ranks.told(wanted), self._on_wrong_images()
-        while wanted is not None:
+        # the first rank decides for all
+        decided = self._decided() if ranks.first else None
+        step, extra, answers = ranks.told(decided and next(decided)), self._on_wrong_images(), dict[Place, Any]()
+        while isinstance(step, tuple):
+            wanted, planned, told = step
             views = [view for view in wanted if view[0] in self._requests] + extra
             # the views on wrong images are asked in the first round alone
             extra = []
             asked = [request for doc_id, view in sorted(views) for request in self._requests[doc_id][view]]
-            answers = yield Round(asked, self._planned, self._told)
+            answers = yield Round(asked, planned, told)
             scores = {view: score for part in ranks.all(self._scored(asked, answers)) for view, score in part.items()}
-            if turns is not None:
-                got = [math.nan if (score := scores.get(view)) is None else score / self._scale for view in wanted]
-                try:
-                    wanted = self._named(turns.send(np.array(got, float)))
-                except StopIteration:
-                    wanted = None
-                self._note()
-            wanted, self._told, self._planned = ranks.told((wanted, self._told, self._planned))
-        # the first rank alone knows how every doc was asked
-        columns = ranks.told(None if self._asking is None else self._as_columns(self._asking.answers))
+            step = ranks.told(decided and decided.send(scores))
+        columns = step
         numbers = {doc_id: sorted(self._answered.get(doc_id, ())) for doc_id in self._requests}
         sampled = any(min(one["p_full"], one["p_cells"]) < 1 for one in columns.values())
         plan = dataclasses.replace(self._plan, asked=columns, numbers=numbers, sampled=sampled)
@@ -273,8 +235,28 @@ class Quick:
 
     # --- the design -------------------------------------------------------------------------------
 
-    def _design(self) -> Asking:
-        """Return the design, from what is known of the docs before any is asked."""
+    def _decided(self) -> Generator[Any, Mapping[View, Scalar], None]:
+        """Yield what each round asks, how many calls are expected, and what is known; wants to be sent the scores. At last, how docs were asked."""
+        options, null = self._spec.options, self._session.calls_on_wrong_images(self._evaluated)
+        design = self._design()
+        # wrong images are paid from the same budget
+        budget = None if options.budget is None else max(0, options.budget - null)
+        asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
+        turns, told, planned = asking.rounds(), "", design.pilot * design.views
+        wanted: Any = next(turns, None)
+        while wanted is not None:
+            views = [(self._evaluated[doc], int(view)) for doc, view in zip(*wanted, strict=True)]
+            scores = yield views, planned + null, told
+            got = [math.nan if (score := scores.get(view)) is None else score / self._scale for view in views]
+            try:
+                wanted = turns.send(np.array(got, float))
+            except StopIteration:
+                wanted = None
+            planned, told = asking.expected_calls(), self._told(asking, told)
+        yield self._as_columns(asking.answers)
+
+    def _design(self) -> Docs:
+        """Return what the design goes by: what is known of the docs before any is asked."""
         session, spec, options = self._session, self._spec, self._spec.options
         docs, keys = session.golds.docs, stable_keys(session.known.plain_rows, options.key)
         units = [unit_of(doc) if doc.cluster is not None else keys[doc.doc_id] for doc in docs]
@@ -295,23 +277,16 @@ class Quick:
         stated = float(options.scale or per_doc) / per_doc
         # scores are divided by full marks, so that the plan works on 0 to 1
         self._scale = max(float(known.max()), stated if options.scale else 0.0) if len(known) else stated
-        cells = cells_of(spec)
-        design = Docs(
+        return Docs(
             np.argsort(clusters, kind="stable"),
             u,
             clusters,
             marks / self._scale,
-            cells,
+            cells_of(spec),
             pilot_of(options.pilot, len(docs)),
             self._kinds(),
             tuple(spec.kind.shape(n) for n in spec.grids),
         )
-        # wrong images are paid from the same budget
-        self._null = session.calls_on_wrong_images(self._evaluated)
-        budget = None if options.budget is None else max(0, options.budget - self._null)
-        asking = Asking(design, Goal(options.precision, options.target, budget) if options.quick else None)
-        self._planned = design.pilot * design.views + self._null
-        return asking
 
     def _kinds(self) -> Ints:
         """Return the kind of question of each evaluated doc (its stratum), as numbers, the most frequent kind first."""
@@ -323,13 +298,6 @@ class Quick:
         place = {name: i for i, (name, _) in enumerate(often)}
         return np.array([place[name] for name in names], np.intp)
 
-    def _named(self, wanted: Any) -> list[View] | None:
-        """Return what the design wants, by doc id and number of the view."""
-        if wanted is None:
-            return None
-        evaluated = self._evaluated
-        return [(evaluated[doc], int(view)) for doc, view in zip(*wanted, strict=True)]
-
     def _on_wrong_images(self) -> list[View]:
         """Return the views of the first round that no plan decides on: of wrong images, and of a grey image."""
         later = {doc_id: repeated(self._session, doc_id) for doc_id in self._requests}
@@ -340,23 +308,19 @@ class Quick:
             if view >= self._own and view not in later[doc_id]
         ]
 
-    def _note(self) -> None:
-        """Note how far the asking is, for the progress line."""
-        assert self._asking is not None
+    def _told(self, asking: Asking, before: str) -> str:
+        """Return how far the asking is, for the progress line; tell once what to mind."""
         name, options = self._spec.name, self._spec.options
-        if self._asking.looks and not self._told:
-            if not self._asking.answers.exits:
+        if asking.looks and not before:
+            if not asking.answers.exits:
                 log().warning(
                     f"{name}: an answer of the docs asked whole scores above every gold, so all cells of a doc are asked"
                 )
-            if options.quick and self._asking.too_many_lost:
+            if options.quick and asking.too_many_lost:
                 so = "no doc is left out" if options.budget is None else "the numbers are of the others alone"
                 log().warning(f"{name}: too many of the docs asked whole have no score, so {so}")
-        self._planned = self._asking.expected_calls() + self._null
         stem = self._spec.kind.name.upper()
-        self._told = ", ".join(
-            f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, self._asking.looks, strict=False)
-        )
+        return ", ".join(f"{stem}{n} {_shown(look)}" for n, look in zip(self._spec.grids, asking.looks, strict=False))
 
     def _as_columns(self, answers: Answers) -> dict[int, dict[str, Any]]:
         """Return how each doc was asked, as column ``quick`` says, by doc id."""

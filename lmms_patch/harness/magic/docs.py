@@ -32,18 +32,6 @@ _EMBEDDED = str(folder("tasks") / "magic" / MOSAIC)
 DRAWN = {"all": "all", "relevant": "relevant", "none": "none", "selfheal": "all"}
 """Which boxes a variant draws (``which`` of ``items.shown``)."""
 
-_TEXTS = ("id", "item", "question", "type", "answer", "full_answer", "group", "variant", "image_digest")
-_FEATURES = {
-    **dict.fromkeys(_TEXTS, datasets.Value("string")),
-    "image": datasets.Image(),
-    "boxes": datasets.Sequence(datasets.Sequence(datasets.Value("int32"))),
-    "relevant": datasets.Sequence(datasets.Value("bool")),
-    "drawn": datasets.Sequence(datasets.Value("int32")),
-    **dict.fromkeys(("first", "last"), datasets.Value("int32")),
-    "row": datasets.Value("int64"),
-    **dict.fromkeys(("prefix", "corrections"), datasets.Sequence(datasets.Value("string"))),
-}
-
 
 def settings() -> MagicSettings:
     """Return the settings of the environment.
@@ -83,7 +71,7 @@ def docs(variant: str, data: str = "") -> datasets.Dataset:
                 f"two ('lmms-patch magic check' counts the wrong runs)"
             )
         numbered = [{**row, "row": place} for place, row in enumerate(rows)]
-        return datasets.Dataset.from_list(numbered, features=datasets.Features(_FEATURES))
+        return datasets.Dataset.from_list(numbered).cast_column("image", datasets.Image())
     except PatchError as error:
         # after an ordinary exception the host would load five times more
         raise Refusal(error) from None

@@ -7,7 +7,7 @@ whole task at its first request, and answers each doc by the model that was not 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -36,21 +36,19 @@ class _TextOnlyModel(lmms):
 
     is_simple = True
 
-    def __init__(self, diagnostic: Diagnostic, described: Mapping[str, Any], **asked: Any) -> None:
-        """Take a diagnostic, its settings for the record, and what ``diagnosed`` is asked for."""
+    def __init__(
+        self, diagnostic: Diagnostic, described: Mapping[str, Any], runner: Callable[[str], Runner], **asked: Any
+    ) -> None:
+        """Take a diagnostic, its settings for the record, what does the folds of a task, and what ``diagnosed`` is asked for."""
         super().__init__()
         self.accelerator = Accelerator()
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
-        self._diagnostic, self._described, self._asked = diagnostic, described, asked
+        self._diagnostic, self._described, self._runner, self._asked = diagnostic, described, runner, asked
 
     @property
     def device(self) -> Any:
         """The device where the host gathers the counts of all ranks."""
         return self.accelerator.device
-
-    def _runner(self, name: str) -> Runner:
-        """Return what does the folds of a task."""
-        raise NotImplementedError
 
     def _found(self, request: Instance) -> TextOnly:
         """Return the task of a request, diagnosed."""
@@ -123,13 +121,17 @@ class TstRf(_TextOnlyModel):
             diagnostic = RfDiagnostic(settings)
         except PatchError as error:
             refuse(error)
-        self._workers = asked.workers or os.cpu_count() or 1
+        workers = asked.workers or os.cpu_count() or 1
         described = {"model": settings.model, "trees": settings.size, "depth": settings.depth}
         everything = asked.groupings == "all"
-        super().__init__(diagnostic, described, everything=everything, check=asked.check, shuffles=asked.shuffles)
-
-    def _runner(self, name: str) -> Runner:
-        return in_threads(self._workers, f"{name}: folds")
+        super().__init__(
+            diagnostic,
+            described,
+            lambda name: in_threads(workers, f"{name}: folds"),
+            everything=everything,
+            check=asked.check,
+            shuffles=asked.shuffles,
+        )
 
 
 class TstLora(_TextOnlyModel):
@@ -142,7 +144,7 @@ class TstLora(_TextOnlyModel):
     """
 
     def __init__(self, groupings: str = "headline", **given: Any) -> None:
-        from lmms_patch.tst.lora.diagnostic import LoraDiagnostic
+        from lmms_patch.tst.lora.diagnostic import LoraDiagnostic, run_folds
         from lmms_patch.tst.lora.settings import LoraSettings
 
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmms-patch" / "tst_lora"
@@ -156,15 +158,11 @@ class TstLora(_TextOnlyModel):
             diagnostic = LoraDiagnostic(settings)
         except PatchError as error:
             refuse(error)
-        super().__init__(diagnostic, settings.described(), everything=groupings == "all")
-
-    def _runner(self, name: str) -> Runner:
-        from lmms_patch.tst.lora.diagnostic import run_folds
 
         def run(prepared: Any, jobs: Any, groups: Any) -> Any:
             return run_folds(prepared, jobs, self.rank, self.world_size)
 
-        return run
+        super().__init__(diagnostic, settings.described(), lambda name: run, everything=groupings == "all")
 
 
 _FROM_HOST = {"batch_size", "max_batch_size", "device"}

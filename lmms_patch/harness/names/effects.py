@@ -157,11 +157,6 @@ class Module:
     def of(path: str) -> Module:
         return Module(path)
 
-    def may_have(self, name: str) -> bool:
-        """Return whether the module may have a name, as by ``import *``; a file that defines nothing may not have been read."""
-        known = {*self.defined, *self.imported}
-        return not known or bool(known & {name, "*"})
-
     def find(self, dotted: str) -> str | None:
         """Return the file of a task's module by its dotted name: beside this module, relative, or below lmms_eval.tasks."""
         inside = dotted.lstrip(".")

@@ -24,7 +24,7 @@ import yaml
 
 from lmms_patch import resources
 from lmms_patch.harness import task_files
-from lmms_patch.harness.names.effects import Module, file_of, judge_in, magic_judge
+from lmms_patch.harness.names.effects import file_of, judge_in, magic_judge
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,6 @@ class Media:
 
 UNKNOWN = Media(frozenset({"unknown"}))
 UNREAD = Media(frozenset({"unknown", "unread"}))
-MISSING = Media(frozenset({"missing"}))
 
 
 def shown_by(path: str, name: str) -> Media:
@@ -54,7 +53,7 @@ def shown_by(path: str, name: str) -> Media:
         path: the module's file.
         name: a function that takes a doc and returns the list of what is shown.
     """
-    return _table().get((digest(path), name)) or (UNREAD if Module.of(path).may_have(name) else MISSING)
+    return _table().get((digest(path), name), UNREAD)
 
 
 def digest(path: str) -> str:

@@ -16,6 +16,7 @@ from PIL import Image
 
 from lmms_patch.ask.kinds import KINDS, REGIONS, Key
 from lmms_patch.ask.orders import MOST
+from lmms_patch.ask.references import Doc
 from lmms_patch.ask.spec import Options
 from lmms_patch.ask.views import (
     DESCRIBE,
@@ -28,6 +29,7 @@ from lmms_patch.ask.views import (
     cut,
     is_usable,
     swapped,
+    views_of,
 )
 from lmms_patch.ask.wrong_images import Look
 from lmms_patch.errors import OptionError, PatchError, RecordError
@@ -35,6 +37,7 @@ from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video import cache
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.known import Known
 from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk, fetched
 from lmms_patch.harness.wrap.text_only import TextOnly
@@ -248,49 +251,34 @@ class VariantDocs:
 
     def __init__(
         self,
-        rows: Any,
-        base: Any,
-        views: Sequence[View],
-        options: Options,
+        known: Known,
+        read: Callable[[], Sequence[Doc]],
         *,
-        own_messages: bool = True,
-        boxes: Callable[[Shelf], BoxTable] | None = None,
-        plain: Callable[[], Any] | None = None,
-        wrong: Callable[[Callable[[int], Look | None]], WrongImages] | None = None,
         orders: OrderTable | None = None,
-        every_order: bool = False,
         asks_again: Callable[[int], int] | None = None,
         text_only: TextOnly | None = None,
     ) -> None:
         """Make the table; nothing is read yet.
 
         Args:
-            rows: the base task's eval split, media included; indexed by doc id.
-            base: the base task.
-            views: the views that each doc has, in request order.
-            options: those that change pixels, and what a model is asked for a description.
-            own_messages: whether the base makes messages itself; else they are its visuals and then its prompt.
-            boxes: makes the docs' own boxes, which make further views, of how docs are shown.
-            plain: gives the docs without media.
-            wrong: makes what says whose images replace a doc's own, of how to look at a doc's images; None where no doc
-                is asked on a wrong image.
+            known: the task.
+            read: gives all docs of the split, as ``ask.references.plan`` takes them.
             orders: the orders of docs' options; None where docs are asked in their own order alone.
-            every_order: whether each doc is asked in all of them.
             asks_again: returns how often a doc's views are asked; None: once.
             text_only: the docs as a text-only diagnostic sees them; None where images are shown.
         """
         self.captions: dict[int, str] = {}
         """By doc id, the description that stands in place of the doc's images."""
-        self.rows, self.base, self.views, self._options = rows, base, tuple(views), options
-        self._own_messages, self.orders, self.text_only = own_messages, orders, text_only
-        self.wrong = None if wrong is None else wrong(self.look)
-        self._every_order, self._asks_again, self._again = every_order, asks_again, dict[int, tuple[View, ...]]()
-        in_time = any(view.kind in IN_TIME for view in self.views)
-        self.shelf = Shelf(rows, base, plain, in_time=in_time, boxed=boxes is not None)
+        self._known, self.rows, self.base, self.views = known, known.rows, known.base, views_of(known.spec)
+        self._kind, self.orders, self.text_only = known.spec.kind, orders, text_only
+        self._asks_again, self._again = asks_again, dict[int, tuple[View, ...]]()
+        # a ``_swap`` task shows wrong images alone; further kinds show some for the null
+        swaps = self._kind.swapped or (self._kind.has_index and known.spec.options.null)
+        self.wrong = WrongImages(known, read, self.look) if swaps else None
+        self.shelf = Shelf(known)
         self.row, self.sizes = self.shelf.row, self.shelf.sizes
-        self.boxes = None if boxes is None else boxes(self.shelf)
-        self._all_swapped = all(view.swapped for view in self.views)
-        self.cutter = Cutter(self.shelf, options, self.boxes, orders)
+        self.boxes = BoxTable(known, self.shelf) if self._kind.own_boxes else None
+        self.cutter = Cutter(self.shelf, known.spec.options, self.boxes, orders)
         self._own: dict[int, tuple[View, ...]] = {}
 
     def views_of(self, doc_id: int) -> tuple[View, ...]:
@@ -299,7 +287,7 @@ class VariantDocs:
         Only the composition compares parts of a wrong image: a doc that is asked once sees the whole of it alone.
         """
         own = self.own_views_of(doc_id)
-        if self.wrong_image_of(doc_id) is not None and not self._all_swapped:
+        if self.wrong_image_of(doc_id) is not None and not self._kind.swapped:
             own = (*own, *swapped(own if self.again(doc_id) else own[:1]))
         return own if self._asks_again is None else (*own, *self.again(doc_id))
 
@@ -334,7 +322,7 @@ class VariantDocs:
         A doc with a box that cannot be cut has only its full view: its boxes would not count, so we do not ask them. To
         know that, its image is decoded.
         """
-        if self._every_order and self.orders is not None:
+        if self._kind.turns and self.orders is not None:
             return self.orders.views_of(doc_id, self.views)
         if doc_id in self.captions:
             said = self.captions[doc_id]
@@ -351,7 +339,7 @@ class VariantDocs:
 
         None where the doc has no such views.
         """
-        if self.wrong is None or not (self._all_swapped or doc_id in self.wrong.sampled):
+        if self.wrong is None or not (self._kind.swapped or doc_id in self.wrong.sampled):
             return None
         return self.wrong.donor(doc_id)
 
@@ -367,10 +355,10 @@ class VariantDocs:
     @property
     def most(self) -> int:
         """V, the largest number of views of a doc."""
-        own = len(self.views) * (MOST if self._every_order else 1) + (0 if self.boxes is None else self.boxes.most)
+        own = len(self.views) * (MOST if self._kind.turns else 1) + (0 if self.boxes is None else self.boxes.most)
         if self._asks_again is not None:
             return MOST_TIMES * (2 * own + 2)
-        return own if self.wrong is None or self._all_swapped else own + 1
+        return own if self.wrong is None or self._kind.swapped else own + 1
 
     def id(self, doc_id: int, view: int) -> ViewId:
         """Return the id of a view of a doc."""
@@ -409,11 +397,11 @@ class VariantDocs:
         Where the base only puts visuals before its prompt, a blind view is the prompt: no video need be there.
         """
         view = self._view_of(doc)
-        if view.kind in TEXTS and not self._own_messages:
+        if view.kind in TEXTS and not self._known.own_messages:
             text = media.blind_prompt(self.base.doc_to_text(dict(self.row(doc.doc_id))), view)
             return [{"role": "user", "content": [{"type": "text", "text": text}]}]
         found: list[dict[str, Any]] = self._cut(doc, view, self.base.doc_to_messages, media.replace_in_messages)
-        return media.to_describe(found, self._options.caption_prompt) if view == DESCRIBE else found
+        return media.to_describe(found, self._known.spec.options.caption_prompt) if view == DESCRIBE else found
 
     def _view_of(self, doc: TaggedDoc) -> View:
         assert doc.view is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from lmms_patch.harness.names.configs import OUTPUT_TYPES, judge_refusal
 from lmms_patch.harness.names.effects import calls_judge
 from lmms_patch.harness.wrap.known import check_fields
 from lmms_patch.harness.wrap.media import blind_prompt
+from lmms_patch.harness.wrap.scorer import fresh
 from lmms_patch.harness.wrap.session import Session
 from lmms_patch.runs.run import find
 from lmms_patch.text import line, log
@@ -222,7 +222,7 @@ class Requests:
             arguments = self._table.orders.asked(doc_id, shows.turn, arguments, choice)
         # our function and our id, so that an adapter gets this view through whichever task it asks
         arguments[self._place], arguments[3] = self._shown, self._table.id(doc_id, view)
-        arguments = [_copied(a) if isinstance(a, dict) else a for a in arguments]
+        arguments = [fresh(a) if isinstance(a, dict) else a for a in arguments]
         if shows.kind in TEXTS and isinstance(arguments[0], str):
             arguments[0] = blind_prompt(arguments[0], shows)
         if shows == DESCRIBE:
@@ -280,12 +280,3 @@ def descriptions(session: Session, evaluated: Collection[int]) -> dict[int, str]
             f"{spec.base}_caption --output_path {folder}, with the model that describes, and the same --limit"
         )
     return known
-
-
-def _copied(value: Any) -> Any:
-    """Return a deep copy of a request's settings, ten times as fast as ``copy.deepcopy``: every view of every doc needs a copy."""
-    if isinstance(value, str | int | float | None):
-        return value
-    if type(value) is dict:
-        return {key: _copied(one) for key, one in value.items()}
-    return [_copied(one) for one in value] if type(value) is list else copy.deepcopy(value)

@@ -241,7 +241,7 @@ class Scorer:
     def _call(self, doc: Any, view: View, answers: list[Any], kwargs: Mapping[str, Any]) -> Scored:
         """Call the native scorer on the answers to a view; keep an exception as the view's error, without items."""
         try:
-            items = self._native(_fresh(doc), answers, **kwargs)
+            items = self._native(fresh(doc), answers, **kwargs)
             if not isinstance(items, Mapping):
                 raise TypeError(f"process_results returned a {type(items).__name__}, not a dict of metrics")
             native, primary = self._known.native, self._known.primary
@@ -278,8 +278,8 @@ class Scorer:
         return item is None or (isinstance(item, numbers.Real) and scalar(item) is None)
 
 
-def _fresh(value: Any) -> Any:
-    """Copy a row for a call of a scorer: containers are copied, images and all further leaves shared.
+def fresh(value: Any) -> Any:
+    """Copy a row, or a request's settings: containers are copied, images and all further leaves shared; much faster than ``copy.deepcopy``.
 
     Why: some scorers change the row in place, and would find their changes in the next view's row.
     """
@@ -287,8 +287,8 @@ def _fresh(value: Any) -> Any:
     if isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (dict, Mapping)):
-        return {key: _fresh(inner) for key, inner in value.items()}
-    return [_fresh(inner) for inner in value] if isinstance(value, list) else value
+        return {key: fresh(inner) for key, inner in value.items()}
+    return [fresh(inner) for inner in value] if isinstance(value, list) else value
 
 
 _one_doc = threading.Lock()

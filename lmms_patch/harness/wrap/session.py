@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lmms_patch.ask.spec import UNWRITTEN
-from lmms_patch.ask.views import DESCRIBE, pixels, times_of, views_of
+from lmms_patch.ask.views import DESCRIBE, pixels, times_of
 from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap.aggregate import Aggregations
-from lmms_patch.harness.wrap.boxes import BoxTable
 from lmms_patch.harness.wrap.calls import Again
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
 from lmms_patch.harness.wrap.known import Golds, Known, caption_score
@@ -21,7 +20,6 @@ from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.harness.wrap.wrong import WrongImages
 from lmms_patch.stats.asking import pilot_of
 from lmms_patch.stats.composition import LEAST
 
@@ -67,19 +65,10 @@ class Session:
         moves = kind.turns or self.asks_again
         self.references = References(self.golds, self.scorer)
         self.text_only = TextOnly(self.golds, self.references) if kind.folds else None
-        # a ``_swap`` task shows wrong images alone; further kinds show some for the null
-        swaps = kind.swapped or (kind.has_index and options.null)
         self.table = VariantDocs(
-            known.rows,
-            known.base,
-            views_of(spec),
-            options,
-            own_messages=known.own_messages,
-            boxes=functools.partial(BoxTable, known) if kind.own_boxes else None,
-            plain=lambda: known.plain_rows,
-            wrong=functools.partial(WrongImages, known, self.golds.read) if swaps else None,
+            known,
+            self.golds.read,
             orders=OrderTable(self.golds, self.scorer, messages=messages) if moves else None,
-            every_order=kind.turns,
             asks_again=self._times_of if self.asks_again else None,
             text_only=self.text_only,
         )

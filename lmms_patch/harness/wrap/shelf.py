@@ -18,6 +18,7 @@ from lmms_patch.harness.compat import LONGEST_FAILURE
 from lmms_patch.harness.video.clip import Clip, Sampling
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.calls import one_line
+from lmms_patch.harness.wrap.known import Known
 
 CACHED_DOCS = 8
 """How many docs are kept decoded. The views of a doc arrive together, so a batch touches few docs."""
@@ -111,16 +112,13 @@ class Shelf:
         shows_clips: whether a doc shows a video, as far as docs were decoded.
 
     Args:
-        rows: the base task's eval split, media included; indexed by doc id.
-        base: the base task.
-        plain: gives the docs without media.
-        in_time: whether clips are cut in time, so that still images are refused.
-        boxed: whether docs have boxes of their own, which lie on still images.
+        known: the task.
     """
 
-    def __init__(self, rows: Any, base: Any, plain: Callable[[], Any] | None, *, in_time: bool, boxed: bool) -> None:
-        self.rows, self.base, self._plain = rows, base, plain
-        self.in_time, self._boxed = in_time, boxed
+    def __init__(self, known: Known) -> None:
+        self._known, self.rows, self.base = known, known.rows, known.base
+        # clips that are cut in time, so that still images are refused; and boxes of docs' own, which lie on still images
+        self.in_time, self._boxed = known.spec.kind.needs_video, known.spec.kind.own_boxes
         self.sampling, self.shows_clips = Sampling(), False
         self._facts: dict[int, Facts] = {}
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
@@ -142,7 +140,7 @@ class Shelf:
 
     def _row(self, entry: _Entry, doc_id: int) -> Any:
         if entry.row is None:
-            entry.row, why = fetched(self.rows, doc_id, self._plain)
+            entry.row, why = fetched(self.rows, doc_id, lambda: self._known.plain_rows)
             if why:
                 self.of(doc_id).cannot_load(why)
         return entry.row

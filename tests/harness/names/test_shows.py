@@ -8,7 +8,7 @@ from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.harness import plugin
 from lmms_patch.harness.names import configs
-from lmms_patch.harness.names.facts import MISSING, UNREAD, Facts, Media
+from lmms_patch.harness.names.facts import UNREAD, Facts, Media
 from lmms_patch.harness.names.facts import shown_by as known_of
 from scripts.host.shown import place, table
 from tests.places import ROOT
@@ -23,7 +23,7 @@ def test_the_table_holds_for_every_file_with_the_same_bytes(tmp_path):
     file, name = shutil.copy(ROOT / "tasks" / "mosaic" / "utils.py", tmp_path), "doc_to_visual"
     known = known_of(file, name)
     assert known.media == {"image"}
-    assert known_of(file, "another") == MISSING
+    assert known_of(file, "another") == UNREAD
     with open(file, "a") as changed:
         changed.write("# changed\n")
     assert known_of(file, name) == UNREAD

@@ -7,6 +7,8 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import SimpleNamespace
 
 import datasets
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 from PIL import Image
 
 from lmms_patch.ask.spec import Options, parse
-from lmms_patch.ask.views import View, views_of
+from lmms_patch.ask.views import View
 from lmms_patch.harness.wrap import media
 from lmms_patch.harness.wrap.docs import TaggedDoc, VariantDocs
 from lmms_patch.harness.wrap.shelf import CACHED_DOCS
@@ -72,7 +74,9 @@ def row(doc_id, *sizes):
 
 
 def table(name="gqa_rci3", count=4, make=row, base=None, **cutting) -> VariantDocs:
-    return VariantDocs(Rows(count, make), base or Base(), views_of(parse(name)), Options(**cutting))
+    rows, spec = Rows(count, make), replace(parse(name), options=Options(null=0, **cutting))
+    known = SimpleNamespace(rows=rows, plain_rows={}, base=base or Base(), spec=spec, own_messages=True)
+    return VariantDocs(known, list)
 
 
 def shown(table, doc_id, view) -> list[Image.Image]:
