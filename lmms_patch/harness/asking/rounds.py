@@ -109,6 +109,8 @@ class Round:
     catches: bool = False
 
 
+_GOLD = ("gold",)
+"""What a right answer names (``Recorder.names_now``)."""
 Rounds = Generator[Round, dict[Place, Any], None]
 
 
@@ -128,9 +130,9 @@ def again_and_again(again: Mapping[WrappedTask, Again], once: Sequence[Instance]
         first: the first round.
     """
     # every rank asks as often, also one without such docs
-    for time in range(first, max([1, *(task.session.times for task in again)])):
-        wanted = [one for asking in again.values() for one in asking.wanted(time)]
-        wanted += [] if time else once
+    for number in range(first, max([1, *(asking.rounds for asking in again.values())])):
+        wanted = [one for asking in again.values() for one in asking.wanted(number)]
+        wanted += [] if number else once
         answers = yield Round(wanted)
         for task, asking in again.items():
             asking.take(_of(task, wanted), answers)
@@ -203,13 +205,16 @@ class Again:
         self._chains = {doc_id: chains for doc_id in self._requests if (chains := chains_of(task.session, doc_id))}
         self._names: dict[int, dict[int, Any]] = {doc_id: {} for doc_id in self._chains}
 
-    def wanted(self, time: int) -> list[Instance]:
-        """Return the requests of a round; round 0 is of everything asked once.
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are; the same on every rank."""
+        spec = self._session.known.spec
+        phases = 3 if spec.options.steady == "all" and not spec.leaves_out else 1
+        return 1 + phases * (self._session.times - 1)
 
-        Args:
-            time: how often views were asked before.
-        """
-        if not time:
+    def wanted(self, number: int) -> list[Instance]:
+        """Return the requests of a round; round 0 is of everything asked once."""
+        if not number:
             later = {doc_id: repeated(self._session, doc_id) for doc_id in self._chains}
             return [
                 request
@@ -218,13 +223,30 @@ class Again:
                 if view not in later.get(doc_id, ())
                 for request in requests
             ]
+        phase, time = divmod(number - 1, self._session.times - 1)
         return [
             request
-            for doc_id, chains in self._chains.items()
-            for chain in chains
-            if len(chain) > time and self._agree(doc_id, chain[:time])
-            for request in self._requests[doc_id][chain[time]]
+            for doc_id in self._chains
+            for chain in self._of_phase(doc_id, phase)
+            if len(chain) > time + 1 and self._agree(doc_id, chain[: time + 1])
+            for request in self._requests[doc_id][chain[time + 1]]
         ]
+
+    def _of_phase(self, doc_id: int, phase: int) -> list[list[int]]:
+        """Return the views to ask again: in phase 0 the full image and a cell that is right, then the other right cells, then the rest.
+
+        A cell that is right every time ends a doc: what its other cells know changes no share. Of a doc on wrong images
+        all are asked, in phase 0: tests go by them.
+        """
+        chains, names = self._chains[doc_id], self._names[doc_id]
+        views = self._session.table.views_of(doc_id)
+        if any(views[chain[0]].swapped for chain in chains):
+            return [] if phase else chains
+        full = [chain for chain in chains if views[chain[0]].kind == "full"]
+        right = [chain for chain in chains if chain not in full and names.get(chain[0]) == _GOLD]
+        if phase and any(names.get(chain[-1]) == _GOLD for chain in right):
+            return []
+        return [full + right[:1], right[1:], [chain for chain in chains if chain not in (*full, *right)]][phase]
 
     def _agree(self, doc_id: int, views: Sequence[int]) -> bool:
         names = [self._names[doc_id].get(view) for view in views]
