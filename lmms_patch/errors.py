@@ -64,7 +64,6 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 EXTRAS = {
-    "explore": ("starlette", "uvicorn"),
     "lora": ("peft",),
     "magic": ("cv2",),
     "report": ("altair", "vl_convert"),

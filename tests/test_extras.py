@@ -13,7 +13,6 @@ from tests.making.runs import mc_run, write_run
 from tests.places import ROOT
 
 PARTS = {
-    "explore": ["starlette", "uvicorn"],
     "lora": ["peft"],
     "magic": ["cv2"],
     "report": ["altair", "vl_convert"],
@@ -83,9 +82,6 @@ def test_the_line_of_each_part(monkeypatch, tmp_path, capsys):
         with pytest.raises(PatchError) as error:
             work()
         assert str(error.value) == f"{module} is not installed; type: pip install 'lmms-patch[{part}]'"
-    without(monkeypatch, "uvicorn")
-    assert main(["explore", "a-run"]) == 2
-    assert capsys.readouterr().err == "lmms-patch: uvicorn is not installed; type: pip install 'lmms-patch[explore]'\n"
     assert (
         main(
             [

@@ -119,7 +119,7 @@ def test_export_and_explore(foreign, capsys, tmp_path):
     folder, scores = foreign
     assert typed(capsys, "export", folder / "m0", "--output", tmp_path / "m0.csv")[0] == 0
     assert pl.read_csv(tmp_path / "m0.csv")["score"].to_list() == scores["org/m0"].ravel().tolist()
-    assert typed(capsys, "explore", folder / "m0", "--export", tmp_path / "docs")[0] == 0
+    assert typed(capsys, "explore", folder / "m0", "--docs", "0", "--output", tmp_path / "docs")[0] == 0
     assert sorted(path.suffix for path in folder.rglob("*") if path.is_file()) == [".parquet"] * 4, "tables and numbers"
 
 

@@ -59,7 +59,7 @@ COMMANDS = {
 broken, ``FIX:`` such a file that is not, both copied to the case's own folder (under another name: ``@``), ``WITH:`` the same, but not typed;
 ``OUT:`` what is written."""
 WITH_HARNESS = {
-    "explore": f"explore IN:runs/{RUNS} [IN:runs/{RUNS}@second] --export OUT:docs",
+    "explore": f"explore IN:runs/{RUNS} [IN:runs/{RUNS}@second] [--docs 2] --output OUT:docs",
     "tasks": "tasks words|words_rci3|gqa*|*|toys|mine_rci2|words_blind --include-path IN:tasks [--as rci|blind|tst5]",
     "prune": "prune words --controls 1 --shuffles 0 --budget 4 --folds 2 --include-path FIX:tasks --from IN:runs/tst --output OUT:new",
 }  # fmt: skip

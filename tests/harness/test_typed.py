@@ -40,7 +40,7 @@ ONLY_READ = (
     "gap FULL",  # placeholders
     "gate out/theirs",  # a stranger's run, and a rule of the reader's own; tests/gate/test_edits.py
     "magic build",  # needs a dataset of images; tests/magic/build/test_builder.py
-    "explore",  # serves until it is stopped; tests/present/explore/browser
+    "explore",  # loads the data of all tasks; tests/present/explore
     "export",  # of a demo; tests/app/test_tables.py
     "doctor",  # says what is wrong with the machine at hand; tests/app/commands/test_doctor.py
     "demo",  # runs the embedded model; make demo,

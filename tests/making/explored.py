@@ -1,7 +1,5 @@
 """Finished runs of any number of docs, written as the columns of their tables."""
 
-import webbrowser
-
 import polars as pl
 
 from lmms_patch.ask import kinds
@@ -83,15 +81,6 @@ def write_many(folder, docs, *, base="album", grid=3, categories=("indoor", "out
         frame = frame.with_columns(answer=pl.when(score=1).then(pl.lit("by heart")).otherwise(pl.lit("no idea")))
         write_task(folder, WrapSpec(base, kinds.KINDS["blind"]), frame, place=1)
     return path
-
-
-def serve_many(folder, docs):
-    """Serve the explorer of a run of so many docs until Ctrl-C, as the command does."""
-    from lmms_patch.app.serving import pictures_of, serve
-    from lmms_patch.present.explore import explorer
-
-    webbrowser.open = lambda address: True
-    serve(explorer.open_runs([write_many(folder, docs)]), pictures_of(None))
 
 
 def write_swap(folder, docs=4, base="album", source=lambda doc: (doc + 1) % 4):

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lmms_patch.app.commands.common import IncludePath, Place, Places, examples, paths, say, tell, told
-from lmms_patch.errors import OptionError, require
+from lmms_patch.errors import OptionError
 
 if TYPE_CHECKING:
-    from lmms_patch.present.explore.explorer import Explorer
-    from lmms_patch.present.explore.pictures import Pictures
+    from lmms_patch.present.explore.pictures import OfDoc
 
 
 @dataclass(frozen=True)
 class Explored:
-    """The docs of one or two runs, with their images.
+    """The folder of an explorer.
 
     Attributes:
-        explorer: the docs.
-        pictures: the images, as far as their dataset can be reached.
-        written: how many docs were written into a folder; None: none were asked for.
+        folder: where it is.
+        docs: how many docs it has.
+        pictures: of how many docs it has a picture.
     """
 
-    explorer: Explorer
-    pictures: Pictures
-    written: int | None
+    folder: Path
+    docs: int
+    pictures: int
 
 
 @examples(
-    "# every doc of a run in the browser",
+    "# every doc of a run; open out/explore/index.html in a browser",
     "lmms-patch explore out",
     "# two models side by side",
-    "lmms-patch explore out/qwen out/internvl",
-    "# a folder to hand on, of up to 2,000 docs; opens without a server",
-    "lmms-patch explore out --export docs-of-out",
+    "lmms-patch explore out/qwen out/internvl --output side-by-side",
+    "# pictures of docs that the full image gets wrong",
+    "lmms-patch explore out --docs 300 --where 'view = 0 and score = 0'",
+    "# on a machine without a browser: an address on that machine, which ssh -L can lead to",
+    "lmms-patch explore out --serve",
 )
 def explore(
     runs: Annotated[
@@ -47,33 +50,79 @@ def explore(
             help="The --output_path of a run (of several the newest), or one *_results.json; at most two.",
         ),
     ],
-    export: Annotated[
-        Place | None, typer.Option("--export", metavar="DIR", help="Write the page and all docs into a folder instead.")
-    ] = None,
+    output: Annotated[
+        Place,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="The folder to write; an earlier explorer there is replaced."
+        ),
+    ] = Path("out/explore"),
+    docs: Annotated[
+        int, typer.Option("--docs", metavar="N", min=0, help="Of how many docs of each task pictures are taken.")
+    ] = 100,
+    where: Annotated[
+        str,
+        typer.Option(
+            "--where", metavar="SQL", help="Of which: a condition on columns of the samples table (docs/tables.md)."
+        ),
+    ] = "",
     include_path: IncludePath = None,
 ) -> Explored:
     """Look at every doc of one or two finished runs: image, cells, answers, and what each doc needs."""
-    from lmms_patch.app.serving import pictures_of
-    from lmms_patch.present.explore.explorer import open_runs
-    from lmms_patch.present.explore.static import write
+    from lmms_patch.present.explore import folder
+    from lmms_patch.runs.run import newest_of
 
-    # a page that is written opens from disk, and needs no server
-    if export is None:
-        require("explore")
     if len(given := paths(runs)) > 2:
         raise OptionError(f"explore shows one run, or two side by side, not {len(given)}")
-    explorer, pictures = open_runs(given), pictures_of(include_path)
-    told(explorer.taken)
-    for line in explorer.left_out:
-        tell(f"not shown: {line}")
-    return Explored(explorer, pictures, None if export is None else write(explorer, pictures, Path(export), tell))
+    taken = [newest_of(path, lambda run: not all(map(folder.why_not, run.results)), "with cells") for path in given]
+    told(taken)
+
+    def open_task(base: str) -> OfDoc:
+        from lmms_patch.harness.images import image_of
+        from lmms_patch.harness.names.catalog import quietly
+
+        with quietly(bars=False):
+            return image_of(base, include_path)
+
+    chosen = [one.run for one in taken]
+    for result in (one for run in chosen for one in run.results):
+        if why := folder.why_not(result):
+            tell(f"not shown: {result.label}: {why}")
+    return Explored(Path(output), *folder.write(chosen, Path(output), open_task, docs, where, tell))
 
 
-def display(explored: Explored, export: Path | None) -> None:
-    """Say where the page is, or serve it until Ctrl-C."""
-    if export is None:
-        from lmms_patch.app.serving import serve
+def display(
+    explored: Explored,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Also serve the folder on this machine alone, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Say where the page is, and serve it where asked."""
+    say(f"{explored.docs:,} docs, {explored.pictures:,} with a picture; written: {explored.folder / 'index.html'}")
+    if serve:
+        _serve(explored.folder)
 
-        serve(explored.explorer, explored.pictures)
-    else:
-        say(f"{explored.written:,} docs; written: {export / 'index.html'}")
+
+def _serve(folder: Path) -> None:
+    """Serve the files of a folder on loopback until Ctrl-C, to whoever has the address, which nobody can guess."""
+    secret = f"/{secrets.token_urlsafe(24)}/"
+
+    class Files(SimpleHTTPRequestHandler):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given, directory=str(folder))
+
+        def send_head(self) -> Any:
+            if not self.path.startswith(secret):
+                return self.send_error(404)
+            self.path = self.path[len(secret) - 1 :]
+            return super().send_head()
+
+        def list_directory(self, path: Any) -> None:
+            self.send_error(404)
+
+        def log_message(self, *given: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Files) as server:
+        # ``say`` would hide the secret in the address
+        print(f"http://127.0.0.1:{server.server_port}{secret}  (Ctrl-C ends it)", flush=True)
+        server.serve_forever()

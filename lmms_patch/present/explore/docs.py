@@ -1,278 +1,212 @@
-"""The docs of one task of one run as columns: what each doc needs, asks and was answered.
-
-NumPy, polars and pyarrow.
-"""
+"""The docs of one task of one run, a row each: what each needs, asks and was answered."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from lmms_patch.present.explore.views import FAILED, Bools, Ints, View, Views, flags, page_text
-from lmms_patch.runs.need import UNKNOWN, DocNeeds, without_image
-from lmms_patch.runs.run import Result
-from lmms_patch.stats.resample import cluster_numbers
-from lmms_patch.text import line
+from lmms_patch.ask.kinds import LOWRES, OF_CLIPS, OF_IMAGES, Words
+from lmms_patch.rci import recompute
+from lmms_patch.runs import need
+from lmms_patch.text import block, cut, line
 
-TITLE, MOST_OPTIONS = 160, 100
-"""Characters of a question or answer in the list; options that are shown."""
+if TYPE_CHECKING:
+    from lmms_patch.runs.run import Result
 
-
-class Doc(NamedTuple):
-    """The columns of a doc (docs/tables.md)."""
-
-    doc_id: int
-    question: str | None
-    gold: str | None
-    options: list[str] | None
-    category: str | None
-    cluster: str | None
-    excluded: str | None
-    width: int | None
-    height: int | None
-    images: str | None
-    wrong_from: int | None
-
-
-class Told(NamedTuple):
-    """What the list shows of a doc: its texts, and ``answer``, the answer to the first view."""
-
-    question: str
-    gold: str
-    answer: str
+TITLE, LONGEST = 300, 20_000
+"""Characters of a question or answer in the list, in which the page searches, and of any text of a doc."""
+_PLACE = ["kind", "n", "cell", "row", "col", "region", "relevant", "turn"]
+"""The columns that say which part of the image a view shows."""
+_TEXTS = ["question", "gold", "category", "cluster", "answer", "failed", "error", "caption"]
+_OF_DOC = [
+    "question",
+    "gold",
+    "options",
+    "category",
+    "cluster",
+    "images",
+    "shown",
+    "wrong_shown",
+    "excluded",
+    "references",
+    "quick",
+]
+_VIEW = ["name", "state", "answer", "score", "why", "caption", "unfinished", "kind", "n", "row", "col", "place"]
+"""What the page is told of a view."""
 
 
-def table_of(result: Result) -> pa.Table:
-    """Return the columns of a task for the page: those of views and docs, a row per doc and view.
+def docs_of(result: Result, blind: Result | None = None) -> pl.DataFrame:
+    """Return the docs of a task, a row each, in the order of its table.
 
-    Beside the columns of its samples table stand ``asked``, ``right`` (at least half of what the gold scores, as in the
-    necessity map), and the size of the first image.
-    """
-    names = [name for name in View._fields if name not in _MADE and (name != "caption" or result.kind.captions)]
-    own = [name for name in Doc._fields if name not in _MADE]
-    frame = result.frame(list(dict.fromkeys([*names, *own, "view", "shown", "excluded", "quick", "references"])))
-    first = frame.filter(pl.col("view") == 0)
-    reasons = first["excluded"].to_list()
-    marks = first.select("doc_id", "references").explode("references", empty_as_null=True).unnest("references")
-    gold = (pl.col("metric") == result.metric) & pl.col("roles").list.contains("gold") & (pl.col("score") > 0)
-    best = marks.filter(gold).group_by("doc_id").agg(marks=pl.max("score"))
-    docs = first.select(
-        "doc_id",
-        "options",
-        width=pl.col("shown").list.first().struct.field("width"),
-        height=pl.col("shown").list.first().struct.field("height"),
-        excluded=pl.Series([_excluded(one) for one in reasons], dtype=pl.String),
-        asked=pl.col("quick").struct.field("steps").fill_null(2) > 0,
-        wrong_from=pl.Series(_sources(frame), dtype=pl.Int64),
-    ).join(best, on="doc_id", how="left", maintain_order="left")
-    rows = frame.drop("excluded", "options", "wrong_from", strict=False)
-    rows = rows.join(docs, on="doc_id", how="left", maintain_order="left")
-    right = (
-        pl.col("score") >= pl.col("marks").fill_null(1.0) / 2 if result.higher_is_better else pl.lit(None, pl.Boolean)
-    )
-    wanted = [name for name in View._fields if name != "caption" or result.kind.captions]
-    table = rows.with_columns(right=right).select(*wanted, *Doc._fields)
-    return table.to_arrow(compat_level=pl.CompatLevel.oldest())
-
-
-_MADE = ("asked", "right", "excluded", "width", "height")
-
-
-def _sources(frame: pl.DataFrame) -> list[int | None]:
-    """Return of each doc whose image it was asked on beside its own."""
-    found = frame.group_by("doc_id", maintain_order=True).agg(pl.col("wrong_from").drop_nulls().first())
-    return found["wrong_from"].to_list()
-
-
-def _excluded(reasons: Sequence[dict[str, str]] | None) -> str | None:
-    """Return why a doc is left out; of some of its sets of views alone, with their names; None where it is used for all."""
-    return "; ".join(f"{one['set']}: {one['why']}" for one in reasons) if reasons else None
-
-
-class Docs:
-    """The docs of one task of one run, in the order of its log.
+    A view has a ``state``: right (at least half of what the gold scores), wrong, unscored, failed or not asked.
 
     Args:
-        table: the columns ``table_of``, one row per doc and view; the rows of a doc stand together, its full image
-        first.
-        swap: whether the task itself shows another doc's image.
-        classes: whether its docs have classes (``runs.need.has_classes``).
+        result: the task.
+        blind: the base task asked without an image, of the same run.
 
-    Attributes:
-        ids: shape (docs,), doc ids.
-        views: what the docs' views show, and what was answered to them.
+    Returns:
+        ``doc_id``, texts, ``options``; ``seen`` (the doc whose image was shown as its own), ``width``, ``height`` and
+        ``images`` (digest) of it; ``wrong_from`` (the other doc whose image was shown too); ``excluded`` (why it is left out
+        of a number); ``views``, ``wrong`` and ``blind`` (``_VIEW``: of its own image, of another doc's, without one);
+        ``first``, ``answer`` and ``unfinished`` of the first view; ``lost`` (whether some call failed); ``cells`` (how many of
+        the finest grid are right); ``need`` and ``image`` (places in ``NEEDS``, -1 where not known: what the doc needs, and
+        what it needs if it needs an image at all).
     """
-
-    def __init__(self, table: pa.Table, *, swap: bool = False, classes: bool = True) -> None:
-        self._swap = swap
-        ids = table.column("doc_id").to_numpy()
-        # The rows of a doc stand together, so a doc begins where the id changes.
-        first = np.r_[True, ids[1:] != ids[:-1]] if len(ids) else np.zeros(0, bool)
-        self.ids: NDArray[np.int64] = ids[first]
-        self._docs = table.select(list(Doc._fields)).filter(pa.array(first)).combine_chunks()
-        views = table.select([name for name in View._fields if name in table.column_names]).combine_chunks()
-        self.views = Views(views, np.r_[np.flatnonzero(first), len(ids)], swap=swap)
-        # Without classes or grids, no doc may get a class.
-        self._classes = classes and bool(self.views.grids)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @cached_property
-    def places(self) -> dict[int, int]:
-        """The place of each doc by its id."""
-        return {doc_id: place for place, doc_id in enumerate(self.ids.tolist())}
-
-    # --- what each doc is -------------------------------------------------------------------------
-
-    @cached_property
-    def excluded(self) -> Bools:
-        """Whether the doc is left out of a number."""
-        return np.asarray(pc.is_valid(self._docs.column("excluded")).to_numpy())
-
-    @cached_property
-    def by_image(self) -> NDArray[np.int8]:
-        """The class of each doc by its answers on the full image and on cells alone (``Views.by_image``)."""
-        if not self._classes:
-            return np.full(len(self), UNKNOWN, np.int8)
-        finest = f"{self.views.grids[-1]}: "
-        # A reason without a grid's number applies to all grids.
-        left_out = [
-            one is not None and (not re.match(r"\d+: ", one) or finest in f" {one}")
-            for one in self._docs.column("excluded").to_pylist()
-        ]
-        return self.views.by_image(np.array(left_out, bool))
-
-    def found(self, blind: NDArray[np.float64] | None = None) -> DocNeeds:
-        """Return what the answers say of each doc, for a run that asked all docs.
-
-        Docs whose call on the full image failed have no class.
-
-        Args:
-            blind: shape (docs,), whether the doc is right in a blind run: 1, 0, or nan.
-        """
-        every = np.ones(len(self), bool)
-        # No doc without a class by its image may get a class from answers without its image.
-        lost = self.views.first == FAILED if self._classes else every
-        blind = np.full(len(self), np.nan) if blind is None else blind
-        wrong, blind = (np.where(lost, np.nan, right) for right in (self.views.on_wrong_image, blind))
-        text, alike, sources = without_image(wrong, blind)
-        return DocNeeds(self.by_image, text, ~(np.isnan(wrong) & np.isnan(blind)), alike, every, every, ~every, sources)
-
-    @cached_property
-    def clusters(self) -> Ints | None:
-        """Cluster numbers of the docs; None where no doc has a cluster. Each doc without a cluster gets a new number."""
-        column = self._docs.column("cluster")
-        if column.null_count == len(column):
-            return None
-        # repr keeps a cluster named "doc 3" apart from doc 3 without a cluster.
-        return cluster_numbers(
-            [f"doc {place}" if one is None else repr(one) for place, one in enumerate(column.to_pylist())]
+    wanted = [*_PLACE, *_TEXTS, *_OF_DOC, "doc_id", "view", "swapped", "wrong_from", "score", "unfinished"]
+    frame = result.frame(list(dict.fromkeys(wanted)))
+    views = _views(frame, result)
+    finest = pl.col("n") == max(result.grids, default=0)
+    own = ~pl.col("other")
+    docs = views.group_by("doc_id", maintain_order=True).agg(
+        pl.struct(_VIEW).filter(own).alias("views"),
+        pl.struct(_VIEW).filter(~own).alias("wrong"),
+        pl.col("wrong_from").drop_nulls().first(),
+        first=pl.col("state").first(),
+        answer=pl.col("answer").first(),
+        unfinished=pl.col("unfinished").first(),
+        lost=pl.col("why").is_not_null().any(),
+        cells=(own & finest & pl.col("cell").is_not_null() & pl.col("state").eq("right")).sum(),
+    )
+    swap = result.kind.swapped
+    size = pl.col("wrong_shown" if swap else "shown").list.first().struct
+    why = pl.col("excluded").list.eval(pl.format("{}: {}", *(pl.element().struct.field(f) for f in ("set", "why"))))
+    first = frame.filter(view=0).select(
+        *("doc_id", "question", "gold", "category", "cluster", "options", "images"),
+        width=size.field("width"),
+        height=size.field("height"),
+        excluded=why.list.join("; ").replace("", None),
+    )
+    docs = first.join(docs, on="doc_id", how="left", maintain_order="left")
+    seen = {"seen": pl.col("wrong_from" if swap else "doc_id")}
+    docs = docs.with_columns(**seen, **({"wrong_from": pl.lit(None, pl.Int64)} if swap else {}))
+    if swap:
+        docs = docs.drop("images").join(
+            first.select("images", seen="doc_id"), on="seen", how="left", maintain_order="left"
         )
-
-    # --- what each doc says -----------------------------------------------------------------------
-
-    @cached_property
-    def categories(self) -> tuple[list[str], list[int]]:
-        """The sorted names of the categories, and the number of each doc's category; -1 for a doc without category."""
-        column = pc.dictionary_encode(self._docs.column("category")).combine_chunks()
-        shown = ["" if one is None else line(one, TITLE) for one in column.dictionary.to_pylist()]
-        names = sorted(set(shown))  # two categories whose names look the same on the page are one
-        new = [names.index(one) for one in shown]
-        return names, [-1 if one is None else new[one] for one in column.indices.to_pylist()]
-
-    def matches(self, words: str) -> Bools:
-        """Return which docs have a text in question, gold, category or first answer, upper and lower case alike."""
-        texts = [self._docs.column(name) for name in ("question", "gold", "category")]
-        columns = [*texts, self.views.first_answers(slice(None))]
-        found = [flags(pc.match_substring(column, words, ignore_case=True)) for column in columns]
-        return np.asarray(np.any(found, axis=0))
-
-    def rows(self, places: Sequence[int]) -> list[Told]:
-        """Return question, gold and first answer of the docs at some places, each as a short line for the page's list."""
-        answers = self.views.first_answers(np.asarray(places, np.intp))
-        docs = self._docs.take(pa.array(places, pa.int64()))
-        columns = (docs.column("question"), docs.column("gold"), answers)
-        texts = zip(*(column.to_pylist() for column in columns), strict=True)
-        return [Told(*(line(one or "", TITLE) for one in three)) for three in texts]
-
-    def _doc(self, place: int) -> Doc:
-        """Return the columns of a doc."""
-        return Doc(*self._docs.slice(place, 1).to_pylist()[0].values())
-
-    def doc(self, place: int) -> dict[str, Any]:
-        """Return what is known of a doc without any model's answers: texts, options, size of the shown image."""
-        found, seen = self._doc(place), self.seen(place)
-        return {
-            "id": found.doc_id,
-            "seen": seen and seen.doc_id,
-            "size": seen and seen.size and list(seen.size),
-            "options": [page_text(one) for one in (found.options or [])[:MOST_OPTIONS]],
-            **{name: page_text(getattr(found, name)) for name in ("question", "gold", "category", "cluster")},
-        }
-
-    def seen(self, place: int) -> Seen | None:
-        """Return the image that the views of a doc show; in a ``_swap`` task the image of another doc.
-
-        None where no other doc's image fits.
-        """
-        about = self._doc(place)
-        if self._swap:
-            if about.wrong_from is None:
-                return None
-            if (other := self.places.get(about.wrong_from)) is None:
-                return Seen(about.wrong_from, None, None)
-            about = self._doc(other)
-        return Seen(about.doc_id, (about.width, about.height) if about.width and about.height else None, about.images)
-
-    def answers(self, place: int) -> dict[str, Any]:
-        """Return the answers to each view of a doc.
-
-        Returns:
-            ``views``: the views that the task is of, in order (``Views.shown``); ``seen``: the doc whose image they
-            show, or None; ``wrong``: those that were asked on another doc's image beside them; ``wrong_from``: that
-            doc's id; ``excluded``: why the doc is left out.
-        """
-        about, seen = self._doc(place), self.seen(place)
-        size = (seen and seen.size) or (about.width or 1, about.height or 1)
-        source = about.wrong_from
-        other = f" of doc {source}" if self._swap and source is not None else ""
-        own, wrong = self.views.shown(place, size, other)
-        return {
-            "views": own,
-            "seen": seen and seen.doc_id,
-            "wrong": wrong,
-            "wrong_from": None if self._swap else source,
-            "excluded": page_text(about.excluded),
-        }
+    docs = docs.join(_needs(result, blind), on="doc_id", how="left", maintain_order="left")
+    docs = docs.with_columns(pl.col("need", "image").fill_null(need.UNKNOWN))
+    if blind is not None:
+        alone = _views(blind.frame(list(dict.fromkeys(wanted))), blind).filter(view=0)
+        docs = docs.join(alone.select("doc_id", blind=pl.struct(_VIEW)), on="doc_id", how="left", maintain_order="left")
+    return _readable(docs, [*_TEXTS[:4], "excluded"])
 
 
-class Seen(NamedTuple):
-    """The image that the views of a doc show.
+def _views(frame: pl.DataFrame, result: Result) -> pl.DataFrame:
+    """Return a row a view, with what the page is told of it, and ``other``: it is of another doc's image beside its own."""
+    marks = frame.filter(view=0).select("doc_id", "references").explode("references", empty_as_null=True)
+    gold = (pl.col("metric") == result.metric) & pl.col("roles").list.contains("gold") & (pl.col("score") > 0)
+    best = marks.unnest("references").filter(gold).group_by("doc_id").agg(marks=pl.max("score"))
+    asked = frame.filter(view=0).select("doc_id", asked=pl.col("quick").struct.field("steps").fill_null(2) > 0)
+    rows = frame.join(best, on="doc_id", how="left", maintain_order="left")
+    rows = rows.join(asked, on="doc_id", how="left", maintain_order="left")
+    rows = rows.join(_named(frame, result.kind.words), on=_PLACE, how="left", nulls_equal=True, maintain_order="left")
+    score = pl.col("score").fill_nan(None)
+    right = score >= pl.col("marks").fill_null(1.0) / 2
+    unscored = score.is_null() | pl.lit(not result.higher_is_better)
+    state = (
+        pl.when(~pl.col("asked"))
+        .then(pl.lit("not asked"))
+        .when(pl.col("failed").is_not_null())
+        .then(pl.lit("failed"))
+        .when(unscored)
+        .then(pl.lit("unscored"))
+        .when(right)
+        .then(pl.lit("right"))
+        .otherwise(pl.lit("wrong"))
+    )
+    # a _swap task shows no image but another doc's
+    other = pl.col("swapped").fill_null(False) & pl.lit(not result.kind.swapped)
+    of = pl.format("{} of doc {}", "name", "wrong_from")
+    made = rows.with_columns(
+        name=pl.when(pl.col("wrong_from").is_not_null()).then(of).otherwise("name"),
+        state=state,
+        other=other,
+        score=score,
+        why=pl.coalesce("failed", "error"),
+    )
+    return _readable(made, ["answer", "why", "caption"])
 
-    Attributes:
-        doc_id: the doc whose image it is.
-        size: width and height in pixels of that doc's first image; None: not known.
-        digest: of that doc's images (column ``images``); None: not recorded.
-    """
 
-    doc_id: int
-    size: tuple[int, int] | None
-    digest: str | None
+def _named(frame: pl.DataFrame, words: Words) -> pl.DataFrame:
+    """Return the ``name`` and ``place`` of each different view, such as "3×3, row 2, column 1"."""
+    shown = frame.select(_PLACE).unique(maintain_order=True)
+    told = [
+        (words.say(_name(**row)), _place(row["kind"], row["cell"], row["row"], row["col"])) for row in shown.to_dicts()
+    ]
+    names, places = zip(*told, strict=True) if told else ((), ())
+    return shown.with_columns(name=pl.Series(names, dtype=pl.String), place=pl.Series(places, dtype=pl.String))
 
 
-def digits(classes: Iterable[int]) -> str:
-    """Return classes as a text, a character per doc: the class's index in ``NEEDS``, or ``-`` where not known.
+def _place(kind: str, cell: int | None, row: int | None, col: int | None) -> str | None:
+    if kind == "segment":
+        return f"segment {cell}"
+    if row is None or col is None:
+        return None
+    # windows move by half a cell
+    half = 2 if kind == "window" else 1
+    return f"row {row / half + 1:g}, column {col / half + 1:g}"
 
-    >>> digits([0, 3, -1])
-    '03-'
-    """
-    return "".join("-" if one == UNKNOWN else str(one) for one in classes)
+
+def _name(
+    kind: str,
+    n: int | None,
+    cell: int | None,
+    row: int | None,
+    col: int | None,
+    region: int | None,
+    relevant: bool | None,
+    turn: int | None,
+) -> str:
+    """Return the name of a view; views of one doc have different names."""
+    moved = "" if turn is None else f", options moved by {turn}"
+    boxes = "relevant" if relevant else "adversarial"
+    if n is not None and row is not None:
+        hidden = "all but " if kind == "occlude" else ""
+        words = OF_CLIPS if kind == "segment" else OF_IMAGES
+        return f"{hidden}{words.size(n)}, {_place(kind, cell, row, col)}{moved}"
+    if region is not None:
+        return f"box {region}, {boxes}"
+    if moved:
+        return f"full image{moved}"
+    if relevant is not None:
+        return f"all {boxes} boxes hidden"
+    if kind == "frames":
+        return f"{n} frame{'s' * (n != 1)}"
+    if kind == "lowres" and n is not None:
+        return LOWRES.words.grid(n)
+    return _NAMED.get(kind, kind or "view")
+
+
+_NAMED = {
+    "full": "full image",
+    "blind": "no image",
+    "caption": "its caption",
+    "blank": "blank image",
+    "frame": "middle frame",
+    "tshuffle": "segments shuffled",
+    "treverse": "clip reversed",
+}
+
+
+def _needs(result: Result, blind: Result | None) -> pl.DataFrame:
+    """Return what each doc needs, by its id."""
+    if not need.has_classes(result):
+        return pl.DataFrame(schema={"doc_id": pl.Int64, "need": pl.Int8, "image": pl.Int8})
+    scores = {} if blind is None else recompute.scores(blind, result.metric)
+    _, _, table = recompute.table_of(recompute.TaskRun(result), recompute.Changes())
+    found = need.find(table, max(result.grids), scores)
+    return pl.DataFrame({"doc_id": table.doc_id, "need": found.classes, "image": found.by_image})
+
+
+def _readable(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Return a frame whose texts are harmless, and not too long; each different text is looked at once."""
+    for name in names:
+        texts = frame[name].drop_nulls().unique().to_list()
+        frame = frame.with_columns(pl.col(name).replace(texts, [cut(block(text), LONGEST) for text in texts]))
+    return frame
+
+
+def listed(texts: pl.Series) -> list[str]:
+    """Return texts each on a short line, for a list."""
+    return [line(text or "", TITLE) for text in texts]

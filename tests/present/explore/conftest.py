@@ -1,11 +1,13 @@
-"""Finished runs for the explorer: the stored mosaic run, and a made one."""
+"""Explorers of finished runs: the stored mosaic run, and a made one."""
+
+import json
 
 import pytest
 from PIL import Image
 
 from lmms_patch.errors import PatchError
-from lmms_patch.present.explore.explorer import open_runs
-from lmms_patch.present.explore.pictures import Pictures
+from lmms_patch.present.explore.folder import write
+from lmms_patch.runs.run import newest_of
 from tests.making.explored import write_many
 from tests.stored import unpack
 
@@ -21,27 +23,56 @@ def album(tmp_path_factory):
     return write_many(tmp_path_factory.mktemp("album") / "out", 420).parent
 
 
-@pytest.fixture(scope="session")
-def loaded():
-    """Opens runs and reads their docs."""
-
-    def opener(*paths):
-        found = open_runs(paths)
-        found.load()
-        return found
-
-    return opener
+def no_images(base):
+    raise PatchError(f"{base}: its dataset cannot be loaded here")
 
 
-@pytest.fixture
-def pictures():
+def images(base):
     """Images of 300 by 200 pixels for the made run; none for another."""
+    if base != "album":
+        no_images(base)
+    made = lambda doc_id: Image.new("RGB", (300 + (doc_id == 2), 200), (doc_id % 256, 90, 60))  # noqa: E731
+    return lambda doc_id: None if doc_id == 1 else (made(doc_id), "")
 
-    def open_task(base):
-        if base != "album":
-            raise PatchError(f"{base}: its dataset cannot be loaded here")
-        return lambda doc_id: (
-            None if doc_id == 1 else (Image.new("RGB", (300 + (doc_id == 2), 200), (doc_id % 256, 90, 60)), "")
-        )
 
-    return Pictures(open_task)
+class Written:
+    """The folder of an explorer, and what its pieces hand to the page."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def piece(self, name):
+        text = (self.folder / "data" / f"{name}.js").read_text(encoding="utf-8")
+        assert text.startswith(f'arrived("{name}", ')
+        assert text.endswith(");\n")
+        return json.loads(text.partition(", ")[2][:-3])
+
+    @property
+    def about(self):
+        return self.piece("about")
+
+    @property
+    def tasks(self):
+        return [one["name"] for one in self.about["tasks"]]
+
+    def side(self, task=0, model=0):
+        return self.piece(task)["sides"][model]
+
+    def doc(self, place, task=0):
+        return self.piece(f"{task}-{place // 200}")[place % 200]
+
+
+@pytest.fixture(scope="session")
+def explored(tmp_path_factory):
+    """Writes the explorer of runs, each set of them once."""
+    known = {}
+
+    def write_once(*paths, open_task=no_images, **more):
+        key = (*map(str, paths), open_task, *more.items())
+        if key not in known:
+            folder = tmp_path_factory.mktemp("explored") / "my docs"
+            write([newest_of(path).run for path in paths], folder, open_task, **more)
+            known[key] = Written(folder)
+        return known[key]
+
+    return write_once

@@ -1,21 +1,17 @@
 "use strict";
-/* The explorer. All text of runs reaches the page as text (textContent); nothing is made of markup. Two sources of docs: the server, or the page itself. */
+/* The explorer. All text of runs reaches the page as text (textContent); nothing is made of markup. */
 
 const SIGNS = { right: "✓", wrong: "✗", unscored: "○", failed: "!", "not asked": "–" };
 const STATE = { 1: "right", 0: "wrong", u: "unscored", f: "failed", n: "not asked" };
-const CUT = ", unfinished";
 const MEANING = ["right without its image", "right on one part alone", "right on the whole alone", "never right"];
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-const TOKEN = "X-Explore-Token", ENDED = "The explorer has ended, or this address lacks its token. Type lmms-patch explore again, or open the address that it printed.";
-const HEIGHT = 54, PAGE = 100, KEPT = 5000, MOST = 500000;
-const DEFAULTS = { task: "", cat: "", need: "", by: "0", first: "", pair: "", out: "", sort: "", q: "", doc: "", grid: "" };
+const HEIGHT = 54, MOST = 500000, KEPT = 50;
+const FILTERS = { task: "", cat: "", need: "", by: "0", first: "", pair: "", out: "", sort: "", q: "" };
+const DEFAULTS = { ...FILTERS, doc: "", grid: "" };
 
 const $ = (id) => document.getElementById(id);
 const form = $("filters"), list = $("list"), space = $("space"), article = $("doc");
-
-let source, about = null, state = { ...DEFAULTS };
-let columns = [], hits = null, view = { tasks: new Uint16Array(0), places: new Uint32Array(0), length: 0 };
-let at = -1, shown = null, texts = new Map(), asked = new Set(), searched = "";
+let about, columns, state = { ...DEFAULTS }, rows = [], at = -1, shown = null;
 
 /* --- small things --- */
 
@@ -25,107 +21,50 @@ function make(tag, options, ...children) {
     if (value === null || value === undefined || value === false) continue;
     if (key === "text") node.textContent = value;
     else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else node.setAttribute(key, value === true ? "" : value);
+    else node.setAttribute(key, value);
   }
-  node.append(...children.filter((one) => one !== null && one !== undefined));
+  node.append(...children.flat().filter((one) => one !== null && one !== undefined));
   return node;
 }
 
-function sign(name, cut) {
-  const said = name + (cut ? CUT : "");
-  return make("span", { class: `sign is-${name.split(" ")[0]}`, title: said }, make("span", { "aria-hidden": "true", text: SIGNS[name] + (cut ? "…" : "") }), make("span", { class: "sr", text: said }));
-}
+const many = () => about.models.length > 1;
+const number = (value) => value.toLocaleString("en");
+const percent = ([value, low, high]) => `${Math.round(100 * value)}\u00a0%${low === null ? "" : ` [${Math.round(100 * low)}, ${Math.round(100 * high)}]`}`;
+const told = (view) => view.state + (view.unfinished ? ", unfinished" : "");
+const muted = (text) => make("p", { class: "muted", text });
 
-function number(value) { return value.toLocaleString("en"); }
-function percent(value) { return value === null ? "not known" : `${Math.round(100 * value)} %`; }
-function atLevel(map) {
-  const known = Object.values(map.shares).find(share => share && share.low !== null);
-  return known ? `, ${+(100 * known.level).toFixed(2)} % interval` : "";
+function sign(view) {
+  return make("span", { class: `sign is-${view.state.split(" ")[0]}`, title: told(view) },
+    make("span", { "aria-hidden": "true", text: SIGNS[view.state] + (view.unfinished ? "…" : "") }), make("span", { class: "sr", text: told(view) }));
 }
-function ends(share) { return share.low === null ? "" : ` [${Math.round(100 * share.low)}, ${Math.round(100 * share.high)}]`; }
 
 function longText(text) {
-  const node = make("p", { class: "text", dir: "auto", text });
-  if (text.length > 300) { node.tabIndex = 0; node.setAttribute("role", "region"); node.setAttribute("aria-label", "the whole text"); }
-  return node;
+  const scrolls = text.length > 300 ? { tabindex: "0", role: "region", "aria-label": "the whole text" } : {};
+  return make("p", { class: "text", dir: "auto", text, ...scrolls });
 }
 
-async function copy(text, button) {
-  const before = button.textContent;
-  try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; }
-  catch { button.textContent = "Not allowed here"; }
-  setTimeout(() => { button.textContent = before; }, 1200);
-}
+const copier = (label, text) => make("button", { type: "button", text: label, onclick: async ({ currentTarget: button }) => {
+  try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Not allowed here"; }
+  setTimeout(() => { button.textContent = label; }, 1200);
+} });
 
-/* --- the two sources --- */
+/* --- pieces: a page from disk can load scripts alone, so each piece is one that calls ``arrived`` --- */
 
-function tokenOf() {
-  /* localStorage belongs to this port alone, unlike a cookie; with it a reload and a second tab need no token in the address. */
-  const given = new URLSearchParams(location.search).get("token");
-  try {
-    if (given) localStorage.setItem(TOKEN, given);
-    return given || localStorage.getItem(TOKEN) || "";
-  } catch { return given || ""; }
-}
+const waiting = new Map(), pieces = new Map();
+window.arrived = (name, value) => waiting.get(name)(value);
 
-function ofServer() {
-  const headers = { [TOKEN]: tokenOf() };
-  let picture = "";
-  const ask = async (path, query) => {
-    const answer = await fetch(`${path}${query ? "?" + new URLSearchParams(query) : ""}`, { headers, credentials: "omit" }).catch(() => { throw new Error(ENDED); });
-    if (answer.ok) return answer;
-    if (answer.status === 403) throw new Error(ENDED);
-    const told = await answer.json().catch(() => null);
-    throw new Error((told && told.error) || `The explorer could not answer (HTTP ${answer.status}).`);
-  };
-  const get = async (path, query) => (await ask(`/api/${path}`, query)).json();
-  return {
-    about: () => get("about"),
-    columns: (task) => get("columns", { task }),
-    rows: (task, places) => get("rows", { task, places: places.join(",") }),
-    doc: (task, place) => get("doc", { task, place }),
-    maps: (task, category) => get("maps", { task, category }),
-    search: (q) => get("search", { q }),
-    async image(task, place) {
-      const here = () => shown && shown.task === task && shown.place === place;
-      for (;;) {
-        const found = await get("image", { task, place });
-        if (!here()) return null;
-        if (found.why) return { url: "", why: found.why };
-        if (found.ready) break;
-        await new Promise((done) => setTimeout(done, 300));
-        if (!here()) return null;
-      }
-      const file = await (await ask("/image", { task, place })).blob();
-      URL.revokeObjectURL(picture);
-      picture = URL.createObjectURL(file);
-      return { url: picture, why: "" };
-    },
-    ahead: (task, place) => { get("image", { task, place }).catch(() => {}); },
-  };
-}
-
-function ofPage(data) {
-  const short = (text) => (text || "").replace(/\s+/g, " ").slice(0, 160);
-  const first = (side) => (side && side.views.length ? side.views[0].answer || "" : "");
-  return {
-    about: async () => data.about,
-    columns: async (task) => data.columns[task],
-    rows: async (task, places) => places.map((place) => {
-      const doc = data.docs[task][place];
-      return { question: short(doc.question), gold: short(doc.gold), answers: doc.sides.map((side) => side && short(first(side))) };
-    }),
-    doc: async (task, place) => data.docs[task][place],
-    maps: async (task, category) => data.maps[task][category],
-    search: async (q) => {
-      const words = q.toLowerCase();
-      const has = (text) => (text || "").toLowerCase().includes(words);
-      return data.docs.map((docs) => docs.flatMap((doc, place) =>
-        has(doc.question) || has(doc.gold) || has(doc.category) || doc.sides.some((side) => has(first(side))) ? [place] : []));
-    },
-    image: async (task, place) => { const found = data.images[task][place]; return { url: found.file, why: found.why }; },
-    ahead: () => {},
-  };
+function piece(name) {
+  if (!pieces.has(name)) {
+    const node = make("script", { src: `data/${name}.js` });
+    pieces.set(name, new Promise((done, failed) => {
+      waiting.set(name, done);
+      node.addEventListener("error", () => { pieces.delete(name); failed(new Error(`data/${name}.js cannot be read: the whole folder belongs to this page`)); });
+    }).finally(() => node.remove()));
+    document.head.append(node);
+    const docs = [...pieces.keys()].filter((one) => one.includes("-"));
+    if (docs.length > KEPT) pieces.delete(docs[0]);
+  }
+  return pieces.get(name);
 }
 
 /* --- the state in the address --- */
@@ -137,238 +76,154 @@ function readState() {
 }
 
 function writeState(push) {
-  const said = new URLSearchParams();
-  for (const [key, value] of Object.entries(state)) if (value !== DEFAULTS[key]) said.set(key, value);
-  const hash = `#${said}`;
+  const hash = `#${new URLSearchParams(Object.entries(state).filter(([key, value]) => value !== DEFAULTS[key]))}`;
   if (hash !== (location.hash || "#")) history[push ? "pushState" : "replaceState"](null, "", hash);
 }
 
-const oneTask = () => (about.tasks.length === 1 ? 0 : taskNow());
-
-async function change(changes, push = true) {
-  state = { ...state, ...changes };
-  if ("task" in changes && !("cat" in changes)) state.cat = "";
+function change(changes, push = true) {
+  if ("task" in changes && changes.task !== state.task && !("cat" in changes)) changes.cat = "";
+  Object.assign(state, changes);
   writeState(push);
-  await show();
+  show();
 }
 
 /* --- which docs --- */
 
-const modelNow = () => Math.min(Number(state.by) || 0, about.models.length - 1);
-const taskNow = () => about.tasks.findIndex((task) => task.name === state.task);
+const model = () => Math.min(Number(state.by) || 0, about.models.length - 1);
+const taskNow = () => (about.tasks.length === 1 ? 0 : about.tasks.findIndex((task) => task.name === state.task));
 
-function needOf(column, model, place) {
-  if (!column.need[model]) return { need: -1, sure: false };
-  const known = column.need[model][place];
-  return known === "-" ? { need: column.image[model][place] === "-" ? -1 : Number(column.image[model][place]), sure: false } : { need: Number(known), sure: true };
+/* What a doc needs: by its image alone where it was not asked without it. */
+function needOf(side, place) {
+  if (!side) return { need: -1 };
+  const sure = side.need[place] !== "-", digit = sure ? side.need[place] : side.image[place];
+  return { need: digit === "-" ? -1 : Number(digit), sure };
 }
 
-function keeps(task, column) {
-  const model = modelNow(), first = column.first[model], category = state.cat === "" ? -1 : column.categories.indexOf(state.cat);
-  const [one, two] = column.first;
-  const flags = state.out === "failed" ? column.failed[model] : column.excluded[model];
-  const found = hits && state.q ? new Set(hits[task]) : null, id = /^\d+$/.test(state.q) ? Number(state.q) : -1;
-  const tests = [];
-  if (state.cat !== "") tests.push((place) => category >= 0 && column.category[place] === category);
-  if (state.first === "cut") tests.push((place) => Boolean(first) && column.unfinished[model][place] === "1");
-  else if (state.first) tests.push((place) => (first ? first[place] : "n") === state.first);
-  if (state.out) tests.push((place) => Boolean(flags) && (flags[place] === "1") === (state.out !== "used"));
-  if (state.pair && about.models.length > 1) {
-    const wanted = { a: ["10"], b: ["01"], differ: ["10", "01"], right: ["11"], wrong: ["00"] }[state.pair] || [];
-    tests.push((place) => Boolean(one && two) && wanted.includes(one[place] + two[place]));
-  }
-  if (found) tests.push((place) => found.has(place) || column.ids[place] === id);
+function keeps(column) {
+  const side = column.sides[model()], words = state.q.toLowerCase(), tests = [];
+  const category = column.categories.indexOf(state.cat), [one, two] = column.sides;
+  const has = (texts, place) => texts[place].toLowerCase().includes(words);
+  if (state.cat) tests.push((place) => category >= 0 && column.category[place] === category);
+  if (state.first === "cut") tests.push((place) => side && side.unfinished[place] === "1");
+  else if (state.first) tests.push((place) => (side ? side.first[place] : "n") === state.first);
+  if (state.out) tests.push((place) => side && side[state.out][place] === "1");
+  if (state.pair && many()) tests.push((place) => one && two && state.pair.split(" ").includes(one.first[place] + two.first[place]));
+  if (words) tests.push((place) => String(column.ids[place]) === words || has(column.questions, place) || has(column.golds, place)
+    || (column.categories[column.category[place]] || "").toLowerCase().includes(words) || column.sides.some((each) => each && has(each.answers, place)));
   return (place) => tests.every((test) => test(place));
 }
 
 function filter() {
-  const only = taskNow(), wanted = state.need === "" ? -1 : about.needs.indexOf(state.need), model = modelNow();
-  const counts = about.needs.map(() => ({ sure: 0, maybe: 0 }));
-  const tasks = [], places = [];
+  const wanted = about.needs.indexOf(state.need), counts = about.needs.map(() => ({ sure: 0, maybe: 0 }));
+  rows = [];
   columns.forEach((column, task) => {
-    if (!column || (state.task && task !== only)) return;
-    const keep = keeps(task, column);
+    if (taskNow() >= 0 && task !== taskNow()) return;
+    const keep = keeps(column);
     for (let place = 0; place < column.ids.length; place++) {
       if (!keep(place)) continue;
-      const { need, sure } = needOf(column, model, place);
+      const { need, sure } = needOf(column.sides[model()], place);
       if (need >= 0) counts[need][sure ? "sure" : "maybe"]++;
-      if (wanted >= 0 && need !== wanted) continue;
-      tasks.push(task);
-      places.push(place);
+      if (wanted < 0 || need === wanted) rows.push({ task, place });
     }
   });
-  view = sorted(tasks, places, model);
+  if (state.sort) {
+    const cells = ({ task, place }) => (columns[task].sides[model()] ? columns[task].sides[model()].cells[place] : 0);
+    rows.sort((a, b) => (state.sort === "most" ? cells(b) - cells(a) : cells(a) - cells(b)));
+  }
   return counts;
 }
 
-function sorted(tasks, places, model) {
-  const order = Uint32Array.from(tasks, (_, i) => i);
-  if (state.sort) {
-    const side = state.sort === "most" ? -1 : 1;
-    const key = Float64Array.from(order, (i) => side * (columns[tasks[i]].cells[model] || [])[places[i]] || 0);
-    order.sort((a, b) => key[a] - key[b] || a - b);
-  }
-  return { tasks: Uint16Array.from(order, (i) => tasks[i]), places: Uint32Array.from(order, (i) => places[i]), length: order.length };
-}
-
-const keyOf = (task, place) => `${about.tasks[task].name}:${columns[task].ids[place]}`;
-
-function findDoc(key) {
-  const cut = key.lastIndexOf(":"), task = about.tasks.findIndex((one) => one.name === key.slice(0, cut));
-  if (task < 0 || !columns[task]) return -1;
-  const place = columns[task].ids.indexOf(Number(key.slice(cut + 1)));
-  for (let i = 0; i < view.length; i++) if (view.tasks[i] === task && view.places[i] === place) return i;
-  return -1;
-}
+const keyOf = ({ task, place }) => `${about.tasks[task].name}:${columns[task].ids[place]}`;
 
 /* --- showing --- */
 
-async function show() {
-  if (state.q !== searched) {
-    const q = state.q;
-    const found = q ? await source.search(q) : null;
-    if (q !== state.q) return;
-    hits = found;
-    searched = q;
-  }
+function show() {
   fillForm();
-  const counts = filter();
-  showCount();
+  const counts = filter(), all = about.tasks.reduce((sum, task) => sum + task.docs, 0);
+  $("count").textContent = `${number(rows.length)} of ${number(all)} docs${rows.length > MOST ? `; the list shows the first ${number(MOST)}` : ""}`;
+  $("clear").disabled = Object.keys(FILTERS).every((key) => state[key] === FILTERS[key]);
   showNeeds(counts);
   showBars();
-  let place = state.doc ? findDoc(state.doc) : -1;
-  if (place < 0 && view.length) {
-    place = 0;
-    state.doc = keyOf(view.tasks[0], view.places[0]);
+  at = rows.findIndex((row) => keyOf(row) === state.doc);
+  if (at < 0 && rows.length) {
+    at = 0;
+    state.doc = keyOf(rows[0]);
     writeState(false);
   }
-  space.style.height = `${Math.min(view.length, MOST) * HEIGHT}px`;
-  at = place;
-  scrollTo(place);
+  space.style.height = `${Math.min(rows.length, MOST) * HEIGHT}px`;
+  scrollTo(at);
   showRows();
-  await Promise.all([showDoc(), loadCategory()]);
+  showDoc();
+}
+
+function options(name, given) {
+  form[name].replaceChildren(...given.map(([value, text]) => make("option", { value, text })));
+  form[name].value = state[name];
+  form[name].parentNode.hidden = given.length < 2;
 }
 
 function fillForm() {
-  const task = taskNow(), column = columns[task];
-  const names = about.tasks.map((one) => one.name);
-  options(form.task, [["", names.length > 1 ? "all tasks" : names[0] || ""], ...(names.length > 1 ? names.map((name) => [name, name]) : [])], state.task);
-  const known = column ? column.categories : [...new Set(columns.flatMap((one) => (one ? one.categories : [])))].sort();
-  options(form.cat, [["", "all"], ...known.map((name) => [name, name])], state.cat);
-  options(form.by, about.models.map((name, place) => [String(place), name]), state.by);
+  const known = taskNow() >= 0 ? columns[taskNow()].categories : [...new Set(columns.flatMap((one) => one.categories))].sort();
+  options("task", [...(about.tasks.length > 1 ? [["", "all tasks"]] : []), ...about.tasks.map(({ name }) => [about.tasks.length > 1 ? name : "", name])]);
+  options("cat", [["", "all"], ...known.map((name) => [name, name])]);
+  options("by", about.models.map((name, place) => [String(place), name]));
+  form.pair.parentNode.hidden = !many();
   for (const name of ["first", "pair", "out", "sort"]) form[name].value = state[name];
   if (document.activeElement !== $("q")) $("q").value = state.q;
-  for (const node of form.querySelectorAll("[data-for]")) node.hidden = node.dataset.for === "models" ? about.models.length < 2 : known.length < 2 && !state.cat;
 }
 
-function options(select, given, value) {
-  const said = JSON.stringify(given);
-  if (select.dataset.said !== said) {
-    select.dataset.said = said;
-    select.replaceChildren(...given.map(([key, text]) => make("option", { value: key, text })));
-  }
-  select.value = value;
+/* The shares that the choice is of: of the task, or of its category. */
+function shares() {
+  if (taskNow() < 0) return null;
+  const task = about.tasks[taskNow()];
+  return (state.cat ? task.parts[state.cat] || [] : task.maps)[model()] || null;
 }
 
-const isRead = (task) => task.whole || Boolean(task.fault);
-
-function whyEmpty() {
-  const tasks = oneTask() < 0 ? about.tasks : [about.tasks[oneTask()]];
-  if (tasks.some((task) => task.docs)) return "No doc is like this. Clear filters to see all.";
-  return tasks.every((task) => task.fault) ? tasks.map((task) => task.fault).join("; ") : tasks.every(isRead) ? "The run has no docs." : "Reading the docs…";
+function ofShares() {
+  if (taskNow() < 0) return "Choose a class, a part of a bar, or a task.";
+  const task = about.tasks[taskNow()], map = shares(), of = state.cat ? `category ${state.cat}` : "this task";
+  const note = task.note ? ` Note: ${task.note}.` : "";
+  if (!map) return `No shares are known of ${of}.${note}`;
+  const known = about.needs.map((need) => map.shares[need][0] === null ? null : `${need} ${percent(map.shares[need])}`).filter(Boolean);
+  const how = `${task.clips ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${number(map.again)} of ${number(map.docs)} docs asked again`;
+  const level = known.length ? `, ${+(100 * map.level).toFixed(2)} % intervals` : "";
+  return `Shares of the docs of ${of}${many() ? ` by ${about.models[model()]}` : ""}, luck removed (${how}${level}): ${known.join(", ") || `none, ${map.reason}`}. Docs as they answer:${note}`;
 }
 
-function showCount() {
-  const all = about.tasks.reduce((sum, task) => sum + (isRead(task) ? task.docs : Math.max(task.of, task.docs)), 0);
-  const more = about.tasks.every(isRead) ? "" : "; still reading";
-  const cut = view.length > MOST ? `; the list shows the first ${number(MOST)}` : "";
-  $("count").textContent = `${number(view.length)} of ${number(all)} docs${more}${cut}`;
-  $("clear").disabled = Object.keys(DEFAULTS).every((key) => ["doc", "grid"].includes(key) || state[key] === DEFAULTS[key]);
-}
-
-/* The maps that the shares come from: of the whole task, or of the category that is chosen; null while those are on their way. */
-let ofCategory = { key: "", maps: null };
-
-const categoryKey = () => JSON.stringify([oneTask(), state.cat, about.tasks[oneTask()].whole]);
-
-function mapsNow() {
-  const task = oneTask();
-  if (task < 0) return [];
-  if (!state.cat) return about.tasks[task].maps;
-  return ofCategory.key === categoryKey() ? ofCategory.maps : null;
-}
-
-async function loadCategory() {
-  const task = oneTask();
-  if (task < 0 || !state.cat || !columns[task] || !about.tasks[task].whole || ofCategory.key === categoryKey()) return;
-  const key = categoryKey(), category = columns[task].categories.indexOf(state.cat);
-  ofCategory = { key, maps: null };
-  try {
-    const maps = category < 0 ? about.tasks[task].maps.map(() => null) : await source.maps(task, category);
-    if (ofCategory.key !== key) return;
-    ofCategory.maps = maps;
-  } catch (error) {
-    if (ofCategory.key === key) ofCategory.key = "";
-    throw error;
-  }
-  if (state.cat) showNeeds(filter());
+function kept(box, draw) {
+  const focus = box.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  box.replaceChildren(...draw());
+  if (focus) [...box.querySelectorAll("[data-key]")].find((node) => node.dataset.key === focus)?.focus();
 }
 
 function showNeeds(counts) {
-  const maps = mapsNow(), map = maps && maps[modelNow()], one = oneTask() >= 0, of = state.cat ? `category ${state.cat}` : "task";
-  const model = about.models.length > 1 ? ` by ${about.models[modelNow()]}` : "";
-  if (!one) $("of").textContent = `Choose a class, a part of a bar, or a task${model ? "; docs as answered" + model : ""}.`;
-  else if (!maps) $("of").textContent = `Computing the shares of the ${of}…`;
-  else if (!map) $("of").textContent = `This ${of} has no necessity map${model}.`;
-  else {
-    const how = `${number(map.again)} of ${number(map.docs)} docs asked again`;
-    const shares = about.needs.filter((need) => map.shares[need].value !== null).map((need) => `${need} ${percent(map.shares[need].value)}${ends(map.shares[need])}`);
-    const told = shares.length ? `: ${shares.join(", ")}` : `: none, ${map.shares[about.needs[1]].reason}`;
-    $("of").textContent = `Share of docs${state.cat ? ` in ${of}` : ""}${model}${atLevel(map)}, luck removed (${about.tasks[oneTask()]?.kind === "trci" ? `${map.n} segments` : `grid ${map.n}×${map.n}`}; ${how})${told}. Docs as they answer:`;
-  }
-  const focus = $("needs").contains(document.activeElement) ? [...$("needs").querySelectorAll("button")].indexOf(document.activeElement) : -1;
-  const note = one ? about.tasks[oneTask()].note : "";
-  if (note) $("of").textContent += ` Note: ${note}.`;
-  $("needs").replaceChildren(...about.needs.map((need, place) => {
-    const { sure, maybe } = counts[place];
-    const said = `${number(sure + maybe)} docs${maybe ? `, ${number(maybe)} not checked` : ""}`;
-    return make("li", {}, make("button", { type: "button", "aria-pressed": String(state.need === need), title: MEANING[place], onclick: () => safely(change)({ need: state.need === need ? "" : need }) },
-      make("span", { class: `swatch need${place}` }), make("span", { text: need }), make("span", { class: "meaning", text: MEANING[place] }), make("span", { class: "count", text: said })));
+  $("of").textContent = ofShares();
+  kept($("needs"), () => about.needs.map((need, place) => {
+    const { sure, maybe } = counts[place], text = `${number(sure + maybe)} docs${maybe ? `, ${number(maybe)} not checked` : ""}`;
+    return make("li", {}, make("button", { type: "button", "data-key": need, "aria-pressed": String(state.need === need), onclick: () => change({ need: state.need === need ? "" : need }) },
+      make("span", { class: `swatch need${place}` }), make("span", { text: need }), make("span", { class: "muted", text: MEANING[place] }), make("span", { class: "muted count", text })));
   }));
-  if (focus >= 0) $("needs").querySelectorAll("button")[focus].focus();
 }
 
 function showBars() {
-  const many = about.models.length > 1;
-  const focus = $("bars").contains(document.activeElement) ? document.activeElement.dataset.key : null;
-  const tasks = about.tasks.filter((task) => !state.task || task.name === state.task || about.tasks.length <= 8);
-  $("bars").replaceChildren(...tasks.map((task) => {
-    const chosen = state.task === task.name;
-    const refused = task.maps.map((map) => map && map.shares[about.needs[1]]).find((share) => share && share.value === null);
-    const bars = task.maps.map((map, model) => (map && map.shares[about.needs[1]].value !== null ? bar(task, map, model, task.name + (many ? `, ${about.models[model]}` : "")) : null)).filter(Boolean);
+  kept($("bars"), () => about.tasks.map((task) => {
+    const chosen = state.task === task.name, why = task.maps.map((map) => map && map.reason).find(Boolean);
+    const bars = task.maps.map((map, side) => map && map.shares[about.needs[0]][0] !== null ? bar(task, map, side) : null).filter(Boolean);
     return make("div", { class: "row" },
-      make("button", { type: "button", class: "task", "data-key": task.name, "aria-pressed": String(chosen), title: task.name, text: task.name, onclick: () => safely(change)({ task: chosen ? "" : task.name }) }),
-      make("div", { class: many ? "both" : "" }, ...(bars.length ? bars : [make("span", { class: "none", text: task.fault ? "its docs cannot be read" : refused ? `no shares: ${refused.reason.split(/[:(]/)[0].trim()}` : task.whole ? "no necessity map" : "reading…", title: task.fault || (refused && refused.reason) || null })])));
+      make("button", { type: "button", class: "task", "data-key": task.name, "aria-pressed": String(chosen), title: task.name, text: task.name, onclick: () => change({ task: chosen ? "" : task.name }) }),
+      make("div", {}, bars.length ? bars : make("span", { class: "muted", title: why, text: why ? `no shares: ${why}` : "no shares" })));
   }));
-  const again = focus && [...$("bars").querySelectorAll("[data-key]")].find((node) => node.dataset.key === focus);
-  if (again) again.focus();
-  $("which").textContent = many ? `upper bars: ${about.models[0]}; lower bars: ${about.models[1]}` : "";
-  $("which").hidden = !many;
 }
 
-function bar(task, map, model, name) {
-  const total = about.needs.reduce((sum, need) => sum + (map.shares[need].value || 0), 0) || 1;
-  return make("div", { class: "bar", role: "group", "aria-label": name }, ...about.needs.map((need, place) => {
-    const share = map.shares[need];
-    if (!share.value) return null;
-    const node = make("button", {
-      type: "button", class: `need${place}`, "data-key": `${name}/${need}`, title: `${need}: ${percent(share.value)}${ends(share)}`,
-      "aria-label": `${need}, ${percent(share.value)}${ends(share)}`,
-      "aria-pressed": String(state.task === task.name && state.need === need && modelNow() === model),
-      text: share.value / total > 0.2 ? `${need} ${percent(share.value)}` : share.value / total > 0.055 ? percent(share.value) : "",
-      onclick: () => safely(change)(state.task === task.name && state.need === need && modelNow() === model ? { need: "" } : { task: task.name, need, by: String(model) }),
-    });
-    node.style.width = `${(100 * share.value) / total}%`;
+function bar(task, map, side) {
+  const name = task.name + (many() ? `, ${about.models[side]}` : ""), total = about.needs.reduce((sum, need) => sum + map.shares[need][0], 0) || 1;
+  return make("div", { class: "bar", role: "group", "aria-label": name }, about.needs.map((need, place) => {
+    const share = map.shares[need], part = share[0] / total, chosen = state.task === task.name && state.need === need && model() === side;
+    if (!part) return null;
+    const node = make("button", { type: "button", class: `need${place}`, "data-key": `${name}/${need}`, title: `${name}: ${need} ${percent(share)}`, "aria-label": `${need}, ${percent(share)}`,
+      "aria-pressed": String(chosen), text: part > 0.2 ? `${need} ${Math.round(100 * share[0])} %` : part > 0.055 ? `${Math.round(100 * share[0])} %` : "",
+      onclick: () => change(chosen ? { need: "" } : { task: task.name, need, by: String(side) }) });
+    node.style.width = `${100 * part}%`;
     return node;
   }));
 }
@@ -376,167 +231,117 @@ function bar(task, map, model, name) {
 /* --- the list --- */
 
 function scrollTo(place) {
-  if (place < 0) return;
   const top = place * HEIGHT, height = list.clientHeight;
-  if (top < list.scrollTop) list.scrollTop = top;
-  else if (top + HEIGHT > list.scrollTop + height) list.scrollTop = top + HEIGHT - height;
+  if (place >= 0 && top < list.scrollTop) list.scrollTop = top;
+  else if (place >= 0 && top + HEIGHT > list.scrollTop + height) list.scrollTop = top + HEIGHT - height;
 }
 
 function showRows() {
-  const length = Math.min(view.length, MOST);
-  const from = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 4), to = Math.min(length, Math.ceil((list.scrollTop + list.clientHeight) / HEIGHT) + 4);
-  const nodes = [];
-  for (let i = from; i < to; i++) nodes.push(item(i, length));
-  space.replaceChildren(...nodes);
-  const there = at >= from && at < to;
-  if (there) list.setAttribute("aria-activedescendant", `item-${at}`);
+  const length = Math.min(rows.length, MOST), from = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 4);
+  const nodes = rows.slice(from, Math.min(length, Math.ceil((list.scrollTop + list.clientHeight) / HEIGHT) + 4)).map((row, i) => item(row, from + i, length));
+  if (at >= from && at < from + nodes.length) list.setAttribute("aria-activedescendant", `item-${at}`);
   else list.removeAttribute("aria-activedescendant");
-  if (!length) space.replaceChildren(make("div", { class: "item", role: "option", "aria-disabled": "true", "aria-selected": "false" }, make("p", { class: "muted", text: whyEmpty() })));
-  fetchTexts(from, to);
+  const none = make("div", { class: "item", role: "option", "aria-disabled": "true", "aria-selected": "false" }, muted("No doc is like this. Clear filters to see all."));
+  space.replaceChildren(...(length ? nodes : [none]));
 }
 
-function item(i, length) {
-  const task = view.tasks[i], place = view.places[i], column = columns[task], known = texts.get(`${task}:${place}`);
-  const marks = column.first.map((first, model) => (first ? sign(STATE[first[place]], column.unfinished[model][place] === "1") : null));
-  const category = column.category[place] >= 0 ? column.categories[column.category[place]] : "";
+function item({ task, place }, i, length) {
+  const column = columns[task], category = column.categories[column.category[place]];
+  const marks = column.sides.map((side) => side && sign({ state: STATE[side.first[place]], unfinished: side.unfinished[place] === "1" }));
   const what = [about.tasks.length > 1 && !state.task ? about.tasks[task].name : "", category].filter(Boolean).join(" · ");
-  const node = make("div", { class: "item", role: "option", id: `item-${i}`, "aria-selected": String(i === at), "aria-setsize": length, "aria-posinset": i + 1, onclick: () => safely(step)(i, true) },
-    make("p", { class: "first" }, ...marks, make("span", { text: `#${column.ids[place]}` }), make("span", { class: "what", text: what }), chip(column, modelNow(), place)),
-    make("p", { dir: "auto", text: known ? known.question || "(no text)" : "…" }));
+  const node = make("div", { class: "item", role: "option", id: `item-${i}`, "aria-selected": String(i === at), "aria-setsize": length, "aria-posinset": i + 1, onclick: () => step(i, true) },
+    make("p", { class: "first" }, marks, make("span", { text: `#${column.ids[place]}` }), make("span", { class: "what", text: what }), chip(column.sides[model()], place)),
+    make("p", { dir: "auto", text: column.questions[place] || "(no text)" }));
   node.style.top = `${i * HEIGHT}px`;
   return node;
 }
 
-function chip(column, model, place) {
-  const { need, sure } = needOf(column, model, place);
-  if (need < 0) return null;
-  return make("span", { class: `chip ${sure ? `need${need}` : "unsure"}`, title: sure ? MEANING[need] : "not asked without its image: it may be text", text: about.needs[need] + (sure ? "" : "?") });
+function chip(side, place) {
+  const { need, sure } = needOf(side, place);
+  return need < 0 ? null : make("span", { class: `chip ${sure ? `need${need}` : ""}`, title: sure ? MEANING[need] : "not asked without its image: it may be text", text: about.needs[need] + (sure ? "" : "?") });
 }
 
-async function fetchTexts(from, to) {
-  const wanted = new Map();
-  for (let block = Math.floor(from / PAGE); block * PAGE < to; block++) {
-    for (let i = block * PAGE; i < Math.min((block + 1) * PAGE, view.length); i++) {
-      const key = `${view.tasks[i]}:${view.places[i]}`;
-      if (texts.has(key) || asked.has(key)) continue;
-      asked.add(key);
-      if (!wanted.has(view.tasks[i])) wanted.set(view.tasks[i], []);
-      wanted.get(view.tasks[i]).push(view.places[i]);
-    }
-  }
-  const pages = [...wanted].flatMap(([task, places]) => Array.from({ length: Math.ceil(places.length / PAGE) }, (_, page) => [task, places.slice(page * PAGE, (page + 1) * PAGE)]));
-  if (!pages.length) return;
-  try {
-    await Promise.all(pages.map(async ([task, places]) => {
-      const rows = await source.rows(task, places).finally(() => places.forEach((place) => asked.delete(`${task}:${place}`)));
-      rows.forEach((row, i) => texts.set(`${task}:${places[i]}`, row));
-    }));
-  } catch (error) { return fault(error); }
-  for (const key of [...texts.keys()].slice(0, Math.max(0, texts.size - KEPT))) texts.delete(key);
-  showRows();
-}
-
-async function step(place, push = false) {
-  if (place < 0 || place >= Math.min(view.length, MOST)) return;
+function step(place, push = false) {
+  if (place < 0 || place >= Math.min(rows.length, MOST)) return;
   at = place;
-  state.doc = keyOf(view.tasks[place], view.places[place]);
+  state.doc = keyOf(rows[place]);
   writeState(push);
   scrollTo(place);
   showRows();
-  await showDoc();
+  showDoc();
   if (push && window.innerWidth < 900) { article.focus(); article.scrollIntoView(); }
 }
 
 /* --- the doc --- */
 
 async function showDoc() {
-  if (at < 0) {
-    shown = null;
-    article.replaceChildren(make("p", { class: "muted", text: whyEmpty() }));
-    return;
-  }
-  const task = view.tasks[at], place = view.places[at];
-  if (shown && shown.task === task && shown.place === place) return drawSteps();
-  const doc = await source.doc(task, place);
-  if (at < 0 || view.tasks[at] !== task || view.places[at] !== place) return;
-  shown = { task, place, doc };
-  draw();
-  article.scrollTop = 0;
-  takeImage(task, place).catch(fault);  // nobody waits for it: lmms-eval may take minutes to load the task
+  const row = rows[at];
+  if (!row) { shown = null; return article.replaceChildren(muted("No doc is like this. Clear filters to see all.")); }
+  const key = keyOf(row);
+  try {
+    const docs = await piece(`${row.task}-${Math.floor(row.place / about.piece)}`);
+    if (!rows[at] || keyOf(rows[at]) !== key) return;
+    fault("");
+    const same = shown && shown.key === key;
+    if (!same) article.scrollTop = 0;
+    if (!same || shown.grid !== state.grid) {
+      shown = { key, grid: state.grid, ...row, doc: docs[row.place % about.piece] };
+      draw();
+    }
+    article.querySelector("[data-key=before]").disabled = at <= 0;
+    article.querySelector("[data-key=after]").disabled = at >= rows.length - 1;
+  } catch (error) { fault(error.message); }
 }
 
-async function takeImage(task, place) {
-  const image = await source.image(task, place);
-  if (!image || !shown || shown.task !== task || shown.place !== place) return;
-  shown.image = image;
-  showImage();
-  for (const i of [at + 1, at + 2, at - 1]) if (i >= 0 && i < view.length) source.ahead(view.tasks[i], view.places[i]);
-}
-
-function drawSteps() {
-  const before = article.querySelector(".before"), after = article.querySelector(".after");
-  if (before) before.disabled = at <= 0;
-  if (after) after.disabled = at >= view.length - 1;
+function fault(text) {
+  $("fault").textContent = text;
+  $("fault").hidden = !text;
 }
 
 function draw() {
-  const { doc, task } = shown, known = doc.sides.map((side, model) => ({ side, model })).filter(({ side }) => side);
-  const grids = [...new Set(known.flatMap(({ side }) => side.views.filter((one) => one.n).map((one) => one.n)))].sort();
+  const { doc, task, place } = shown, known = doc.sides.map((side, which) => ({ ...side, which, name: about.models[which] })).filter(({ views }) => views);
+  const grids = [...new Set(known.flatMap(({ views }) => views.map(({ n, row }) => (row === undefined ? 0 : n))))].filter(Boolean).sort((a, b) => a - b);
   const grid = grids.includes(Number(state.grid)) ? Number(state.grid) : grids[grids.length - 1];
-  shown.grid = grid;
-  const pictures = doc.size || grids.length ? make("div", {}, grids.length > 1 ? gridButtons(grids, grid) : null,
-    make("div", { class: known.length > 1 ? "pair" : "" }, ...known.map(({ side, model }) => figure(doc, side, model, grid)))) : null;
-  const words = make("div", {}, ...question(doc, known));
-  article.replaceChildren(head(doc, task),
-    make("div", { class: `columns ${known.length > 1 ? "two" : ""}` }, pictures || "", words),
-    ...answers(known), ...without(known), ...again(known));
-  drawSteps();
-  showImage();
+  const chips = columns[task].sides.map((side, which) => { const made = chip(side, place); return made && make("span", {}, many() ? make("span", { class: "muted", text: `${about.models[which]}: ` }) : null, made); });
+  const chooser = grids.length > 1 ? make("div", { class: "grids", role: "group", "aria-label": "Grid" }, grids.map((n) =>
+    make("button", { type: "button", "data-key": `grid ${n}`, "aria-pressed": String(n === grid), text: about.tasks[task].clips ? `${n} segments` : `${n} × ${n}`, onclick: () => change({ grid: String(n) }, false) }))) : null;
+  const pictures = make("div", {}, chooser, make("div", { class: known.length > 1 ? "pair" : "" }, known.map((side) => figure(doc, side, grid))));
+  kept(article, () => [
+    make("div", { class: "head" }, make("h2", { text: `Doc ${doc.id}` }), make("span", { class: "muted", text: about.tasks[task].name }), chips, copier("Copy id", String(doc.id)),
+      make("span", { class: "step" }, make("button", { type: "button", "data-key": "before", "aria-keyshortcuts": "k", text: "← Before", onclick: () => step(at - 1) }),
+        make("button", { type: "button", "data-key": "after", "aria-keyshortcuts": "j", text: "Next →", onclick: () => step(at + 1) }))),
+    make("div", { class: `columns ${known.length > 1 ? "two" : ""}` }, pictures, make("div", {}, question(doc, known))),
+    ...answers(known), ...without(known), ...again(known, doc)]);
 }
 
-function head(doc, task) {
-  const id = String(doc.id), column = columns[task];
-  const chips = about.models.map((name, model) => {
-    const made = column.first[model] && chip(column, model, doc.place);
-    return made ? make("span", {}, about.models.length > 1 ? make("span", { class: "muted", text: `${name}: ` }) : null, made) : null;
-  });
-  return make("div", { class: "head" }, make("h2", { text: `Doc ${id}` }), make("span", { class: "muted", text: about.tasks[task].name }), ...chips,
-    make("button", { type: "button", text: "Copy id", onclick: (event) => copy(id, event.currentTarget) }),
-    make("span", { class: "step" },
-      make("button", { type: "button", class: "before", "aria-keyshortcuts": "k", text: "← Before", onclick: () => safely(step)(at - 1) }),
-      make("button", { type: "button", class: "after", "aria-keyshortcuts": "j", text: "Next →", onclick: () => safely(step)(at + 1) })));
+/* A cell's box in percent of the image. Boxes are cut at whole pixels; windows move by half a cell; a segment is a part of the clip's length. */
+function box({ kind, n, row, col }, width, height) {
+  const parts = kind === "window" ? 2 * n : n, wide = kind === "window" ? 2 : 1;
+  const ends = (i, side) => [Math.floor((side * i) / parts), Math.floor((side * (i + wide)) / parts)].map((end) => (100 * end) / side);
+  if (kind === "segment") return { left: (100 * col) / n, top: 0, width: 100 / n, height: 100 };
+  const [left, right] = ends(col, width), [top, bottom] = ends(row, height);
+  return { left, top, width: right - left, height: bottom - top };
 }
 
-function gridButtons(grids, grid) {
-  return make("div", { class: "grids", role: "group", "aria-label": "Grid" }, ...grids.map((n) =>
-    make("button", { type: "button", "aria-pressed": String(n === grid), text: about.tasks[shown.task].kind === "trci" ? `${n} segments` : `${n} × ${n}`, onclick: () => { state.grid = String(n); writeState(false); draw(); article.querySelector(`.grids button[aria-pressed="true"]`).focus(); } })));
-}
-
-function figure(doc, side, model, grid) {
-  const [width, height] = doc.size || [1, 1];
+function figure(doc, side, grid) {
+  const width = doc.width || 1000, height = doc.height || 1000, sized = Boolean(doc.width && doc.height);
+  const cells = side.views.filter(({ n, row }) => n === grid && row !== undefined);
   const under = make("p", { class: "under muted", text: "Point at a cell, or step to it, to read its answer." });
-  const cells = side.views.filter((one) => one.n === grid);
-  const frame = make("div", { class: "frame", role: "group", "data-seen": String(side.seen), "aria-label": `cells${about.models.length > 1 ? " of " + about.models[model] : ""}` });
-  fitFrame(frame, width, height);
+  const frame = make("div", { class: `frame${sized && Math.max(width, height) < 200 ? " small" : ""}`, role: "group", "aria-label": `cells${many() ? ` of ${side.name}` : ""}` });
+  const fit = (wide, high) => { frame.style.aspectRatio = `${wide} / ${high}`; frame.style.maxWidth = `calc(62vh * ${wide / high})`; };
+  fit(width, height);
+  const other = doc.seen !== undefined && side.seen !== doc.seen;  // two runs of a _swap task that drew other images
+  if (doc.file && !other) frame.append(make("img", { src: doc.file, alt: `the image of doc ${doc.seen}`, onload: ({ target }) => sized || fit(target.naturalWidth, target.naturalHeight) }));
+  else frame.append(make("p", { class: "why", text: other ? `This model was shown the image of doc ${side.seen}.` : doc.why }));
   cells.forEach((cell, place) => {
-    const said = () => under.replaceChildren(sign(cell.state, cell.unfinished), ` ${cell.place}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
-    const node = make("button", {
-      type: "button", class: `cell is-${cell.state.split(" ")[0]}`, tabindex: place ? "-1" : "0", "aria-pressed": "false",
-      "aria-label": `${cell.place}, ${cell.state}${cell.unfinished ? CUT : ""}: ${(cell.answer || "").slice(0, 200)}`,
-      onmouseenter: said, onfocus: said, onclick: () => alone(frame, node), onkeydown: (event) => walk(event, frame, place, grid),
-    }, make("span", { "aria-hidden": "true", text: SIGNS[cell.state] + (cell.unfinished ? "…" : "") }));
-    const [left, top, wide, high] = cell.box;
-    Object.assign(node.style, { left: `${left}%`, top: `${top}%`, width: `${wide}%`, height: `${high}%` });
+    const read = () => under.replaceChildren(sign(cell), ` ${cell.place}: `, make("span", { dir: "auto", text: cell.answer || cell.why || "(nothing)" }));
+    const node = make("button", { type: "button", class: `cell is-${cell.state.split(" ")[0]}`, tabindex: place ? "-1" : "0", "aria-pressed": "false", "aria-label": `${cell.place}, ${told(cell)}: ${(cell.answer || "").slice(0, 200)}`,
+      onmouseenter: read, onfocus: read, onclick: () => alone(frame, node), onkeydown: (event) => walk(event, frame, place, grid) }, make("span", { "aria-hidden": "true", text: SIGNS[cell.state] + (cell.unfinished ? "…" : "") }));
+    for (const [edge, value] of Object.entries(box(cell, width, height))) node.style[edge] = `${value}%`;
     frame.append(node);
   });
-  const name = about.models.length > 1 ? `${about.models[model]}: ` : "";
-  const told = [side.views.length ? `${side.views[0].name}, ${side.views[0].state}${side.views[0].unfinished ? CUT : ""}` : "not asked", doc.size ? `${width} × ${height} pixels` : ""];
-  return make("figure", {}, make("figcaption", { text: name + told.filter(Boolean).join("; ") }), frame, cells.length ? under : null);
-}
-
-function fitFrame(frame, width, height) {
-  frame.style.aspectRatio = `${width} / ${height}`;
-  frame.style.maxWidth = `calc(62vh * ${width / height})`;
+  const first = side.views[0], facts = [first ? `${first.name}, ${told(first)}` : "not asked", sized ? `${width} × ${height} pixels` : ""].filter(Boolean).join("; ");
+  return make("figure", {}, make("figcaption", { text: (many() ? `${side.name}: ` : "") + facts }), cells.length || doc.file || doc.width ? frame : null, cells.length ? under : null);
 }
 
 function alone(frame, node) {
@@ -546,172 +351,97 @@ function alone(frame, node) {
 }
 
 function walk(event, frame, place, grid) {
-  const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid, ArrowDown: grid };
-  if (!(event.key in moves)) return;
+  const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -grid, ArrowDown: grid }[event.key];
+  if (!move) return;
   event.preventDefault();
   event.stopPropagation();
-  const cells = [...frame.querySelectorAll(".cell")], next = cells[place + moves[event.key]];
+  const cells = [...frame.querySelectorAll(".cell")], next = cells[place + move];
   if (!next) return;
   cells.forEach((cell) => { cell.tabIndex = cell === next ? 0 : -1; });
   next.focus();
 }
 
-function showImage() {
-  const { doc } = shown, own = shown.image || { url: "", why: "The image is being taken; the first of a task waits for lmms-eval." };
-  for (const frame of article.querySelectorAll(".frame")) {
-    for (const old of frame.querySelectorAll("img, .why")) old.remove();
-    const other = frame.dataset.seen !== String(doc.seen);  // of two runs of a _swap task that drew other images
-    const image = other ? { url: "", why: `This model was shown the image of doc ${frame.dataset.seen}.` } : own;
-    if (image.url) {
-      const node = make("img", { alt: `the image of doc ${doc.seen}` });
-      if (!doc.size) node.addEventListener("load", () => fitFrame(frame, node.naturalWidth, node.naturalHeight));
-      node.src = image.url;
-      frame.classList.toggle("small", Boolean(doc.size) && Math.max(...doc.size) < 200);
-      frame.prepend(node);
-    } else frame.append(make("p", { class: "why", text: image.why }));
-  }
-}
-
 function question(doc, known) {
-  const gold = (doc.gold || "").trim();
-  const named = doc.options.includes(gold);
+  const gold = (doc.gold || "").trim(), named = doc.options.includes(gold);
   const isGold = (option, place) => (named ? gold === option : gold === LETTERS[place] || gold === `(${LETTERS[place]})`);
-  const options = doc.options.length ? make("ul", { class: "options" }, ...doc.options.map((option, place) =>
-    make("li", { class: isGold(option, place) ? "gold" : "" }, make("span", { text: LETTERS[place] || "" }), make("span", { dir: "auto", text: option }), isGold(option, place) ? make("span", { class: "is-right", text: "gold" }) : null))) : null;
-  const facts = [["category", doc.category], ["cluster", doc.cluster], ...known.map(({ side, model }) => [about.models.length > 1 ? `left out of ${about.models[model]}` : "left out", side.excluded])].filter(([, value]) => value);
-  return [make("h3", { text: "Question" }), doc.question === null ? make("p", { class: "muted", text: "The log has no text of it." }) : longText(doc.question),
-    ...(options ? [make("h3", { text: "Options" }), options] : []),
-    make("h3", { text: "Gold" }), doc.gold === null ? make("p", { class: "muted", text: "not known" }) : longText(doc.gold),
-    make("h3", { text: `Answer to: ${[...new Set(known.map(({ side }) => (side.views.length ? side.views[0].name : "nothing")))].join(", ")}` }),
-    ...known.map(({ side, model }) => make("div", {}, about.models.length > 1 ? make("p", { class: "muted", text: about.models[model] }) : null, side.views.length ? answer(side.views[0]) : null)),
-    ...(facts.length ? [make("h3", { text: "About" }), make("dl", { class: "facts" }, ...facts.map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))))] : [])];
+  const options = doc.options.map((option, place) => make("li", { class: isGold(option, place) ? "gold" : "" }, make("span", { text: LETTERS[place] || "" }), make("span", { dir: "auto", text: option }),
+    isGold(option, place) ? make("span", { class: "is-right", text: "gold" }) : null));
+  const facts = [["category", doc.category], ["cluster", doc.cluster], ...known.map(({ name, excluded }) => [many() ? `left out of ${name}` : "left out", excluded])].filter(([, value]) => value);
+  return [make("h3", { text: "Question" }), doc.question === undefined ? muted("The log has no text of it.") : longText(doc.question),
+    options.length ? [make("h3", { text: "Options" }), make("ul", { class: "options" }, options)] : [],
+    make("h3", { text: "Gold" }), doc.gold === undefined ? muted("not known") : longText(doc.gold),
+    make("h3", { text: `Answer to: ${[...new Set(known.map(({ views }) => (views[0] ? views[0].name : "nothing")))].join(", ")}` }),
+    known.map(({ name, views }) => make("div", {}, many() ? muted(name) : null, answer(views[0]))),
+    facts.length ? [make("h3", { text: "About" }), make("dl", { class: "facts" }, facts.map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))))] : []].flat();
 }
 
 function answer(view) {
   if (!view) return make("span", { class: "muted", text: "–" });
-  const score = view.score === null || view.score === 0 || view.score === 1 ? "" : ` (scores ${Number(view.score.toPrecision(3))})`;
+  const score = view.score === undefined || view.score === 0 || view.score === 1 ? "" : ` (scores ${Number(view.score.toPrecision(3))})`;
   const said = view.state === "failed" ? view.why : view.answer;
-  const told = view.caption === undefined ? "" : make("p", { class: "muted", dir: "auto", text: `Caption: ${view.caption || "(nothing)"}` });
-  return make("div", { class: "answer" }, told, sign(view.state, view.unfinished), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")), view.state === "unscored" && view.why ? make("p", { class: "muted", text: view.why }) : null);
+  return make("div", { class: "answer" }, view.caption ? muted(`Caption: ${view.caption}`) : null, sign(view), score, longText(said || (view.state === "not asked" ? "not asked" : "(nothing)")),
+    view.state === "unscored" && view.why ? muted(view.why) : null);
 }
 
 /* Two models may have been asked different views: a row is of the views of one name. */
 function table(known, pick, caption) {
-  const views = known.map(({ side }) => new Map(pick(side).map((view) => [view.name, view])));
+  const views = known.map((side) => new Map(pick(side).map((view) => [view.name, view])));
   const names = [...new Set(views.flatMap((of) => [...of.keys()]))];
-  const rows = names.map((name) => make("tr", {}, make("th", { scope: "row", text: name }), ...views.map((of) => make("td", {}, answer(of.get(name))))));
-  return make("table", {}, make("caption", { class: "sr", text: caption }), make("thead", {}, make("tr", {}, make("th", { scope: "col", text: "Shown" }),
-    ...known.map(({ model }) => make("th", { scope: "col", text: about.models.length > 1 ? about.models[model] : "Answer" })))), make("tbody", {}, ...rows));
+  return make("table", {}, make("caption", { class: "sr", text: caption }),
+    make("thead", {}, make("tr", {}, make("th", { scope: "col", text: "Shown" }), known.map(({ name }) => make("th", { scope: "col", text: many() ? name : "Answer" })))),
+    make("tbody", {}, names.map((name) => make("tr", {}, make("th", { scope: "row", text: name }), views.map((of) => make("td", {}, answer(of.get(name))))))));
 }
 
 function answers(known) {
-  if (known.every(({ side }) => side.views.length < 2)) return [];
-  return [make("h3", { text: "Every answer" }), table(known, (side) => side.views, "Every answer")];
+  return known.some(({ views }) => views.length > 1) ? [make("h3", { text: "Every answer" }), table(known, ({ views }) => views, "Every answer")] : [];
 }
 
 function without(known) {
-  const some = known.filter(({ side }) => side.wrong.length || side.blind);
-  if (!some.length) return about.tasks[shown.task].classes ? [make("p", { class: "muted", text: "This doc was not asked without its image, so it is not known whether it needs one." })] : [];
-  const first = (side) => [...(side.blind ? [{ ...side.blind, name: "no image" }] : []), ...side.wrong.slice(0, 1).map((view) => ({ ...view, name: `image of doc ${side.wrong_from}` }))];
-  const rest = some.filter(({ side }) => side.wrong.length > 1);
-  return [make("h3", { text: "Without its image" }), table(some, first, "Answers without its image"),
-    rest.length ? make("details", {}, make("summary", { text: "Cells of the other image" }), table(rest, (side) => side.wrong.slice(1).map((view) => ({ ...view, name: `${view.name} of doc ${side.wrong_from}` })), "Answers to cells of another image")) : ""];
+  const some = known.filter(({ wrong, blind }) => wrong.length || blind), rest = some.filter(({ wrong }) => wrong.length > 1);
+  if (!some.length) return about.tasks[shown.task].classes ? [muted("This doc was not asked without its image, so it is not known whether it needs one.")] : [];
+  return [make("h3", { text: "Without its image" }), table(some, ({ wrong, blind }) => [...(blind ? [blind] : []), ...wrong.slice(0, 1)], "Answers without its image"),
+    ...(rest.length ? [make("details", {}, make("summary", { text: "Cells of the other image" }), table(rest, ({ wrong }) => wrong.slice(1), "Answers to cells of another image"))] : [])];
 }
 
-function again(known) {
-  return [make("h3", { text: "Ask it again" }), ...[...new Set(known.map(({ side }) => side.command))].map((command) => make("p", { class: "command" }, make("code", { text: command }),
-    make("button", { type: "button", text: "Copy command", onclick: (event) => copy(command, event.currentTarget) })))];
+function again(known, doc) {
+  const commands = known.map(({ which }) => about.tasks[shown.task].commands[which]).map((one) => (one.endsWith(" --offset") ? `${one} ${doc.id}` : one));
+  return [make("h3", { text: "Ask it again" }), ...[...new Set(commands)].map((text) => make("p", { class: "command" }, make("code", { text }), copier("Copy command", text)))];
 }
 
 /* --- events --- */
 
-let passing = "";
-
-/* Tasks that cannot be read are told as long as the page is open; what went wrong with an action, until the next action. */
-function showFaults() {
-  const told = [about && about.fault, passing].filter(Boolean).join(" ");
-  if ($("fault").textContent !== told) $("fault").textContent = told;
-  $("fault").hidden = !told;
-}
-
-function fault(error) {
-  passing = error.message || String(error);
-  showFaults();
-}
-
-const safely = (work) => async (...given) => {
-  passing = "";
-  showFaults();
-  try { await work(...given); } catch (error) { fault(error); }
-};
-
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
-  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "radio";
-  if (event.key === "Escape" && event.target === $("q")) { list.focus(); return; }
-  if (typing) return;
-  const free = !event.target.closest || event.target === document.body || event.target === list;
-  const move = { j: 1, k: -1, ...(free ? { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 } : {}) }[event.key];
-  if (move) {
-    event.preventDefault();
-    safely(step)(Math.max(0, Math.min(view.length - 1, at + move)));
-  } else if (free && (event.key === "Home" || event.key === "End")) {
-    event.preventDefault();
-    safely(step)(event.key === "Home" ? 0 : Math.min(view.length, MOST) - 1);
-  } else if (event.key === "/") {
-    event.preventDefault();
-    $("q").focus();
-    $("q").select();
-  } else if (event.key === "?") $("help").showModal();
+  if (event.key === "Escape" && event.target === $("q")) return list.focus();
+  if (/^(INPUT|SELECT)$/.test(event.target.tagName)) return;
+  const free = event.target === document.body || event.target === list;
+  const move = { j: 1, k: -1, ...(free ? { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -rows.length, End: rows.length } : {}) }[event.key];
+  if (move) step(Math.max(0, Math.min(rows.length - 1, at + move)));
+  else if (event.key === "/") $("q").select();
+  else if (event.key === "?") $("help").showModal();
+  else return;
+  event.preventDefault();
 }
 
-function listen() {
-  const changed = safely(change);
-  for (const name of ["task", "cat", "by", "first", "pair", "out", "sort"]) form[name].addEventListener("change", () => changed({ [name]: form[name].value }));
-  let timer = 0;
-  $("q").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => changed({ q: $("q").value.trim() }, false), 120); });
+async function start() {
+  try {
+    about = await piece("about");
+    columns = await Promise.all(about.tasks.map((task, place) => piece(String(place))));
+  } catch (error) { return fault(error.message); }
+  document.title = $("title").textContent = about.title;
+  readState();
+  for (const name of ["task", "cat", "by", "first", "pair", "out", "sort"]) form[name].addEventListener("change", () => change({ [name]: form[name].value }));
+  let timer = 0, frame = 0;
+  $("q").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => change({ q: $("q").value.trim() }, false), 120); });
   form.addEventListener("submit", (event) => event.preventDefault());
-  $("clear").addEventListener("click", () => { $("q").value = ""; changed({ ...DEFAULTS, doc: state.doc, grid: state.grid }); });
+  $("clear").addEventListener("click", () => { $("q").value = ""; change({ ...FILTERS }); });
   $("open-help").addEventListener("click", () => $("help").showModal());
   $("skip").addEventListener("click", (event) => { event.preventDefault(); article.focus(); });
-  let frame = 0;
   list.addEventListener("scroll", () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(showRows); });
   window.addEventListener("resize", showRows);
+  window.addEventListener("popstate", () => { readState(); $("q").value = state.q; show(); });
   document.addEventListener("keydown", keys);
-  window.addEventListener("popstate", safely(async () => { readState(); $("q").value = state.q; await show(); }));
-  for (const input of document.querySelectorAll("[name=theme]")) input.addEventListener("change", () => {
-    if (input.value === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = input.value;
-  });
+  show();
 }
 
-async function load() {
-  let read = [];
-  for (;;) {
-    about = await source.about();
-    document.title = about.title;
-    $("title").textContent = about.title;
-    showFaults();
-    const told = about.tasks.map((task) => `${task.docs}/${isRead(task)}`);
-    const fresh = about.tasks.map((task, place) => place).filter((place) => about.tasks[place].docs && told[place] !== read[place]);
-    for (const place of fresh) columns[place] = await source.columns(place);
-    hits = fresh.length && state.q ? await source.search(state.q) : hits;
-    const news = told.join() !== read.join();
-    read = told;
-    if (news || !view.length) await show().catch(fault);
-    if (about.tasks.every(isRead)) return;
-    await new Promise((done) => setTimeout(done, view.length ? 300 : 80));
-  }
-}
-
-function start() {
-  const data = $("data");
-  source = data ? ofPage(JSON.parse(data.textContent)) : ofServer();
-  if (!data && location.search) history.replaceState(null, "", location.pathname + location.hash);
-  readState();
-  listen();
-  safely(load)();
-}
-
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-else start();
+start();
