@@ -83,7 +83,9 @@ def read(path: Path, judged: Collection[Hashable] = ()) -> tuple[list[Subject], 
     named = runs.labels(one.run for one in found)
     notes = [f"{older} older results in {path} left aside: of each model and task the newest counts"] if older else []
     # a verdict rests on the samples, never on numbers that lie beside them
-    return [Subject(replace(one, fresh=True), named[one.run.identity], one.label) for one in newest], notes
+    fresh = [Subject(replace(one, fresh=True), named[one.run.identity], one.label) for one in newest]
+    same = [f"{one.label}: {said}" for one in fresh if one.result.analysis for said in one.result.analysis.same]
+    return fresh, notes + same
 
 
 def select(rule: Rule, results: Sequence[Subject]) -> list[Subject]:

@@ -56,7 +56,7 @@ class Work:
             self.notices.append(
                 f"{table.unscored} of {table.asked_docs} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
-        self.notices += [*failures.cut_or_unread(table), *_the_same(table)]
+        self.notices += failures.cut_or_unread(table)
         if table.groups.by_image and table.groups.clusters is not None:
             ends = [(one.low, one.high) for one in (self.mean(table.full.scores, together=of) for of in (True, False))]
             widths = [high - low for low, high in ends if low is not None and high is not None]
@@ -204,19 +204,16 @@ _MANY = 10
 """From how many docs on it is worth telling what is the same in all of them."""
 
 
-def _the_same(table: Table) -> list[str]:
-    """Say what is the same in all docs, and what that does to the numbers."""
-    docs, out = table.docs, list[str]()
-    gold, prompt = (
-        len(docs) >= _MANY and docs[name].null_count() == 0 and docs[name].n_unique() == 1
-        for name in ("gold", "prompt_digest")
+def the_same(table: Table) -> tuple[str, ...]:
+    """Say what is the same in all docs, and may stand behind the numbers: one gold, one prompt."""
+    golds, places, prompts = (table.docs[name].unique().to_list() for name in ("gold", "gold_at", "prompt_digest"))
+    if (n := len(table)) < _MANY:
+        return ()
+    place = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[places[0] - 1] if len(places) == 1 and places[0] else None
+    gold = place if len(golds) > 1 else golds[0]
+    option = f"option {gold}" if gold == place else repr(gold)
+    return (
+        *[f"the gold is {option} in {n} of {n} docs"] * (gold is not None),
+        *["all docs have one prompt: a cell may hide the question itself"]
+        * (table.kind.has_index and len(prompts) == 1 and prompts[0] is not None),
     )
-    if gold:
-        out.append(
-            f"the gold of all {len(docs)} docs is {docs.item(0, 'gold')!r}: a model that always says so is right"
-        )
-    if prompt and table.kind.has_index:
-        out.append(
-            f"all {len(docs)} docs have one prompt: where the question is written in the image, cells cut it, and RCI says nothing of the answer"
-        )
-    return out
