@@ -91,7 +91,7 @@ class Case:
         return f"{name[:-2]}{self.grids[0]}" if name.endswith("_n") and self.grids else name
 
     def get(self, name: str) -> Estimate | None:
-        """Return a number (``at_finest``); None where it is not defined."""
+        """Return a number (``at_finest``); None where not defined."""
         found = self.measures.get(self.at_finest(name))
         return None if found is None or found.value is None else found
 
@@ -238,7 +238,7 @@ RULES = {
 
 
 def _main(case: Case) -> list[str]:
-    """Return the rule of a case by its kind; of an index ``lines`` too where it is true."""
+    """Return the rule of a case by its kind; of an index ``lines`` too, where true."""
     kind = case.kind
     # the second: the host's mark of --predict_only
     if (not case.analysis and case.measures["score"].value is None) or case.metric == "bypass":
@@ -302,7 +302,7 @@ def _of_index(case: Case) -> list[str]:
 
 
 def _of_shares(case: Case) -> str:
-    """Return the rule of a case by what its docs need; "" where that is not known."""
+    """Return the rule of a case by what its docs need; "" where not known."""
     text, one, whole, unsolved = (case.get(f"{name}_n") for name in ("text", "one", "whole", "unsolved"))
     if not (text and one and whole and unsolved):
         return ""
@@ -385,7 +385,7 @@ def _finding(about: str, parts: Clauses, level: str) -> Finding:
 
 
 def _level(parts: Clauses) -> str:
-    """Return at which level the intervals of a sentence are; "" where it has none."""
+    """Return at which level the intervals of a sentence are; "" without intervals."""
     cases = [one for clause, some, _ in parts if any("[" in piece.text for piece in clause) for one in some]
     return f"; {100 * cases[0].measures['score'].level:.3g} % intervals" if cases else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from lmms_patch.stats import forms, intervals
 from lmms_patch.stats.chance import FLOORS, constants, expected, guess, pick
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.resample import Array, Bools, Estimate, generator
+from lmms_patch.text import clean
 
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
@@ -209,9 +211,9 @@ def the_same(table: Table) -> tuple[str, ...]:
     golds, places, prompts = (table.docs[name].unique().to_list() for name in ("gold", "gold_at", "prompt_digest"))
     if (n := len(table)) < _MANY:
         return ()
-    place = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[places[0] - 1] if len(places) == 1 and places[0] else None
-    gold = place if len(golds) > 1 else golds[0]
-    option = f"option {gold}" if gold == place else repr(gold)
+    # of options that are not called by letters, the gold may always stand at one place
+    gold = golds[0] if len(golds) == 1 else ascii_uppercase[places[0] - 1] if len(places) == 1 and places[0] else None
+    option = f"option {gold}" if str(gold) in ascii_uppercase else repr(clean(gold, 40))
     return (
         *[f"the gold is {option} in {n} of {n} docs"] * (gold is not None),
         *["all docs have one prompt: a cell may hide the question itself"]
