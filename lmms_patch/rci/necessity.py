@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from lmms_patch.ask.kinds import Key
 from lmms_patch.runs.again import asked_again
 from lmms_patch.runs.details import Settings
-from lmms_patch.runs.need import NEEDS
-from lmms_patch.runs.numbers import Necessity
+from lmms_patch.runs.numbers import NEEDS, Necessity
 from lmms_patch.runs.tables import Table
 from lmms_patch.stats.composition import LEAST, Composition, compose
 from lmms_patch.stats.resample import Estimate
@@ -52,8 +51,6 @@ def _at(table: Table, n: int, settings: Settings, refused: str, no_index: str) -
     made, docs, again = composed(table, n, settings, refused)
     if isinstance(made, str):
         nothing = Estimate.nothing(docs, made, settings.level)
-        return Necessity(n, docs, again, dict.fromkeys(map(str, NEEDS), nothing), nothing, nothing)
+        return Necessity(n, docs, again, dict.fromkeys(NEEDS, nothing), nothing, nothing)
     index = made.index.without(no_index) if no_index else made.index
-    return Necessity(
-        n, docs, again, dict(zip(map(str, NEEDS), made.shares, strict=True)), made.whole, index, made.told_apart
-    )
+    return Necessity(n, docs, again, dict(zip(NEEDS, made.shares, strict=True)), made.whole, index, made.told_apart)

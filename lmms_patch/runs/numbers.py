@@ -17,6 +17,8 @@ from lmms_patch.stats.bounds import Count, GridSize, Number, Parts, Share, Some
 from lmms_patch.stats.chance import Chance
 from lmms_patch.stats.resample import Estimate
 
+NEEDS = ("text", "one cell", "whole image", "unsolved")
+"""What a doc may need to be answered."""
 CopyClass = Literal["agreeing", "conflicting", "single"]
 
 

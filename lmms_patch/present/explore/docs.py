@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from lmms_patch.ask.kinds import LOWRES, OF_CLIPS, OF_IMAGES, Words
-from lmms_patch.rci import recompute
-from lmms_patch.runs import need
+from lmms_patch.runs.numbers import NEEDS
 from lmms_patch.text import block, cut, line
 
 if TYPE_CHECKING:
     from lmms_patch.runs.run import Result
 
+UNKNOWN = -1
+JUDGED = ["right", "wrong"]
 TITLE, LONGEST = 300, 20_000
 """Characters of a question or answer in the list, in which the page searches, and of any text of a doc."""
 _PLACE = ["kind", "n", "cell", "row", "col", "region", "relevant", "turn"]
@@ -67,6 +68,8 @@ def docs_of(result: Result, blind: Result | None = None) -> pl.DataFrame:
         unfinished=pl.col("unfinished").first(),
         lost=pl.col("why").is_not_null().any(),
         cells=(own & finest & pl.col("cell").is_not_null() & pl.col("state").eq("right")).sum(),
+        scored=(own & finest & pl.col("cell").is_not_null() & pl.col("state").is_in(JUDGED)).sum(),
+        elsewhere=pl.col("state").filter(~own & (pl.col("kind") == "full")).first(),
     )
     swap = result.kind.swapped
     size = pl.col("wrong_shown" if swap else "shown").list.first().struct
@@ -84,12 +87,29 @@ def docs_of(result: Result, blind: Result | None = None) -> pl.DataFrame:
         docs = docs.drop("images").join(
             first.select("images", seen="doc_id"), on="seen", how="left", maintain_order="left"
         )
-    docs = docs.join(_needs(result, blind), on="doc_id", how="left", maintain_order="left")
-    docs = docs.with_columns(pl.col("need", "image").fill_null(need.UNKNOWN))
     if blind is not None:
         alone = _views(blind.frame(list(dict.fromkeys(wanted))), blind).filter(view=0)
         docs = docs.join(alone.select("doc_id", blind=pl.struct(_VIEW)), on="doc_id", how="left", maintain_order="left")
-    return _readable(docs, [*_TEXTS[:4], "excluded"])
+    return _readable(_with_needs(docs, result), [*_TEXTS[:4], "excluded"])
+
+
+def has_needs(result: Result) -> bool:
+    """Return whether it is told what docs of a task need: they are right or wrong, on the full image and on cells."""
+    asked = result.kind.index and result.grids and result.higher_is_better and result.metric in result.about.metrics
+    return bool(asked and (result.analysis is None or result.analysis.necessity))
+
+
+def _with_needs(docs: pl.DataFrame, result: Result) -> pl.DataFrame:
+    """Add what each doc needs by its first answers, luck and all: text where it is right on another image, or on none."""
+    if not has_needs(result):
+        return docs.with_columns(need=pl.lit(UNKNOWN), image=pl.lit(UNKNOWN))
+    without = [pl.col("elsewhere"), *[pl.col("blind").struct.field("state")] * ("blind" in docs.columns)]
+    known = pl.col("first").is_in(JUDGED) & (pl.col("scored") == result.kind.cells(max(result.grids)))
+    alone = pl.when(pl.col("first") == "right").then(NEEDS.index("whole image")).otherwise(NEEDS.index("unsolved"))
+    image = pl.when(pl.col("cells") > 0).then(NEEDS.index("one cell")).when(known).then(alone).otherwise(UNKNOWN)
+    text, tried = (pl.any_horizontal(*(of.is_in(states) for of in without)) for states in (JUDGED[:1], JUDGED))
+    need = pl.when(text).then(NEEDS.index("text")).when(tried).then(image).otherwise(UNKNOWN)
+    return docs.with_columns(need=need, image=image)
 
 
 def _views(frame: pl.DataFrame, result: Result) -> pl.DataFrame:
@@ -187,16 +207,6 @@ _NAMED = {
     "tshuffle": "segments shuffled",
     "treverse": "clip reversed",
 }
-
-
-def _needs(result: Result, blind: Result | None) -> pl.DataFrame:
-    """Return what each doc needs, by its id."""
-    if not need.has_classes(result):
-        return pl.DataFrame(schema={"doc_id": pl.Int64, "need": pl.Int8, "image": pl.Int8})
-    scores = {} if blind is None else recompute.scores(blind, result.metric)
-    _, _, table = recompute.table_of(recompute.TaskRun(result), recompute.Changes())
-    found = need.find(table, max(result.grids), scores)
-    return pl.DataFrame({"doc_id": table.doc_id, "need": found.classes, "image": found.by_image})
 
 
 def _readable(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:

@@ -19,12 +19,11 @@ import polars as pl
 from lmms_patch import files
 from lmms_patch.errors import OptionError, RecordError
 from lmms_patch.present import look
-from lmms_patch.present.explore.docs import docs_of, listed
+from lmms_patch.present.explore.docs import docs_of, has_needs, listed
 from lmms_patch.present.explore.pictures import OpenTask, opened, save
 from lmms_patch.rci import recompute
 from lmms_patch.runs import reading
-from lmms_patch.runs.need import NEEDS, has_classes
-from lmms_patch.runs.numbers import Analysis
+from lmms_patch.runs.numbers import NEEDS, Analysis
 from lmms_patch.runs.run import Result, Run, labels
 from lmms_patch.text import block, line
 
@@ -217,7 +216,7 @@ def _about(task: Task, main: pl.DataFrame) -> dict[str, Any]:
         "docs": len(main),
         "clips": result.kind.needs_video,
         "note": line("; ".join(notes)),
-        "classes": has_classes(result),
+        "classes": has_needs(result),
         "maps": [one and _map(one.analysis) for one in task.sides],
         "parts": {name: [_map(of.get(name)) for of in parts] for name in sorted({*parts[0], *parts[-1]})},
         "commands": [one and command(one) for one in task.sides],
@@ -225,7 +224,7 @@ def _about(task: Task, main: pl.DataFrame) -> dict[str, Any]:
 
 
 def _by_category(result: Result) -> dict[str, Analysis]:
-    return recompute.by_category(recompute.TaskRun(result))[0] if has_classes(result) else {}
+    return recompute.by_category(recompute.TaskRun(result))[0] if has_needs(result) else {}
 
 
 def _map(analysis: Analysis | None) -> dict[str, Any] | None:
