@@ -61,7 +61,7 @@ def compare(first: Result, second: Result, *, level: float = LEVEL, draws: int =
         f"{pair.kind.index}{n}": tuple(
             f"of the {which} run is {reading.explained(mark)}"
             for which, one in (("first", first), ("second", second))
-            if (mark := reading.mark_of(one.grid(n)))
+            if (grid := one.grid(n)) and (mark := grid.mark)
         )
         for n in pair.grids
     }

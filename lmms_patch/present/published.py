@@ -76,8 +76,9 @@ def _entry(result: Result, name: str, one: Estimate) -> dict[str, Any]:
     rows = catalogue.keyed(result.kind, result.grids)
     of_scores = name == result.metric or name.startswith("mpp")
     note = "; ".join((*reading.words(one), *_of_failures(result, name)))
+    hub = result.about.host.hub
     split = None if result.about.host.split == "none" else result.about.host.split
-    data = {"source_type": "hf_dataset", "hf_repo": clean(result.hub or ""), "samples_number": result.docs}
+    data = {"source_type": "hf_dataset", "hf_repo": clean(hub or ""), "samples_number": result.docs}
     uncertainty: dict[str, Any] = {"num_samples": one.n}
     if one.se is not None:
         uncertainty["standard_error"] = {"value": one.se, "method": "bootstrap"}
@@ -88,7 +89,7 @@ def _entry(result: Result, name: str, one: Estimate) -> dict[str, Any]:
         "evaluation_name": clean(result.label),
         "source_data": {
             "dataset_name": clean(result.base),
-            **({**data, **({"hf_split": clean(split)} if split else {})} if result.hub else {"source_type": "other"}),
+            **({**data, **({"hf_split": clean(split)} if split else {})} if hub else {"source_type": "other"}),
         },
         "metric_config": {
             "metric_id": clean(name if name == result.metric else f"{SOURCE}.{name}"),
@@ -119,7 +120,8 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
     out: dict[tuple[str, str, str], Any] = {}
     away = []
     for result in results:
-        if result.hub is None:
+        host = result.about.host
+        if host.hub is None:
             away.append(result.label)
             continue
         for name, task, one in _for_hub(result):
@@ -134,10 +136,10 @@ def eval_results(run: Run, results: Iterable[Result]) -> tuple[list[Any], list[s
             ]
             notes += [f"{key} {said}" for key, said in _settings(result).items()]
             entry = EvalResultEntry(
-                dataset_id=clean(result.hub),
+                dataset_id=clean(host.hub),
                 task_id=clean(task),
                 value=one.value,
-                dataset_revision=clean(result.revision) if result.revision else None,
+                dataset_revision=None if host.revision in (None, "none") else clean(host.revision),
                 date=_day(run.date) or None,
                 source_url=URL,
                 source_name=SOURCE,

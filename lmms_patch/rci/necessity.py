@@ -38,11 +38,13 @@ def is_told(table: Table) -> bool:
 
 def composed(table: Table, key: Key, settings: Settings, refused: str) -> tuple[Composition | str, int, int]:
     """Return the composition at a set of views, or why there is none; of how many docs, and how many of them were asked again."""
-    found = None if refused else asked_again(table, key)
+    found = asked_again(table, key)
     if found is None:
         few = f"{len(table)} docs are too few to ask them again; {LEAST} or more are needed" * (len(table) < LEAST)
         return refused or few or NOT_ASKED, len(table), 0
     asked, of, kinds, rows = found
+    if refused:
+        return refused, len(of), len(rows)
     clusters = table.groups.clusters_of(of, renumbered=True)
     return compose(asked, kinds, rows, clusters, level=settings.level, seed=settings.seed), len(of), len(rows)
 

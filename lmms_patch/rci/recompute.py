@@ -224,10 +224,12 @@ def by_category(run: TaskRun, column: str = "category") -> tuple[dict[str, Analy
 def _categories(
     run: TaskRun, table: Table, column: str, form: forms.Form | None, settings: Settings, sets: Sequence[Key]
 ) -> tuple[dict[str, Analysis], str]:
-    docs = table.docs.select("doc_id", value="category")
+    # docs whose calls failed are of a category too
+    docs = table.frame.filter(view=0).select("doc_id", value="category")
     if column != "category":
-        docs = run.result.frame(["doc_id", "view", column]).filter(view=0).select("doc_id", value=column)
-    known = docs.filter(pl.col("doc_id").is_in(table.doc_id)).with_columns(pl.col("value").cast(pl.String)).drop_nulls()
+        values = run.result.frame(["doc_id", "view", column]).filter(view=0).select("doc_id", value=column)
+        docs = docs.select("doc_id").join(values, on="doc_id", how="left")
+    known = docs.with_columns(pl.col("value").cast(pl.String)).drop_nulls()
     groups = known.sort("value").partition_by("value", as_dict=True)
     if len(groups) > MOST_CATEGORIES:
         return {}, f"{len(groups)} categories, more than {MOST_CATEGORIES}; choose a field with fewer values"
@@ -243,7 +245,7 @@ def _categories(
         for name, part in parts.items()
         if name not in few
     }
-    without = len(table) - len(known)
+    without = len(docs) - len(known)
     notes = [f"{without} docs have no category: they are in no category's numbers"] if without else []
     if few:
         told = ", ".join(few)

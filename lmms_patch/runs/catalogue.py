@@ -551,26 +551,11 @@ def spellings() -> dict[str, str]:
     return dict(zip(own + other, other + own, strict=True))
 
 
-def family(name: str, measures: Mapping[str, Estimate], kind: Kind, grids: Iterable[int]) -> dict[Key, Estimate]:
-    """Return a task's numbers of a family (``Number.name``), by their keys."""
-    known = keyed(kind, grids)
-    return {
-        key: measures[one]
-        for one, (number, key) in known.items()
-        if number.name == name and key is not None and one in measures
-    }
-
-
 def grids_of(kind: Kind, grids: Sequence[int]) -> dict[str, int]:
     """Return the grid, number of parts or reduction of each number of a task, by the number's name."""
     known = {name: key for name, (number, key) in keyed(kind, grids).items() if number.of is not _PLACES}
     of_cells = {f"drop{n}": n for n in grids if kind.per_cell and not kind.prefix}
     return {name: key for name, key in known.items() if isinstance(key, int)} | of_cells
-
-
-def titles(kind: Kind, grids: Iterable[int]) -> dict[str, str]:
-    """Return the titles of a task's numbers by name, where a row has a title."""
-    return {name: number.title.format(key=key) for name, (number, key) in keyed(kind, grids).items() if number.title}
 
 
 def estimates(analysis: Analysis, kind: Kind) -> dict[str, Estimate]:

@@ -12,7 +12,7 @@ from lmms_patch.stats.resample import LEVEL, Estimate
 
 if TYPE_CHECKING:
     from lmms_patch.runs.details import Made
-    from lmms_patch.runs.numbers import Analysis, Grid
+    from lmms_patch.runs.numbers import Analysis
 
 CONTRADICTED, MARGINAL = "contradicted", "marginal"
 SAMPLED = "sampled"
@@ -101,14 +101,9 @@ def p_text(p: float | None) -> str:
 
 def gate_word(gate: Gate | None) -> str:
     """Return what tables say of a gate."""
-    return UNKNOWN if gate is None else verdict_word(gate.valid, gate.reason, gate.marginal)
-
-
-def verdict_word(valid: bool | int | None, reason: str = "", marginal: bool = False) -> str:
-    """Return what tables say of a gate, by its verdict, its reason, and whether FIP passes by little (``stats.gate.Gate``)."""
-    if valid is None:
+    if gate is None or gate.valid is None:
         return UNKNOWN
-    return (f"{VALID}, {MARGINAL}" if marginal else VALID) if valid else refusal(reason)
+    return (f"{VALID}, {MARGINAL}" if gate.marginal else VALID) if gate.valid else refusal(gate.reason)
 
 
 def refusal(reason: str) -> str:
@@ -156,11 +151,6 @@ def why_unchecked(analysis: Analysis, words: Words = OF_IMAGES) -> str:
     """
     told = (shown.reason for shown in analysis.gate.looks if shown.value is None)
     return words.say(next(filter(None, told), NOT_CHECKED)) if unchecked(analysis) else ""
-
-
-def mark_of(grid: Grid | None) -> str:
-    """Return how index and steady index of a grid contradict; empty where they agree."""
-    return "" if grid is None else grid.mark
 
 
 def explained(mark: str) -> str:

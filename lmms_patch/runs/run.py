@@ -177,21 +177,6 @@ class Result:
         return str(self.described["options"].get("type") or "")
 
     @property
-    def size(self) -> int | None:
-        """The number of docs of the benchmark; None where unknown."""
-        return self.about.host.original
-
-    @property
-    def hub(self) -> str | None:
-        """The name of the data on the Hub; None where the task's config names a loader or local files."""
-        return self.about.host.hub
-
-    @property
-    def revision(self) -> str | None:
-        """The commit of the data, as the task's config pins the data; None where the config pins nothing."""
-        return None if self.about.host.revision in (None, "none") else self.about.host.revision
-
-    @property
     def label(self) -> str:
         """The task's name, with the filter where the task has several."""
         return f"{self.task}, {self.filter}" if len(self.about.filters) > 1 else self.task
@@ -264,39 +249,7 @@ class Result:
         ``benchmark version``, ``lmms-eval version``, ``dataset``, ``revision``, ``split``, ``image sizes`` and ``images``
         (what the full views show); of a MAGIC task also ``boxes shown`` and ``judge``.
         """
-        about, kind, asked, made, host = self.about, self.kind, self.described, self.made, self.about.host
-        magic, drawn = about.magic, ("seed",) * (kind.name in ("shuffle", "tshuffle"))
-        views, statistics, tst = (
-            {name: asked["options"].get(name) for name in names}
-            for names in ((*_VIEW_OPTIONS, *drawn), _NUMBER_OPTIONS, _TST_OPTIONS * bool(kind.folds))
-        )
-        # the digest of docs of a MAGIC task covers the images
-        images = "of the docs" if kind.name == "magic" else "" if kind.needs_image else "none shown"
-        limit = "all" if host.limit is None else f"{host.limit:g}"
-        return {
-            "benchmark": self.base,
-            "kind": kind.way,
-            "metric": self.metric,
-            "filter": self.filter,
-            "docs": made.docs,
-            "number of docs": self.docs,
-            "prompts": made.prompts,
-            "image sizes": images or made.image_sizes,
-            "images": images or made.images,
-            "dataset": host.dataset,
-            "revision": host.revision,
-            "split": host.split,
-            "limit": f"{limit} from {host.offset}" if host.offset else limit,
-            "few-shot": host.few_shot,
-            "system instruction": host.system_instruction,
-            "generation": None if host.generation is None else digest(host.generation),
-            "benchmark version": host.benchmark_version,
-            "views": digest([asked.get("pixels"), views]),
-            **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
-            "statistics": digest([statistics, about.settings.level, tst]),
-            "folds": asked.get("folds"),
-            "lmms-eval version": made.lmms_eval,
-        }
+        return _fingerprint(self)
 
     @property
     def origin(self) -> str:
@@ -325,6 +278,42 @@ class Result:
             found if again or found["repeat"].null_count() == len(found) else found.filter(pl.col("repeat").is_null())
         )
         return found if columns is None else found.select([*dict.fromkeys(columns)])
+
+
+def _fingerprint(result: Result) -> dict[str, Any]:
+    about, kind, asked, made, host = result.about, result.kind, result.described, result.made, result.about.host
+    magic, drawn = about.magic, ("seed",) * (kind.name in ("shuffle", "tshuffle"))
+    views, statistics, tst = (
+        {name: asked["options"].get(name) for name in names}
+        for names in ((*_VIEW_OPTIONS, *drawn), _NUMBER_OPTIONS, _TST_OPTIONS * bool(kind.folds))
+    )
+    # the digest of docs of a MAGIC task covers the images
+    images = "of the docs" if kind.name == "magic" else "" if kind.needs_image else "none shown"
+    limit = "all" if host.limit is None else f"{host.limit:g}"
+    return {
+        "benchmark": result.base,
+        "kind": kind.way,
+        "metric": result.metric,
+        "filter": result.filter,
+        "docs": made.docs,
+        "number of docs": result.docs,
+        "prompts": made.prompts,
+        "image sizes": images or made.image_sizes,
+        "images": images or made.images,
+        "dataset": host.dataset,
+        "revision": host.revision,
+        "split": host.split,
+        "limit": f"{limit} from {host.offset}" if host.offset else limit,
+        "few-shot": host.few_shot,
+        "system instruction": host.system_instruction,
+        "generation": None if host.generation is None else digest(host.generation),
+        "benchmark version": host.benchmark_version,
+        "views": digest([asked.get("pixels"), views]),
+        **({"boxes shown": digest([magic.get(name) for name in _MAGIC]), "judge": _judge(magic)} if magic else {}),
+        "statistics": digest([statistics, about.settings.level, tst]),
+        "folds": asked.get("folds"),
+        "lmms-eval version": made.lmms_eval,
+    }
 
 
 @dataclass(frozen=True, eq=False)

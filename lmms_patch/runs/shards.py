@@ -54,7 +54,8 @@ def _join(shards: Sequence[Result], path: Path) -> None:
     host, made = about.host, about.made
     # the last shard may be given a limit that goes beyond the benchmark
     docs = sum(
-        min(one.about.host.effective or one.docs, (one.size or one.docs) - one.about.host.offset) for one in shards
+        min(one.about.host.effective or one.docs, (one.about.host.original or one.docs) - one.about.host.offset)
+        for one in shards
     )
     whole = docs == (host.original or 0) - host.offset
     told = structs.replace(

@@ -161,7 +161,7 @@ class Table:
         """
         if not self.sampling.used:
             return self.full_seen
-        return self._estimates(self.how_asked(None).whole, np.ones(len(self), bool))
+        return _estimates(self, self.how_asked(None).whole, np.ones(len(self), bool))
 
     @cached_property
     def full_seen(self) -> Chosen:
@@ -178,7 +178,7 @@ class Table:
         if not self.sampling.used:
             return self.best_seen(key)
         used = used_for(self.docs, key)
-        return self._estimates(self.how_asked(key).cells, used).where(used)
+        return _estimates(self, self.how_asked(key).cells, used).where(used)
 
     def _best_seen(self, key: Key) -> Chosen:
         """Return the answer of each doc's best view among those asked (``best_places``)."""
@@ -231,18 +231,6 @@ class Table:
         best = np.full(len(self), math.nan) if key is None else self.best_seen(key).scores
         return self.sampling.sampled(key, self.full_seen.scores, best)
 
-    def _estimates(self, scores: Array, used: Bools) -> Chosen:
-        """Return estimated scores as answers.
-
-        Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all scores are moved by the
-        same amount, so that the mean lies at the scale's end. Draws then lie on both sides of the end, and the interval
-        keeps its width.
-        """
-        if used.any():
-            mean = float(scores[used].mean())
-            scores = scores + float(np.clip(mean, min(0.0, self.range_seen[0]), self.range_seen[1])) - mean
-        return Chosen(scores)
-
     # --- the aggregation --------------------------------------------------------------------------
 
     def picked(self, chosen: Chosen) -> Picked:
@@ -280,6 +268,19 @@ class Table:
     def marks(self) -> Array:
         """What the gold of each doc scores; 1 where the score is unknown or not above 0."""
         return self.references.marks
+
+
+def _estimates(table: Table, scores: Array, used: Bools) -> Chosen:
+    """Return estimated scores as answers.
+
+    Where the mean of the used docs lies outside the scale, as the mean of few heavy docs may, all scores are moved by the
+    same amount, so that the mean lies at the scale's end. Draws then lie on both sides of the end, and the interval
+    keeps its width.
+    """
+    if used.any():
+        mean = float(scores[used].mean())
+        scores = scores + float(np.clip(mean, min(0.0, table.range_seen[0]), table.range_seen[1])) - mean
+    return Chosen(scores)
 
 
 class WrongImages:

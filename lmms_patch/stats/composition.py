@@ -218,6 +218,17 @@ class _Losses(NamedTuple):
         return self.forms[1]
 
 
+def _losses(docs: Asked, named: Ints) -> _Losses:
+    """Return the losses of docs with the answers named by some views."""
+    said = np.stack([(named == answer).any(1) for answer in range(docs.spread.shape[1])], 1)
+    miss = ~said[:, GOLD]
+    share = (said * docs.spread).sum(1)
+    return _Losses(
+        (miss * 1.0, miss / np.maximum(1 - share, 1 / len(miss))),
+        np.asarray((said | ~docs.options).all(1) & docs.options.any(1)),
+    )
+
+
 class _Work:
     """The parts of a composition, on each draw."""
 
@@ -227,14 +238,14 @@ class _Work:
         # of further docs, cells beside one that is right need not be asked again: the tests go by these docs alone
         self.named, self.named_wrong = steady(wrong.own), steady(wrong.wrong)
         self.lost = {
-            "cells": self._losses(asked, named[:, 1:]),
-            "all": self._losses(asked, named),
-            "full": self._losses(asked, named[:, :1]),
-            "wrong cells": self._losses(wrong, self.named_wrong[:, 1:]),
-            "wrong all": self._losses(wrong, self.named_wrong),
-            "wrong full": self._losses(wrong, self.named_wrong[:, :1]),
-            "words": self._losses(wrong, steady(wrong.words)[:, None]),
-            "grey": self._losses(wrong, steady(wrong.grey)[:, None]),
+            "cells": _losses(asked, named[:, 1:]),
+            "all": _losses(asked, named),
+            "full": _losses(asked, named[:, :1]),
+            "wrong cells": _losses(wrong, self.named_wrong[:, 1:]),
+            "wrong all": _losses(wrong, self.named_wrong),
+            "wrong full": _losses(wrong, self.named_wrong[:, :1]),
+            "words": _losses(wrong, steady(wrong.words)[:, None]),
+            "grey": _losses(wrong, steady(wrong.grey)[:, None]),
         }
         # all cells name one answer: they know it, or they repeat one guess
         self.one, self.one_wrong = (
@@ -251,16 +262,6 @@ class _Work:
         self.parts = {(form, slips): self._shares(form, slips) for form in (0, 1) for slips in (False, True)}
 
     # --- what is not known -------------------------------------------------------------------------
-
-    def _losses(self, docs: Asked, named: Ints) -> _Losses:
-        """Return the losses of docs with the answers named by some views."""
-        said = np.stack([(named == answer).any(1) for answer in range(docs.spread.shape[1])], 1)
-        miss = ~said[:, GOLD]
-        share = (said * docs.spread).sum(1)
-        return _Losses(
-            (miss * 1.0, miss / np.maximum(1 - share, 1 / len(miss))),
-            np.asarray((said | ~docs.options).all(1) & docs.options.any(1)),
-        )
 
     def _half(self) -> Array:
         return np.append(0.0, self.rng.gamma(0.5, size=len(self.mine) - 1))
@@ -310,7 +311,7 @@ class _Work:
             ("words", self.wrong_docs, self.wrong_docs.words),
             ("grey", self.wrong_docs, self.wrong_docs.grey),
         ):
-            before = self._losses(docs, steady(said[:, :-1])[:, None]).weighed
+            before = _losses(docs, steady(said[:, :-1])[:, None]).weighed
             known = 1 - self._mean(self.mine if name == "full" else self.theirs, before)
             out[name] = np.clip((1 - self._unknown(name, 1)) / np.maximum(known, 1e-3), 0.8, 1) ** times
         # words that fall faster than the full image half know
@@ -351,7 +352,7 @@ class _Work:
 
     def refusal(self) -> str:
         """Say why there are no shares; "" where there are."""
-        every, every_wrong = self._losses(self.wrong_docs, self.named).every.mean(), self.lost["wrong all"].every.mean()
+        every, every_wrong = _losses(self.wrong_docs, self.named).every.mean(), self.lost["wrong all"].every.mean()
         apart = abs(_silent(self.named) - _silent(self.named_wrong))
         missed, by_cells = self.lost["words"].plain.sum(), self.lost["wrong cells"].plain.sum()
         # of a handful of docs that words do not answer, cells of wrong images may hit all by chance
@@ -425,7 +426,7 @@ class _Work:
 
     def _unanimous(self, best: Array) -> Array:
         """Return how many more docs are right on all cells than text and cells account for, on each draw."""
-        weighed, same = self._losses(self.wrong_docs, self.named[:, 1:]).weighed, (self.wrong_docs.spread**2).sum(1)
+        weighed, same = _losses(self.wrong_docs, self.named[:, 1:]).weighed, (self.wrong_docs.spread**2).sum(1)
         chance = self.theirs @ same / self.theirs.sum(1)
         by_luck = (self.theirs @ (weighed * self.one)) / np.maximum(self.theirs @ weighed, _NOTHING)
         return np.asarray(self.hits / (1 - chance) - best[TEXT] - best[CELL] * chance * by_luck)

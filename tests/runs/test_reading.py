@@ -8,6 +8,7 @@ import pytest
 
 from lmms_patch.present.sheets import Column, Sheet, shown
 from lmms_patch.runs import reading, run
+from lmms_patch.stats.gate import Gate
 from lmms_patch.stats.resample import Estimate
 from tests.making.analyses import analysis
 from tests.making.runs import again_run, never_looks, world_run, write_run
@@ -72,7 +73,8 @@ def test_what_is_not_defined_has_no_words():
     ],
 )
 def test_a_gate_in_a_word(gate, word):
-    assert reading.verdict_word(**{"valid": None, **gate}) == word
+    nothing = dict.fromkeys(("valid", "fip", "chance", "delta", "se_fip", "se_chance", "threshold"))
+    assert reading.gate_word(Gate(**{**nothing, **gate})) == word
 
 
 @pytest.mark.parametrize(

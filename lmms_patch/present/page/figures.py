@@ -513,7 +513,7 @@ def curves(entries: Sequence[Entry], words: Words, end: str) -> Iterator[Drawing
 def _reduced(entry: Entry) -> Iterator[tuple[Entry, str, dict[str, Estimate]]]:
     """Yield scores by reduction or number of frames, and the full image over the docs of each."""
     kind, measures, model = entry.kind, entry.result.measures, clean(entry.model)
-    family = catalogue.family("{kind}{key}", measures, kind, entry.result.grids)
+    family = {n: measures[name] for n in kind.points(entry.result.grids) if (name := f"{kind.name}{n}") in measures}
     ticks = {n: kind.words.size(int(n)) if kind.words.sized else str(n) for n in sorted(family, key=int)}
     yield (
         entry,
