@@ -158,7 +158,7 @@ def too_many(table: Table, key: Key) -> str:
     """
     # a run that left cells out asks unsolved docs more often, and so loses them more often
     most = TOO_MANY_OF_A_PART if table.sampling.planned else TOO_MANY
-    kind, rows = table.kind, (table.logged if key == TURNS else table.asked).filter(~pl.col("other"))
+    kind, rows = table.kind, table.logged.filter(~pl.col("other"))
     garbled = rows.filter(pl.col("failed").str.starts_with(GARBLED))["failed"]
     if len(garbled):
         return str(garbled[0])

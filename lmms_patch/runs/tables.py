@@ -71,7 +71,6 @@ class Table:
         doc_id: their ids.
         logged: the rows of docs that have the metric and were asked, in all orders of the options; ``other`` marks those
             on another doc's image.
-        asked: the same, where nothing is known of orders.
         asked_docs: how many docs have the metric, also those of which nothing was asked, or whose first call failed.
         unscored: how many of them have an answer to the first view without a value of the metric.
         views: the views of the docs' own image.
@@ -103,7 +102,7 @@ class Table:
         docs, rows = docs.filter(having), frame.drop(_OF_DOC, strict=False)
         asked = docs["steps"].to_numpy() > 0
         self.logged = _kept(rows, asked)
-        self.asked, self.asked_docs = _kept(rows, asked), len(docs)
+        self.asked_docs = len(docs)
         first = rows.filter(view=0)
         failed = first["failed"].is_not_null().to_numpy()
         unscored = asked & ~failed & (first["error"].is_null() & ~first["known"]).to_numpy()
@@ -181,21 +180,14 @@ class Table:
         return _estimates(self, self.how_asked(key).cells, used).where(used)
 
     def _best_seen(self, key: Key) -> Chosen:
-        """Return the answer of each doc's best view among those asked (``best_places``)."""
-        return self.views.chosen(self.best_places(key))
-
-    def best_places(self, key: Key) -> Ints:
-        """Return the place of each doc's best view of a set, by this metric's scores, else by the run's own choice.
-
-        -1 where the doc is not used.
-        """
+        """Return the answer of each doc's best view among those asked, by this metric's scores, else by the run's own choice."""
         views, used = self.views, used_for(self.docs, key)
         inside = views.in_set(key) & used[views.docs]
         best = views.best(inside, self.higher)
         if (best[used] < 0).any() and (isinstance(key, int) or key in REGIONS):
             chosen = views.first(inside & views.where(pl.col("best") & pl.col("known")))
             best = np.where(best < 0, chosen, best)
-        return np.where(self.groups.complete(best >= 0), best, -1)
+        return views.chosen(np.where(self.groups.complete(best >= 0), best, -1))
 
     @cached_property
     def points(self) -> dict[Key, Chosen]:

@@ -261,8 +261,6 @@ class _Work:
         self.again = self._said_again()
         self.parts = {(form, slips): self._shares(form, slips) for form in (0, 1) for slips in (False, True)}
 
-    # --- what is not known -------------------------------------------------------------------------
-
     def _half(self) -> Array:
         return np.append(0.0, self.rng.gamma(0.5, size=len(self.mine) - 1))
 
