@@ -152,7 +152,8 @@ class Turned:
         lost: once less every, paired by doc.
         guess: what independent guesses would earn in place of ``every``; None where M is not linear in scores, or too
         many calls failed.
-        places: by number of options, the score by the place of the gold.
+        placed: the scores by the place of the gold, of the docs with the commonest number of options (of several, the least); None
+            where there are none.
     """
 
     docs: Count
@@ -162,15 +163,7 @@ class Turned:
     every: Estimate
     lost: Estimate
     guess: Number | None
-    places: Mapping[int, Placed]
-
-    @property
-    def placed(self) -> Placed | None:
-        """The scores of the docs with the commonest number of options (of several, the least).
-
-        None where there are none.
-        """
-        return min(self.places.values(), key=lambda placed: (-placed.docs, len(placed.scores)), default=None)
+    placed: Placed | None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from lmms_patch.runs.tables import Table
 from lmms_patch.runs.views import TURNED, Chosen
 from lmms_patch.stats import spatial
 from lmms_patch.stats.forms import Form
-from lmms_patch.stats.resample import Bools, Estimate, Seed, generator
+from lmms_patch.stats.resample import Bools, Estimate, Ints, Seed, generator
 
 if TYPE_CHECKING:
     from lmms_patch.rci.work import Work
@@ -60,7 +60,7 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     Over the docs that are asked in every order, ``turns_once`` has the answer to the doc's own order, ``turns_mean``
     one order drawn at random (several choices are averaged), and ``turns_every`` the worst order: that is right only
     where all are; where M is linear, ``turns_lost`` has what a doc loses from the first to the last. Over the docs with
-    k options, ``turns_<k>_<p>`` has the order that shows the gold at place p.
+    the commonest number of options, ``turns_at_<p>`` has the order that shows the gold at place p.
 
     Args:
         table: the docs.
@@ -80,11 +80,10 @@ def turn_sets(table: Table, form: Form | None, seed: Seed) -> dict[str, list[Cho
     # Docs lost by turning are a share, so the interval must not reach below 0 as a difference's would.
     if form.linear and higher:
         sets["turns_lost"] = [Chosen(sets["turns_once"][0].scores - sets["turns_every"][0].scores)]
-    gold_at = views.column("gold_at", 0)
-    for count in sorted(set(counts.tolist()) - {0}):
-        for place in range(1, count + 1):
-            shown = own & (counts == count)[views.docs] & (gold_at == place)
-            sets[f"turns_{count}_{place}"] = [views.chosen(views.first(shown))]
+    gold_at, count = views.column("gold_at", 0), commonest(counts)
+    for place in range(1, count + 1):
+        shown = own & (counts == count)[views.docs] & (gold_at == place)
+        sets[f"turns_at_{place}"] = [views.chosen(views.first(shown))]
     return sets
 
 
@@ -93,6 +92,13 @@ def orders_of(table: Table) -> Bools:
     views = table.views
     own = views.where(TURNED) & (used_for(table.docs, TURNS) & table.kind.turns)[views.docs]
     return np.asarray(own & (views.per_doc(own & np.isnan(views.scores)) == 0)[views.docs])
+
+
+def commonest(counts: Ints) -> int:
+    """Return the commonest number of options, of several the least; 0 where no doc is asked in every order."""
+    times = np.bincount(counts)
+    times[0] = 0
+    return int(times.argmax())
 
 
 def turned(table: Table, draws: Draws, refused: str = "") -> Turned:
@@ -119,13 +125,11 @@ def turned(table: Table, draws: Draws, refused: str = "") -> Turned:
     def same(one: Any) -> Any:
         return one
 
-    by_place = {}
-    for count in sorted(set(counts[used].tolist())):
+    placed, count = None, commonest(counts)
+    if count:
         mine = counts == count
-        scores = tuple(estimate(same, f"turns_{count}_{place}", of=mine) for place in range(1, count + 1))
-        by_place[count] = Placed(
-            int(mine.sum()), scores, None if refused else evenness(table, count, draws.settings.seed)
-        )
+        scores = tuple(estimate(same, f"turns_at_{place}", of=mine) for place in range(1, count + 1))
+        placed = Placed(int(mine.sum()), scores, None if refused else evenness(table, count, draws.settings.seed))
     return Turned(
         docs=int(used.sum()),
         left_out=_left_out(table, table.doc_id[used].tolist()),
@@ -136,7 +140,7 @@ def turned(table: Table, draws: Draws, refused: str = "") -> Turned:
         if "turns_lost" in draws.sets
         else estimate(minus, "turns_once", "turns_every"),
         guess=None if refused else _guess(table, draws.form, counts),
-        places=by_place,
+        placed=placed,
     )
 
 
