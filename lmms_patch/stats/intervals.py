@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -470,7 +470,6 @@ def summarise(
     level: float = LEVEL,
     draws: int | None = None,
     what: str = "clusters",
-    within: tuple[float, float] = (-math.inf, math.inf),
 ) -> Estimate:
     """Return a number with the percentile interval of given bootstrap draws.
 
@@ -485,19 +484,9 @@ def summarise(
         level: nominal coverage, 0..1.
         draws: how many draws were asked for, where fewer could be made; default: as many as there are.
         what: the word for what is resampled, for the reason: docs or clusters.
-        within: the range of the number; widening does not leave it.
     """
     count = float(clusters) if effective is None else effective
-    out = _summary(value, drawn, drawn, n, clusters, count, level, draws or len(drawn), what)
-    if out.value is None or out.low is None or out.high is None:
-        return out
-    return dataclasses.replace(
-        # a value that lies outside its range itself (the native
-        # number of the run's own code) stays in its interval
-        out,
-        low=max(min(within[0], out.value), out.low),
-        high=min(max(within[1], out.value), out.high),
-    )
+    return _summary(value, drawn, drawn, n, clusters, count, level, draws or len(drawn), what)
 
 
 def _summary(
@@ -549,13 +538,6 @@ def _summary(
 
 
 # --- intervals that are stored --------------------------------------------------------------------
-
-
-def of_file(fields: Mapping[str, Any]) -> Estimate:
-    """Return an estimate from the fields that a file holds; some may be missing."""
-    return Estimate(
-        **{field.name: fields[field.name] for field in dataclasses.fields(Estimate) if field.name in fields}
-    )
 
 
 def trimmed(stored: Estimate, scale: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:
