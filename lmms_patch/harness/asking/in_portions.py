@@ -129,8 +129,10 @@ class InPortions:
             lost += len(fresh) - self._keep(wanted, fresh)
             at += size
             bar.update(len(fresh))
-            if at >= min(total, probe.ENOUGH):
+            if at >= probe.ENOUGH:
                 self._probe(whole, kind, wanted, answers, ranks.most(portions.batch), ranks)
+        # also where all answers are kept from earlier: they may have come in batches
+        self._probe(whole, kind, wanted, answers, ranks.most(portions.batch), ranks)
         if self.probe.failed:
             return dict.fromkeys(wanted, compat.Lost(self.probe.why))
         if ranks.sum(lost) and self._journal is not None:
