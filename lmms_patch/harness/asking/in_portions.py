@@ -197,7 +197,7 @@ class InPortions:
 
     def _kept(self, wanted: Mapping[Place, Instance]) -> dict[Place, Any]:
         """Return the answers kept by earlier runs of this command."""
-        if self._journal is None or not self._journal.has_earlier:
+        if self._journal is None or not self._journal.count():
             return {}
         by_key = {self._key(request): place for place, request in wanted.items()}
         return {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}
