@@ -129,8 +129,10 @@ class InPortions:
             lost += len(fresh) - self._keep(wanted, fresh)
             at += size
             bar.update(len(fresh))
-            if at >= min(total, probe.ENOUGH):
+            if at >= probe.ENOUGH:
                 self._probe(whole, kind, wanted, answers, ranks.most(portions.batch), ranks)
+        # also where all answers are kept from earlier: they may have come in batches
+        self._probe(whole, kind, wanted, answers, ranks.most(portions.batch), ranks)
         if self.probe.failed:
             return dict.fromkeys(wanted, compat.Lost(self.probe.why))
         if ranks.sum(lost) and self._journal is not None:
@@ -195,7 +197,7 @@ class InPortions:
 
     def _kept(self, wanted: Mapping[Place, Instance]) -> dict[Place, Any]:
         """Return the answers kept by earlier runs of this command."""
-        if self._journal is None or not self._journal.has_earlier:
+        if self._journal is None or not self._journal.count():
             return {}
         by_key = {self._key(request): place for place, request in wanted.items()}
         return {by_key[key]: answer for key, answer in self._journal.find([key for key in by_key if key]).items()}

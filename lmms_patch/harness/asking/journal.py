@@ -101,11 +101,6 @@ class Journal:
         if self._kept and ranks.first:
             log().info(f"{len(self._kept):,} answers are kept from an earlier run of this command ({folder})")
 
-    @property
-    def has_earlier(self) -> bool:
-        """Whether an earlier process of the same command left answers."""
-        return bool(self._kept)
-
     def count(self) -> int:
         """Return how many answers earlier processes left."""
         return len(self._kept)

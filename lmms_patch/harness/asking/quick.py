@@ -35,8 +35,8 @@ from lmms_patch.harness.asking.rounds import (
 )
 from lmms_patch.harness.names.effects import client_of
 from lmms_patch.harness.wrap.calls import CallError
+from lmms_patch.harness.wrap.forms import stable_keys
 from lmms_patch.harness.wrap.known import AskPlan
-from lmms_patch.harness.wrap.wrong import stable_keys
 from lmms_patch.runs.scoring import Scalar
 from lmms_patch.stats import forms
 from lmms_patch.stats.asking import Answers, Asking, Docs, Goal, pilot_of

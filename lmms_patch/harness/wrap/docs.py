@@ -36,12 +36,10 @@ from lmms_patch.errors import OptionError, PatchError, RecordError
 from lmms_patch.harness.refuse import refuse
 from lmms_patch.harness.video import cache
 from lmms_patch.harness.wrap import media
-from lmms_patch.harness.wrap.boxes import BoxTable
+from lmms_patch.harness.wrap.forms import BoxTable, OrderTable, WrongImages
 from lmms_patch.harness.wrap.known import Known
-from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.shelf import Shelf, Show, Walk, fetched
 from lmms_patch.harness.wrap.text_only import TextOnly
-from lmms_patch.harness.wrap.wrong import WrongImages
 
 IN_TIME = frozenset(kind.view for kind in KINDS.values() if kind.needs_video)
 """The kinds of views that cut a clip in time."""

@@ -15,8 +15,8 @@ from lmms_patch.errors import CannotWrapError
 from lmms_patch.harness.wrap.aggregate import Aggregations
 from lmms_patch.harness.wrap.calls import Again
 from lmms_patch.harness.wrap.docs import TaggedDocs, VariantDocs
+from lmms_patch.harness.wrap.forms import OrderTable
 from lmms_patch.harness.wrap.known import Golds, Known, caption_score
-from lmms_patch.harness.wrap.orders import OrderTable
 from lmms_patch.harness.wrap.references import References
 from lmms_patch.harness.wrap.scorer import Scorer
 from lmms_patch.harness.wrap.text_only import TextOnly

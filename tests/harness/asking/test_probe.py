@@ -13,6 +13,7 @@ import lmms_patch
 from lmms_patch.app.cli import main
 from lmms_patch.harness.asking import probe
 from lmms_patch.harness.asking import rounds as ranks
+from lmms_patch.harness.asking.in_portions import InPortions
 from lmms_patch.harness.asking.rounds import Ranks
 from tests.harness import toys
 from tests.harness.askers import Gathering, clue, written
@@ -221,6 +222,17 @@ def test_a_run_says_what_was_asked_again(tmp_path, garbles, options, batch, more
     results, calls = run(tmp_path, garbles, options, batch)
     assert calls == 30 * 5 + more
     assert (results["lmms_patch_probe"].failed, results["lmms_patch_probe"].why) == (False, said)
+
+
+def test_a_run_that_finds_all_answers_kept_asks_again_how_they_came(tmp_path, monkeypatch):
+    """It was killed after its last portion, before anything was asked again."""
+    monkeypatch.delenv("LMMS_PATCH_JOURNAL", raising=False)
+    with monkeypatch.context() as killed:
+        killed.setattr(InPortions, "_probe", lambda *_: None)
+        run(tmp_path / "tasks", True, {}, 4, str(tmp_path / "out"))
+    results, calls = run(tmp_path / "tasks", True, {}, 4, str(tmp_path / "out"))
+    assert 0 < calls < 30 * 5
+    assert results["lmms_patch_probe"].failed
 
 
 def test_no_door_shows_a_number_of_a_run_that_batches_garble(tmp_path, capsys, monkeypatch):

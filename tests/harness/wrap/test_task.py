@@ -976,7 +976,7 @@ def test_a_run_says_which_images_it_showed(tmp_path):
     first, results = _shown(plain, tmp_path / "a")
     assert len({sample["patch"]["images"] for sample in results["samples"]["toy_rci2"]}) == 6
     blind = metrics(results, "toy_blind")["patch"]["made"]
-    assert (blind["images"], blind["image_sizes"]) == (None, None)
+    assert (blind.get("images"), blind.get("image_sizes")) == (None, None)
     assert all(sample["patch"].get("images") is None for sample in results["samples"]["toy_blind"])
     chat, _ = _shown(plain, tmp_path / "b", tasks="toy_rci3", model=ChatModel())
     assert [chat[key] for key in ("image_sizes", "images")] == [
