@@ -59,8 +59,8 @@ test-deep: setup
 FLOORS := tests/stats/test_chance.py tests/stats/test_correlation.py tests/stats/test_resample.py tests/stats/test_gate.py tests/stats/test_index.py tests/gate/test_limits.py \
   tests/gate/test_partial.py tests/gate/test_rules.py tests/ask/test_views.py tests/runs/test_schema.py tests/runs/test_tables.py tests/present/test_sheets.py tests/present/terminal/test_folding.py \
   tests/tst/test_features.py tests/tst/test_trees.py \
-  tests/magic/build/test_builder.py tests/magic/test_draw.py tests/magic/test_dataset_names.py tests/magic/score/test_magiscore.py tests/present/report/test_build.py \
-  tests/present/report/test_figures.py tests/present/board/test_build.py tests/app/commands/test_config.py tests/app/commands/test_show.py tests/app/commands/test_analyze.py
+  tests/magic/build/test_builder.py tests/magic/test_draw.py tests/magic/test_dataset_names.py tests/magic/score/test_magiscore.py tests/present/page/test_report.py \
+  tests/present/page/test_figures.py tests/present/page/test_rows.py tests/app/commands/test_config.py tests/app/commands/test_show.py tests/app/commands/test_analyze.py
 
 test-floors:
 	rm -rf build/floors

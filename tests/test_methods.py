@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 from lmms_patch.ask.spec import parse
 from lmms_patch.ask.views import cut, views_of
-from lmms_patch.present.report import figures
+from lmms_patch.present.page import figures
 from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import rows_of
 from tests.making.reports import undrawn
@@ -48,7 +48,7 @@ said = {
     "report": typed("report", better.parent, "--output", out / "page"),
     "data": json.loads((out / "page" / "report.json").read_text()),
     "board": typed("leaderboard", better.parent, "--output", out / "board"),
-    "leaderboard": (out / "board" / "leaderboard.csv").read_text(),
+    "leaderboard": (out / "board" / "tables" / "results_upside.csv").read_text(),
 }
 print(json.dumps(said))
 """
@@ -125,7 +125,7 @@ def test_report_and_board_have_it(said):
     assert finding["text"].startswith("Turned upside down, an image may answer more: toy (")
     (result,) = said["data"]["results"]
     assert result["measures"]["upside_only"]["value"] == pytest.approx(0.3)
-    assert "upside" in [sheet["name"] for sheet in said["data"]["tables"]["runs"]]
+    assert "upside" in [sheet["name"] for sheet in said["data"]["tables"]["results"]]
     assert said["board"][0] == 0, said["board"]
     head, row = said["leaderboard"].splitlines()
     assert float(dict(zip(head.split(","), row.split(","), strict=True))["upside_only"]) == pytest.approx(0.3)
@@ -170,8 +170,8 @@ def test_a_method_that_cannot_be_used_is_left_out_and_said(tmp_path, source, val
 
 OF_NO_METHOD = [
     *(f"compare/{name}.py" for name in ("checks", "engine", "result", "tasks")),
-    *(f"present/{name}.py" for name in ("findings", "report/gather", "report/across", "report/run_sheets")),
-    *(f"{folder}/*.py" for folder in ("gate", "present/board", "runs")),
+    *(f"present/{name}.py" for name in ("findings", "page/gather", "page/tables", "page/rows")),
+    *(f"{folder}/*.py" for folder in ("gate", "runs")),
 ]
 
 

@@ -20,7 +20,7 @@ DO = """
 import json, sys
 from pathlib import Path
 
-from lmms_patch.present.report import figures
+from lmms_patch.present.page import figures
 from lmms_patch.runs.run import read
 from lmms_patch.runs.tabular import rows_of
 from tests.making.reports import undrawn

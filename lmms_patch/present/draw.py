@@ -23,8 +23,8 @@ from lmms_patch.stats.index import BANDS
 Row = Mapping[str, Any]
 Panels = Mapping[str, Sequence[Row]]
 """Rows by the title of their panel, of which a line is a line; a single title may be empty."""
-WIDE, NARROW = 380, 110
-"""Pixels of the plot beside the names: in files and on a screen, and on a phone."""
+WIDE = 380
+"""Pixels of the plot beside the names."""
 INK = palette.INK
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 """Fonts of equal width: what Vega measures is what a reader sees."""
@@ -54,40 +54,33 @@ _MARK = re.compile(r'<(\w+) aria-label="([^"]*)" role="graphics-symbol" aria-rol
 # --- the five drawings ----------------------------------------------------------------------------
 
 
-def intervals(
-    rows: Sequence[Row], axis: str, ends: tuple[float, float], banded: bool = False, *, width: int = WIDE
-) -> Any:
+def intervals(rows: Sequence[Row], axis: str, ends: tuple[float, float], banded: bool = False) -> Any:
     """Draw numbers as marks with their intervals: a row for each benchmark, and in the row a lane for each model.
 
     Args:
         rows: ``row``, ``lane``, ``value``, ``low``, ``high`` (None: not known), ``solid``, ``tip``; ``label`` stands
-            beside it, ``brief`` where it is narrow. A row without a value is its label, as strong as ``shade``.
+            beside it. A row without a value is its label, as strong as ``shade``.
         axis: what the axis says.
         ends: of the axis; a number beyond lies on its end.
         banded: draw the bands of the RCI paper behind the numbers, else a line at 0.
-        width: of the plot.
     """
-    lanes, names, wide = _each(rows, "lane"), _each(rows, "row"), width == WIDE
+    lanes, names = _each(rows, "lane"), _each(rows, "row")
     x: dict[str, Any] = {
         "scale": alt.Scale(domain=ends, nice=False, clamp=True),
         "title": axis,
         "axis": alt.Axis(grid=False),
     }
-    place = _names(names, _NAME if wide else 100, grid=True, tickBand="extent"), alt.YOffset("lane:N", sort=lanes)
-    columns, told = 2 if wide else 1, [row for row in rows if len(rows) <= LABELS or row["value"] is None]
-    behind = (
-        _bands(ends, columns + 1)
-        if banded
-        else _marks([{}]).mark_rule(strokeDash=[2, 3], aria=False).encode(alt.XDatum(0))
-    )
+    place = _names(names, grid=True, tickBand="extent"), alt.YOffset("lane:N", sort=lanes)
+    told = [row for row in rows if len(rows) <= LABELS or row["value"] is None]
+    behind = _bands(ends) if banded else _marks([{}]).mark_rule(strokeDash=[2, 3], aria=False).encode(alt.XDatum(0))
     spans = _known(rows, "low").mark_rule(strokeWidth=1.6)
     texts = _marks(told).mark_text(align="left", dx=8).encode(alt.Opacity("shade:Q", scale=None))
     return alt.layer(
         behind,
-        spans.encode(alt.X("low:Q", **x), alt.X2("high:Q"), _stroke(lanes, columns), *place),
-        _points(_known(rows, "value"), lanes, columns).encode(alt.X("value:Q", **x), *place),
-        texts.encode(*place, alt.Text("label:N" if wide else "brief:N"), x=alt.value("width")),
-    ).properties(width=width, height=alt.Step(15 if len(lanes) > 1 else 22))
+        spans.encode(alt.X("low:Q", **x), alt.X2("high:Q"), _stroke(lanes), *place),
+        _points(_known(rows, "value"), lanes).encode(alt.X("value:Q", **x), *place),
+        texts.encode(*place, alt.Text("label:N"), x=alt.value("width")),
+    ).properties(width=WIDE, height=alt.Step(15 if len(lanes) > 1 else 22))
 
 
 def heat(panels: Panels, colours: Mapping[str, str], step: tuple[int, int] | None = None) -> Any:
@@ -218,35 +211,35 @@ def _known(rows: Iterable[Row], key: str) -> Any:
     return _marks(row for row in rows if row[key] is not None)
 
 
-def _names(names: Sequence[str], limit: int = _NAME, **more: Any) -> Any:
+def _names(names: Sequence[str], **more: Any) -> Any:
     """Return the vertical axis of named rows; a name may have two lines."""
     shift = -7 if any("\n" in name for name in names) else 0
     looks = {"labelExpr": _LINES, "labelOffset": shift, "labelPadding": 8, "ticks": False, "domain": False, **more}
-    return alt.Y("row:N", sort=[*names], title=None, axis=alt.Axis(labelLimit=limit, **looks))
+    return alt.Y("row:N", sort=[*names], title=None, axis=alt.Axis(**looks))
 
 
-def _stroke(lanes: Sequence[str], columns: int = 2) -> Any:
+def _stroke(lanes: Sequence[str]) -> Any:
     """Colour marks by their lane, with a legend where there are several lanes."""
-    legend = alt.Legend(columns=columns) if len(lanes) > 1 else None
+    legend = alt.Legend(columns=2) if len(lanes) > 1 else None
     return alt.Stroke(
         "lane:N", scale=alt.Scale(domain=[*lanes], range=[*palette.SERIES_LIGHT]), title=None, legend=legend
     )
 
 
-def _points(chart: Any, lanes: Sequence[str], columns: int = 2) -> Any:
+def _points(chart: Any, lanes: Sequence[str]) -> Any:
     """Draw points in the colour and shape of their lane."""
-    stroke = _stroke(lanes, columns).to_dict()
+    stroke = _stroke(lanes).to_dict()
     shapes = {**stroke, "scale": alt.Scale(domain=[*lanes], range=[*SHAPES])}
     looks = alt.Stroke(**stroke), alt.Fill(**stroke), alt.Shape(**shapes), alt.FillOpacity("solid:Q", scale=None)
     return chart.mark_point(size=52, strokeWidth=1.6, opacity=1).encode(*looks)
 
 
-def _bands(ends: tuple[float, float], columns: int) -> Any:
+def _bands(ends: tuple[float, float]) -> Any:
     """Draw the bands of the index (RCI paper, 3.2) between the ends of an axis."""
     borders = [ends[0], *(end for end, _ in BANDS), ends[1]]
     rows = [{"band": name, "from": borders[k], "to": borders[k + 1]} for k, name in enumerate(palette.NAMES)]
     scale = alt.Scale(domain=[*palette.NAMES], range=[*palette.BAND_LIGHT])
-    legend = alt.Legend(symbolOpacity=0.5, symbolType="square", columns=columns)
+    legend = alt.Legend(symbolOpacity=0.5, symbolType="square", columns=3)
     colour = alt.Color("band:N", title=None, scale=scale, legend=legend)
     return _marks(rows).mark_rect(opacity=0.5, aria=False).encode(alt.X("from:Q"), alt.X2("to:Q"), colour)
 

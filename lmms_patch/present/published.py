@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lmms_patch import __version__
-from lmms_patch.present.board.model_index import SOURCE, URL
 from lmms_patch.present.findings import case
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.runs.run import Result, Run
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import clean
 
+SOURCE, URL = "lmms-patch", "https://pypi.org/project/lmms-patch/"
 EVERY_EVAL_EVER = "0.3.0"
 """The version of Every Eval Ever's schema that is written."""
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")

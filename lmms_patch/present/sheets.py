@@ -19,7 +19,7 @@ from rich.cells import cell_len
 
 from lmms_patch import text
 from lmms_patch.ask.methods import Method
-from lmms_patch.runs import catalogue, reading
+from lmms_patch.runs import reading
 from lmms_patch.runs.run import Labelled
 from lmms_patch.stats.resample import Estimate
 
@@ -45,6 +45,8 @@ class Column:
         digits: decimals of fractions; whole numbers are written as they are.
         help: one sentence on what it is, with its unit.
         index: whether pages colour its numbers by the bands of the index.
+        percent: whether people read its fractions as whole percent.
+        aside: whether it stands in files alone, and not on a page.
     """
 
     key: str
@@ -53,6 +55,8 @@ class Column:
     digits: int = 3
     help: str = ""
     index: bool = False
+    percent: bool = False
+    aside: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", self.title or self.key)
@@ -180,20 +184,6 @@ def _ruled(columns: Iterable[Sequence[str]]) -> str:
     return "\n".join([head, "-" * cell_len(head), *rows])
 
 
-def column_of(name: str, title: str, more: str = "") -> Column:
-    """Return the column of a number: its sentence, sign and colours are those of its row in the catalogue.
-
-    Args:
-        name: of the row, such as ``mpp{key}``.
-        title: the head.
-        more: what follows the row's sentence.
-    """
-    number = next(row for row in catalogue.NUMBERS if row.name == name)
-    return Column(
-        name.removesuffix("{key}"), title, number.signed, help=f"{number.help}{more}", index=bool(number.words)
-    )
-
-
 def table(heads: Iterable[str | Column], rows: Iterable[Sequence[Cell]]) -> Sheet:
     """Return a table for display only, whose columns need no names.
 
@@ -246,12 +236,19 @@ def shown(cell: Cell, column: Column | None = None) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if not isinstance(cell, Estimate):
-        return number(cell, column.signed, column.digits)
-    return (
-        NOT_DEFINED
-        if cell.value is None
-        else reading.text(cell, lambda value: number(value, column.signed, column.digits))
-    )
+        return f"{number(100 * cell, digits=0)} %" if column.percent else number(cell, column.signed, column.digits)
+    if cell.value is None:
+        return NOT_DEFINED
+    if column.percent:
+        return ", ".join([f"{100 * cell.value:.0f} %{ends_in_percent(cell)}", *reading.words(cell)])
+    return reading.text(cell, lambda value: number(value, column.signed, column.digits))
+
+
+def said(cell: Cell, signed: bool = False, digits: int = 3) -> str:
+    """Return a cell as pages write it: with true minus signs, and of numbers from 10 up at most one decimal."""
+    ends = (cell.value, cell.low, cell.high) if isinstance(cell, Estimate) else (cell,)
+    large = any(isinstance(end, float) and abs(end) >= 10 for end in ends)
+    return shown(cell, Column("", signed=signed, digits=min(digits, 1) if large else digits)).replace("-", "−")
 
 
 def number(value: float | int | None, signed: bool = False, digits: int = 3, thousands: bool = False) -> str:

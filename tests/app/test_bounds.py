@@ -186,7 +186,7 @@ def _words(text):
 
 
 def _published(text):
-    from lmms_patch.present.report import published
+    from lmms_patch.present.page import published
 
     return published._WIDE.match(text)
 

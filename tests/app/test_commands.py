@@ -58,7 +58,7 @@ def test_one_path_is_a_path(run, tmp_path, kind):
         assert (tmp_path / "report" / "index.html").is_file()
         assert [entry.result.task for entry in made.entries] == ["toy_rci2"]
     board = commands.leaderboard(kind(run), kind(tmp_path / "board"), over=["toy"], ignore=["limit"])
-    assert len(board.board.models) == 1
+    assert len(board.models) == 1
 
 
 def published(folder):
@@ -119,7 +119,7 @@ def test_two_runs_compared_judged_and_put_on_a_board(tmp_path):
     judged = commands.gate(tmp_path / "b", {"schema": 1, "rules": [{"name": "score", "metric": "fip", "min": 0.99}]})
     assert judged.status == 1
     board = commands.leaderboard([tmp_path], tmp_path / "board")
-    assert len(board.board.models) == 2
+    assert len(board.models) == 2
     records = {
         name: json.loads(next((tmp_path / name).glob("*_results.json")).read_text())["results"]["toy_rci2"]["acc,none"]
         for name in "ab"

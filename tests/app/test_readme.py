@@ -78,7 +78,7 @@ def test_a_harness_run_gives_a_table_and_a_page(pasted):
 
 def test_the_board_has_the_run(pasted):
     folder, _ = pasted
-    assert "mosaic_vlm" in (folder / "board" / "leaderboard.csv").read_text()
+    assert "mosaic_vlm" in (folder / "board" / "tables" / "results.csv").read_text()
     assert (folder / "board" / "index.html").is_file()
 
 

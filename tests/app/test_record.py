@@ -103,10 +103,12 @@ def test_report_and_leaderboard(foreign, capsys, tmp_path):
     for command in ("report", "leaderboard"):
         assert typed(capsys, command, folder, "--output", tmp_path / command)[0] == 0
     (row,) = [
-        row for row in csv.DictReader((tmp_path / "leaderboard" / "leaderboard.csv").open()) if row["model"] == "org/m1"
+        row
+        for row in csv.DictReader((tmp_path / "leaderboard" / "tables" / "results.csv").open())
+        if row["model"] == "org/m1"
     ]
     mpp = scores["org/m1"][:, 1:].max(axis=1).mean()
-    assert [float(row[name]) for name in ("fip", "mpp", "index")] == pytest.approx([0.75, mpp, 1 - mpp / 0.75])
+    assert [float(row[name]) for name in ("score", "mpp", "index")] == pytest.approx([0.75, mpp, 1 - mpp / 0.75])
     (one,) = [
         one
         for one in json.loads((tmp_path / "report" / "report.json").read_text())["results"]
@@ -147,9 +149,13 @@ def everything(capsys, runs, out):
     ]
     assert typed(capsys, "report", runs, "--output", out / "report")[0] == 0
     assert typed(capsys, "leaderboard", runs, "--output", out / "board")[0] == 0
-    tables = [*sorted((out / "report" / "tables").glob("*")), *sorted((out / "board").glob("leaderboard.*"))]
+    tables = [*sorted((out / "report" / "tables").glob("*")), *sorted((out / "board" / "tables").glob("*"))]
     verdicts = json.loads((out / "gate.json").read_text())
-    return said, verdicts["verdicts"], {path.name: path.read_text().replace(str(out), "") for path in tables}
+    return (
+        said,
+        verdicts["verdicts"],
+        {str(path.relative_to(out)): path.read_text().replace(str(out), "") for path in tables},
+    )
 
 
 def test_a_number_changed_in_a_results_file_changes_nothing(runs, capsys, tmp_path):

@@ -40,7 +40,7 @@ COMMANDS = {
     "gate rules": f"gate FIX:runs/demo_b --baseline FIX:runs/demo@before --config IN:gates/model-regression.yaml|every.yaml {JSON} [--junit OUT:out.xml]",
     "gate baseline": f"gate IN:runs/demo_b --baseline IN:runs/demo@before --config IN:gates/model-regression.yaml|every.yaml {JSON}",
     "gate magic": f"gate IN:runs/magic --baseline IN:runs/magic_b@before --config IN:gates/magic.yaml {JSON}",
-    "leaderboard": f"leaderboard IN:runs/{INDEXED} IN:runs/{ALL}@second [--by rci|gap|fip|mpp|adj] [--ignore docs] --output OUT:board",
+    "leaderboard": f"leaderboard IN:runs/{INDEXED} IN:runs/{ALL}@second [--by rci|gap|fip|mpp|steady] [--ignore docs] --output OUT:board",
     "report": f"report IN:runs/{RUNS} [--examples 1] --output OUT:report",
     "report of a table": "report --from-csv IN:tables/long.csv|wide.csv --output OUT:report",
     "export": f"export IN:runs/{RUNS} --output OUT:x.parquet|x.csv|x.jsonl",

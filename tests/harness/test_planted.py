@@ -135,12 +135,10 @@ def test_a_family_that_the_text_answers_is_refused_everywhere(planted, today, tm
         printed.split()
     )
     assert main(["leaderboard", str(planted), "--output", str(tmp_path / "board")]) == 0
-    board = json.loads(next((tmp_path / "board").rglob("*.json")).read_text())
-    rows = [
-        row for row in _objects(board) if row.get("benchmark") == "mosaic_text" or row.get("task") == "mosaic_text_rci"
-    ]
-    assert rows
-    assert all(row.get("rank") is None and row.get("rank_first") is None for row in rows)
+    board = json.loads((tmp_path / "board" / "report.json").read_text())
+    (result,) = (one for one in board["results"] if one["task"] == "mosaic_text_rci")
+    assert result["gate"] == 0
+    assert result["measures"]["rci3"]["value"] is None
     rules = yaml.safe_load((folder("configs") / "gates" / "model-compliance.yaml").read_text())
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules))
     assert (
@@ -151,12 +149,6 @@ def test_a_family_that_the_text_answers_is_refused_everywhere(planted, today, tm
         one for one in json.loads((tmp_path / "gate.json").read_text())["verdicts"] if one["task"] == "mosaic_text_rci"
     ]
     assert "fail" in {one["verdict"] for one in verdicts}
-
-
-def _objects(value):
-    """Every object within a JSON value."""
-    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return ([value] if isinstance(value, dict) else []) + [found for one in inner for found in _objects(one)]
 
 
 def test_the_middle_is_where_the_center_family_lives(today):

@@ -20,7 +20,7 @@ from PIL import Image
 
 from lmms_patch.app import cli
 from lmms_patch.ask.spec import parse
-from lmms_patch.present.report import figures
+from lmms_patch.present.page import figures
 from tests.making.magic import doc, write_magic_run
 from tests.making.reports import undrawn
 from tests.making.runs import one_cell_knows, world_run, write_run

@@ -4,7 +4,8 @@ from msgspec import to_builtins
 
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
-from lmms_patch.present.board.board import board
+from lmms_patch.present.page import report
+from lmms_patch.present.page.rows import check_ignored, ranked
 from lmms_patch.present.ranking import by_of
 from lmms_patch.runs.run import find
 from lmms_patch.stats.index import disagreement
@@ -107,12 +108,23 @@ def write(folder, *documents):
     return out
 
 
-def board_of(folder, *documents, by="pcri", ignore=()):
-    """The board of some runs, without its files."""
+def board_of(folder, *documents, by="fip", ignore=()):
+    """The rows of some runs with their ranks, and what is said of their groups; nothing is drawn or written."""
     write(folder, *documents)
-    return board(find([folder]), by_of(by), ignore)
+    found = report._once(find([folder]))
+    check_ignored(ignore, found)
+    _, rows, _ = report._of_runs(found, True)
+    return ranked(rows, by_of(by), ignore)
 
 
-def shown(group):
+def groups(rows):
+    """The rows by kind, benchmark, grid and group."""
+    out = {}
+    for row in rows:
+        out.setdefault((*row.where, row.group), []).append(row)
+    return list(out.values())
+
+
+def shown(rows):
     """Model -> range of places, of the ranked ones."""
-    return {entry.model: (place.first, place.last) for place, entry in group.ranked}
+    return {row.model: (row.place.first, row.place.last) for row in rows if row.place}

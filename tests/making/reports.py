@@ -1,30 +1,36 @@
-"""Entries of a report, made up: what ``gather`` would hand over."""
+"""Results of a page, made up: entries whose analysis has the numbers that a test names."""
 
 import numpy as np
 from msgspec import to_builtins
 
 from lmms_patch.ask.kinds import KINDS
-from lmms_patch.present.report.data import Entry, Figure, Part
-from lmms_patch.runs import reading
-from lmms_patch.runs.numbers import Necessity
-from lmms_patch.stats.gate import SAME
+from lmms_patch.present.page.figures import Figure
+from lmms_patch.present.page.rows import Entry, rows_of
+from lmms_patch.runs.numbers import Analysis, Necessity
+from lmms_patch.stats.index import disagreement
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.stats.spatial import cell_shares
-from tests.making.analyses import analysis
+from tests.making.analyses import completed
 from tests.making.results import cross_validated, result
+
+NEAR = "near chance: FIP 0.26 is below 0.30"
 
 
 def undrawn(drawing, folder):
-    """Stand for ``figures.write`` in tests of what a report says: all that it says of a figure, without the time of drawing it."""
+    """Stand for ``figures.write`` in tests of what a page says: all that it says of a figure, without the time of drawing it."""
     svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
     (folder / f"{drawing.name}.svg").write_text(svg, encoding="utf-8")
-    words = drawing.title, drawing.caption, "; ".join(drawing.tips)
-    return Figure(drawing.name, *words, svg, drawing.section, drawing.entries, (f"{drawing.name}.svg",))
+    told = drawing.title, drawing.caption, drawing.section, drawing.entry, "; ".join(drawing.tips), svg
+    return Figure(drawing.name, *told, tuple(drawing.tips))
 
 
 def estimate(value, half=None, n=200, reason=""):
     ends = (None, None) if half is None or value is None else (value - half, value + half)
     return Estimate(value, None if half is None else half / 1.96, *ends, n, n, 1000, reason=reason)
+
+
+def plain(*given, **more):
+    return to_builtins(estimate(*given, **more))
 
 
 def shares(n, docs=200, seed=0, weights=None, kind="rci"):
@@ -40,59 +46,6 @@ def shares(n, docs=200, seed=0, weights=None, kind="rci"):
     return {**listed, "centre": found.centre, "p": found.p, "docs": docs}
 
 
-def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, gate=1,
-          kind="rci", seed=0, weights=None, steady=False, **more):  # fmt: skip
-    measures = {
-        "score": estimate(fip, 0.04),
-        "fip": estimate(fip, 0.04),
-        "chance": estimate(0.25, 0.03),
-        "ceiling": estimate(1.0),
-    }
-    by_grid = {}
-    for n, index in zip(grids, indices, strict=True):
-        valid = gate != 0
-        measures[f"mpp{n}"] = estimate(fip * (1 - index), 0.04)
-        measures[f"{kind}{n}"] = (
-            estimate(index, half) if valid else estimate(None, reason="near chance: FIP 0.26, threshold 0.30")
-        )
-        if steady:
-            measures[f"{kind}{n}_steady"] = (
-                estimate(index + 0.1, half) if valid else estimate(None, reason="near chance")
-            )
-        measures[f"gap{n}"] = estimate(fip * index, half) if valid else estimate(None, reason="near chance")
-        by_grid[n] = {
-            "n": n,
-            "fip": fip,
-            "shares": shares(n, seed=seed, weights=weights, kind=kind),
-        }
-    name = "".join(c if c.isalnum() else "-" for c in f"e-{base}-{model}".lower())
-    whole = Part(200, measures, gate, analysis({"grids": by_grid}))
-    about = {"failures": {"full": 0, "cells": 2, "views": 2800, "empty": 1}, **more}
-    of = {
-        name: about.pop(name)
-        for name in ("task", "metric", "type_", "path", "magic", "higher_is_better")
-        if name in about
-    }
-    return Entry(result(model, base, kind, grids, **of), model, about.pop("label", name), whole, **about)
-
-
-def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
-    measures = {
-        "score": estimate(tst, 0.05),
-        "tst": estimate(tst, 0.05),
-        "tst_majority": estimate(majority),
-        "tst_above": estimate(tst - majority, 0.05),
-        "tst_over_chance": estimate(tst - chance, 0.05),
-        "tst_s": estimate(0.4),
-        "chance": estimate(chance),
-        "ceiling": estimate(1.0),
-    }
-    ends = [to_builtins(estimate(value, 0.05)) for value in (tst, tst - majority)]
-    details = cross_validated(*ends, majority, chance)
-    found = result("tst_rf", base, "tst", task=f"{base}_tst5", tst_details=details)
-    return Entry(found, "tst_rf", f"e-{base}-tst", Part(200, measures, None))
-
-
 def necessity(one_cell, whole_image, unsolved, text=0.0, n=3, docs=200, again=50):
     """What docs need: shares of the classes; ``text`` None: no doc was asked again."""
     asked = text is not None
@@ -106,99 +59,73 @@ def necessity(one_cell, whole_image, unsolved, text=0.0, n=3, docs=200, again=50
     return Necessity(n, docs, again if asked else 0, known, *of_solved)
 
 
-NAMES = (
-    "GQA", "MMBench-EN", "chartqa",
-    "a benchmark with a name of more than sixty characters, as task files may well have", "中文视觉问答基准测试集合二零二六年版本",
-    "اختبار الأسئلة المرئية", "POPE", "MME-RealWorld", "hallusion_bench_image", "DocVQA",
-)  # fmt: skip
-MODELS = (
-    "Qwen/Qwen2.5-VL-7B-Instruct",
-    "OpenGVLab/InternVL3-8B",
-    "llava-hf/llava-onevision-qwen2-7b-ov-chat-hf",
-    "gpt-4o-2024-11-20",
-    "google/gemma-3-27b-it with a name of its own that goes on and on and on",
-)
+def entry(base="toy", model="model", grids=(2, 3), fip=0.8, indices=(-0.1, -0.2), half=0.05, refused="", kind="rci",
+          seed=0, weights=None, steady=None, needs=None, ceiling=1.0, **more):  # fmt: skip
+    """A result with an index.
 
-
-def situations(benchmarks=5, models=1):
-    """Results of every sort that a figure must show: asked again or not, refused for both reasons, contradicted, marginal, sampled, far out.
-
-    The index and the steady one of each are drawn from a fixed stream; every number can be read back from
-    ``whole.measures``.
+    Args:
+        indices: at each grid; with ``half`` on either side.
+        refused: why the gate refuses it.
+        steady: the steady index at each grid.
+        needs: the shares of text, one cell, whole image and unsolved at each grid.
     """
-    stream = np.random.default_rng(7)
-    out = []
-    for b in range(benchmarks):
-        name = NAMES[b % len(NAMES)] + (f" {b // len(NAMES) + 1}" if b >= len(NAMES) else "")
-        for m in range(models):
-            kind = (b + 3 * m) % 9
-            middle = -0.5 + b / max(1, benchmarks - 1) + float(stream.normal(0, 0.08))
-            indices = (middle + 0.05, middle)
-            gate = 0 if kind in (4, 7) else 1
-            more = {
-                "blind": estimate(0.28, 0.05) if b % 2 else None,
-                "tst": estimate(0.35, 0.04) if b % 3 else None,
-                "type_": ("mcq", "yesno", "vqa")[b % 3],
-                "steady": kind != 2,
-            }
-            half, fip = float(stream.uniform(0.03, 0.12)), 0.3 + 0.03 * b % 0.6
-            made = entry(
-                name,
-                MODELS[m] if m < len(MODELS) else f"org/model-{m}",
-                indices=indices,
-                half=half,
-                gate=gate,
-                seed=10 * b + m,
-                fip=fip,
-                **more,
-            )
-            out.append(_situation(made, kind, indices))
-    return out
+    by_grid, maps = {}, []
+    for at, (n, index) in enumerate(zip(grids, indices, strict=True)):
+        other = steady[at] if steady else None
+        by_grid[n] = {
+            "n": n, "fip": fip, "shares": shares(n, seed=seed, weights=weights, kind=kind), "warnings": [],
+            "mpp": plain(fip * (1 - index), 0.04), "reason": refused, "excluded": 0,
+            "index": plain(None if refused else index, half, reason=refused),
+            "gap": plain(None if refused else fip * index, half, reason=refused),
+            "mark": "" if other is None or refused else disagreement(index, other),
+        }  # fmt: skip
+        if needs or other is not None:
+            made = to_builtins(necessity(*(needs or (0.25, 0.25, 0.25, 0.25)), n=n))
+            maps.insert(0, {**made, "index": plain(other, 0.02, reason="" if other is not None else "not told")})
+    known = {
+        "metric": "acc", "n_docs": 200, "fip": plain(fip, 0.04), "ceiling": ceiling, "grids": by_grid,
+        "chance": {"value": 0.25, "floor": "uniform", "floors": {"uniform": plain(0.25, 0.03)}, "reason": ""},
+        "gate": {"valid": not refused, "fip": fip, "chance": 0.25, "reason": refused, "threshold": 0.3, "delta": 0.01},
+        "necessity": maps,
+    }  # fmt: skip
+    names = ("task", "metric", "type_", "path", "date", "higher_is_better")
+    of = {name: more.pop(name) for name in names if name in more}
+    found = result(model, base, kind, grids, docs=200, analysis=completed(Analysis, known), **of)
+    label = "".join(c if c.isalnum() and c.isascii() else "-" for c in f"e-{base}-{model}".lower())
+    return Entry(found, model, more.pop("label", label), **more)
 
 
-def _situation(made, kind, indices):
-    measures = made.whole.measures
-    for n, value in zip((2, 3), indices, strict=True):
-        if made.whole.gate == 0:
-            if kind == 7:
-                measures[f"rci{n}"] = estimate(None, reason=f"{SAME} (full image 0.6, a wrong image 0.6, 300 docs)")
-            continue
-        far = {3: 0.45, 5: 1.6}.get(kind, 0.12)
-        share = min(max(value + far, 0.0), 1.0)
-        steady = Estimate(share, 0.025, max(share - 0.05, 0.0), min(share + 0.05, 1.0), 300, 300, 1000)
-        how = {"marginal": kind == 1, "sampled": kind == 6}
-        measures[f"rci{n}"] = reading.worded(
-            measures[f"rci{n}"], mark="a band that does not touch" * (kind == 3), **how
-        )
-        if f"rci{n}_steady" in measures:
-            measures[f"rci{n}_steady"] = reading.worded(steady, **how)
-    return made
+def rows(entries):
+    """The rows of some entries."""
+    return [row for one in entries for row in rows_of(one)]
+
+
+def tst_entry(base="toy", tst=0.45, chance=0.25, majority=0.3):
+    ends = [plain(value, 0.05) for value in (tst, tst - majority)]
+    found = result(
+        "tst_rf", base, "tst", task=f"{base}_tst5", docs=200, tst_details=cross_validated(*ends, majority, chance)
+    )
+    return Entry(found, "tst_rf", f"e-{base}-tst")
 
 
 def region_entries(models):
     """Results of a MAGIC task by so many models, with every number that its figures show."""
     stream = np.random.default_rng(3)
-    names = (
-        "magiscore_recall_micro",
-        "magiscore_precision_micro",
-        "magiscore_recall_macro",
-        "magiscore_precision_macro",
-        "magiscore_f1_macro",
-    )
+    names = [f"magiscore_{what}_{mean}" for what in ("recall", "precision") for mean in ("micro", "macro")]
     out = []
     for m in range(models):
-        found = {
+        numbers = {
+            name: plain(float(stream.uniform(0.3, 0.9)), 0.05)
+            for name in (*names, "magiscore_f1_macro", "acc_short", "acc_synonym")
+        }
+        magic = {
             "variant": "all",
             "metric": "acc_short",
             "judge": None,
-            "numbers": {"acc_short": to_builtins(estimate(0.5))},
+            "numbers": numbers,
             "counts": {},
             "warnings": [],
         }
-        name = MODELS[m % len(MODELS)] + (f" v{m}" if m >= len(MODELS) else "")
-        made = entry("magic", name, kind="magic", grids=(), indices=(), magic=found)
-        made.whole.measures.update(
-            {name: estimate(float(stream.uniform(0.3, 0.9)), 0.05) for name in (*names, "acc_short", "acc_synonym")}
-        )
-        out.append(made)
+        found = result(f"org/model-{m}", "magic", "magic", metric="acc_short", magic=magic, docs=200)
+        out.append(Entry(found, f"org/model-{m}", f"e-magic-{m}"))
     return out

@@ -115,58 +115,40 @@ def test_where_a_run_was_not_checked_it_says_so_of_clips(tmp_path):
     assert_in_time(shown)
 
 
-def test_the_report_shows_a_row_of_segments(run, tmp_path):
+def test_the_report_is_about_segments(run, tmp_path):
     made = commands.report([run], tmp_path)
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     words = " ".join(" ".join(Read(page).texts).split())
     results = words[: words.index("How to read it")]
     for said in (
-        "Where in the clip",
-        "4 segments : share of the segments’ score, in %",
-        "Steady TRCI, 4 segments",
-        "Score, 8 frames",
+        "In time: the full clip and its segments",
+        "Where the score comes from: radio",
+        "Steady TRCI",
         "does not watch",
+        "4 segments",
     ):
         assert said in results, said
     assert "1 doc is not used at 8 frames: 7 frames are too few" in results
     assert "TRCI The same index in time" in words
     names = {figure.name for figure in made.figures}
-    assert {"fip-mpp-time", "cells-e-radio-trci4"} & names
-    assert not {"headline", "fip-mpp"} & names  # what is drawn of cells is not drawn of segments
+    assert {"composition-time", "fip-mpp-time", "index4-time", "curve-frames"} <= names
+    assert not {"composition", "fip-mpp", "index4"} & names  # what is drawn of cells is not drawn of segments
     told = " ".join(f"{figure.title} {figure.caption} {figure.alt}" for figure in made.figures)
     assert_in_time(told)
     assert "segment 1" in told
 
 
-def test_the_report_compares_what_is_in_space_apart_from_what_is_in_time(mixed, tmp_path):
-    made = commands.report([mixed], tmp_path)
-    benchmarks = {sheet.name: sheet for sheet in made.sheets["benchmarks"]}
-    assert {row["n"] for row in benchmarks["indices"].rows} == {2}
-    time = {sheet.name: sheet for sheet in made.sheets["benchmarks_time"]}
-    assert {row["n"] for row in time["indices_time"].rows} == {4}
-    page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "does it need the whole clip, or is one segment enough?" in page
+def test_what_is_in_space_is_compared_apart_from_what_is_in_time(mixed, tmp_path):
+    made = commands.leaderboard([mixed], tmp_path)
+    models = {sheet.name: sheet for sheet in made.sheets["models"]}
+    assert {line["n"] for line in models["overall"].rows} == {2}
+    assert {line["n"] for line in models["overall_time"].rows} == {4}
+    assert "radio" not in models["overall"].note
     assert {"fip-mpp", "fip-mpp-time"} <= {figure.name for figure in made.figures}
-
-
-def test_the_board_ranks_segments_apart(mixed, tmp_path):
-    commands.leaderboard([mixed], tmp_path)
-    board = (tmp_path / "leaderboard.md").read_text(encoding="utf-8")
-    space, time = board.index("### film, 2×2, RCI"), board.index("## In time: the full clip and its segments")
-    assert space < time < board.index("### film, 4 segments, TRCI") < board.index("## Few frames of the clip")
-    assert "### film, 1 frame, frames" in board
-    assert "### film, 8 frames, frames" in board
-    cells, segments = (
-        board[board.index(f"## All benchmarks, {size}") :].partition("\n## ")[0] for size in ("2×2", "4 segments")
+    frames = next(sheet for sheet in made.sheets["results"] if sheet.name == "results_frames")
+    assert next(line for line in frames.rows if line["model"] == "org/a")["frames8"].value == pytest.approx(
+        0.797, abs=5e-4
     )
-    assert ("Mean \\|steady RCI\\|" in cells, "radio" in cells) == (True, False)
-    assert ("Mean \\|steady TRCI\\|" in segments, "radio" in segments, "whole clips" in segments) == (
-        True,
-        True,
-        False,
-    )
-    eight = board[board.index("### film, 8 frames, frames") :].split("###")[1]
-    assert "| org/a | 0.797" in eight
 
 
 def test_two_runs_are_compared_segment_by_segment(mixed):

@@ -12,8 +12,6 @@ from lmms_patch.present.ranking import (
     by_of,
     change,
     folded,
-    groups,
-    means_by_steady,
     places,
 )
 from lmms_patch.stats.resample import Estimate
@@ -93,17 +91,16 @@ def test_a_value_in_an_interval_is_as_far_from_0_as_its_folded_interval_says(a, 
 
 def test_direction():
     """Nearer 0 is better for an index; more is better for a score, unless its metric says less."""
-    assert badness(estimate(-0.2, -0.3, -0.1), BY["pcri"], True) == (0.2, (0.1, 0.3))
-    assert badness(estimate(0.7, 0.6, 0.8), BY["fip"], True) == (-0.7, (-0.8, -0.6))
-    assert badness(estimate(0.7, 0.6, 0.8), BY["fip"], False) == (0.7, (0.6, 0.8))
-    assert badness(estimate(0.7, None, None), BY["fip"], True)[1] == (-math.inf, math.inf)
+    assert badness(estimate(-0.2, -0.3, -0.1), BY["index"], True) == (0.2, (0.1, 0.3))
+    assert badness(estimate(0.7, 0.6, 0.8), BY["score"], True) == (-0.7, (-0.8, -0.6))
+    assert badness(estimate(0.7, 0.6, 0.8), BY["score"], False) == (0.7, (0.6, 0.8))
+    assert badness(estimate(0.7, None, None), BY["score"], True)[1] == (-math.inf, math.inf)
 
 
 def test_names():
-    assert by_of("rci") is by_of("pcri") is by_of("index")
-    assert by_of("steady").name("rci", 3) == "rci3_steady"
-    assert by_of("gap").name("pcri", 2) == "gap2"
-    with pytest.raises(OptionError, match=r"'pcr'; did you mean 'pcri'\? allowed: pcri, steady, gap, mpp, fip, rci"):
+    assert by_of("rci") is by_of("pcri") is BY["index"]
+    assert by_of("fip") is BY["score"]
+    with pytest.raises(OptionError, match=r"'pcr'; did you mean 'pcri'\? allowed: fip, pcri, rci, steady, gap, mpp"):
         by_of("pcr")
 
 
@@ -118,28 +115,3 @@ def test_a_change_needs_a_coarser_index_that_is_not_0():
     )
     assert change(estimate(0.2, None, None), estimate(0.3, None, None)).value is None
     assert change(estimate(0.2, None, None), estimate(0.3, None, None), published=True).value == pytest.approx(0.5)
-
-
-def test_models_without_a_common_benchmark_are_of_different_groups_and_one_that_lacks_some_has_no_rank():
-    first, second = groups({"a": ["x", "y"], "b": ["x", "y"], "c": ["y"], "d": ["z"]})
-    assert (first.models, first.shared, first.without) == (("a", "b"), ("x", "y"), ("c",))
-    assert (second.models, second.shared, second.left_out) == (("d",), ("z",), ())
-
-
-@pytest.mark.parametrize(
-    ("benchmarks", "expected"),
-    [
-        ([[0.1, 0.2], [0.3]], True),
-        ([[0.1, None], [0.3]], False),  # docs of one run were not asked again
-        ([["not told", 0.1], [0.3]], False),  # nor does one whose answers do not tell have the number
-        ([["not told", "not told"], [0.3]], False),
-        ([[], [0.3]], True),
-        ([[]], False),
-    ],
-)
-def test_means_go_by_the_steady_index_where_the_ranks_of_every_benchmark_do(benchmarks, expected):
-    of = {"not told": estimate(None, None, None), None: None}
-    assert (
-        means_by_steady([[of[v] if v in of else estimate(v, v, v) for v in values] for values in benchmarks])
-        is expected
-    )

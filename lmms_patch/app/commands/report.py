@@ -11,7 +11,7 @@ import typer
 from lmms_patch.app.commands.common import IncludePath, Place, Places, examples, is_telling, paths, say, tell
 
 if TYPE_CHECKING:
-    from lmms_patch.present.report.data import Report
+    from lmms_patch.present.page.report import Report
 
 
 @examples(
@@ -28,7 +28,7 @@ def report(
     ] = (),
     output: Annotated[
         Place,
-        typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier report there is replaced."),
+        typer.Option("--output", "-o", metavar="DIR", help="The folder to write; an earlier page there is replaced."),
     ] = Path("out/report"),
     from_csv: Annotated[
         Places,
@@ -57,7 +57,7 @@ def report(
     ] = None,
 ) -> Report:
     """Make a report of finished runs: a page to read, figures, and tables as CSV, JSON, Markdown and LaTeX."""
-    from lmms_patch.present.report.build import build
+    from lmms_patch.present.page.report import build
 
     def images(base: str, ids: Sequence[int]) -> Mapping[int, Any]:
         from lmms_patch.harness.images import first_images
@@ -80,9 +80,9 @@ def report(
 
 
 def display(made: Report, output: Path) -> None:
-    """Print what the report holds, and where it is."""
+    """Print what the page holds, and where it is."""
     models = {one.model for one in made.entries}
     counted = f"{len(made.entries)} results of {len(models)} model{'s' * (len(models) != 1)}, " if made.entries else ""
-    tables, shown = sum(len(sheets) for sheets in made.sheets.values()), len(made.examples) + len(made.regions)
-    say(f"{counted}{len(made.figures)} figures, {tables} tables, {shown} examples")
+    tables = sum(len(sheets) for sheets in made.sheets.values())
+    say(f"{counted}{len(made.figures)} figures, {tables} tables, {len(made.examples)} examples")
     say(f"written: {output / 'index.html'}")

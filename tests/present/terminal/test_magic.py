@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lmms_patch import commands
-from lmms_patch.present.report import build
+from lmms_patch.present.page.report import build
 from lmms_patch.present.terminal import magic
 from tests.making.runs import magic_doc, write_magic
 
@@ -48,6 +48,6 @@ def test_the_file_and_the_page_hold_them(run, tmp_path):
     data = json.loads(json.dumps(magic.to_json(commands.magic_show(run))))
     first, _ = data["tasks"]
     assert (first["bounds"]["acc_short"]["low"]["value"], first["bounds"]["acc_short"]["high"]["value"]) == (0.5, 1.0)
-    build.build([run], tmp_path / "report", count=0)
+    build([run], tmp_path / "report", count=0)
     page = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "report").rglob("*.html"))
     assert "0.500 to 1.000 with the unjudged" in page
