@@ -195,7 +195,7 @@ def _flags(entries: Sequence[Any], marks: Any, boxes: str, relevant: str) -> lis
 
 
 def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, float]:
-    """Return left, top, right and bottom of a box, as it gives them."""
+    """Return left, top, right and bottom of a box, as given."""
     numbers: Any = entry
     if isinstance(entry, Mapping):
         numbers = next((entry[key] for key in ("box", "bbox") if entry.get(key) is not None), None)
@@ -210,7 +210,7 @@ def _corners(entry: Any, place: int, form: str) -> tuple[float, float, float, fl
 
 
 def _area(corners: tuple[float, float, float, float], place: int) -> Box:
-    """Return the whole pixels that a box touches.
+    """Return the whole pixels touched by a box.
 
     Coordinates within ``_NOISE`` of a whole pixel count as that pixel: scaled boxes are inexact by about that much.
     """

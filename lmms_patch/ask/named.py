@@ -46,7 +46,7 @@ _NEGATED = re.compile(r"\b(?:not|isn't|neither|nor|cannot|can't|unable|unclear|u
 
 
 def named(text: str, answer: Answer) -> int | None:
-    """Return the place of the option that an answer names, from 1; 0 where it names none.
+    """Return the place of the option named by an answer, from 1; 0 where no option is named.
 
     None where the doc has fewer than two options.
 
@@ -60,7 +60,7 @@ def named(text: str, answer: Answer) -> int | None:
 
 
 def _named(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
-    """Return the place of the option that an answer names, from 1; 0 where it names none."""
+    """Return the place of the option named by an answer, from 1; 0 where no option is named."""
     # Full-width letters and digits, as Chinese models write them, become plain. What
     # a model thinks aloud names many options, so only what follows counts.
     text = unicodedata.normalize("NFKC", text).rpartition("</think>")[2].strip()
@@ -96,7 +96,7 @@ def _whole(text: str, options: tuple[str, ...], texts: tuple[str, ...]) -> int:
 
 
 def _read(text: str, options: tuple[str, ...], texts: tuple[str, ...], *, told: bool) -> int | None:
-    """Return the place of the option that a text names, 0 where it names two; None where it names none.
+    """Return the place of the option named by a text, 0 where two are named; None where no option is named.
 
     Args:
         text: what was answered, or what stands behind "the answer is".
@@ -129,7 +129,7 @@ def _read(text: str, options: tuple[str, ...], texts: tuple[str, ...], *, told: 
 
 
 def _place(letter: str, letters: list[str]) -> int:
-    """Return the place of a letter among those of the options; 0 where it is none of them."""
+    """Return the place of a letter among the letters of the options; 0 for any further letter."""
     return letters.index(letter.casefold()) + 1 if letter.casefold() in letters else 0
 
 

@@ -227,13 +227,13 @@ class _Shown:
         return _together(holder.write([holder.bodies[i] for i in turn]) for holder in self.holders)
 
     def labelled(self, labels: Sequence[str]) -> bool:
-        """Return whether the prompt sets its own label before each option."""
+        """Return whether the prompt sets a label before each option."""
         ends = [re.search(r"([A-Za-z])\W*$", literal) for literal in self.literals[: len(labels)]]
         return [end[1].upper() if end else "" for end in ends] == list(labels)
 
 
 def _shown(row: Row, base: Base, prompt: str, count: int, named: str | None) -> _Shown:
-    """Find the options that the prompt shows.
+    """Find the options shown by the prompt.
 
     Each option of a candidate is replaced by a mark. The prompt of that row says where options stand, and between which
     words: with the doc's own options in place of the marks it must be the doc's prompt.
@@ -336,7 +336,7 @@ def _within(name: str, value: Any, put: Callable[[Any], dict[str, Any]]) -> Iter
 
 
 def _listing(name: str, text: str, known: Iterable[Sequence[str]]) -> _Holder | None:
-    """Return the options that a text lists; None where it lists none that can be told apart.
+    """Return the options listed by a text; None without options to tell apart.
 
     Args:
         name: the field of the text.
@@ -421,7 +421,7 @@ def _without_labels(values: Sequence[Any]) -> tuple[list[str], list[Any]]:
 
 
 def _label(text: str) -> str:
-    """Return the letter or digit that an answer is; "" for a longer answer."""
+    """Return an answer of a single letter or digit; "" for a longer answer."""
     inner = re.sub(r"\W", "", text)
     return inner.upper() if len(inner) == 1 and inner.isalpha() else ""
 

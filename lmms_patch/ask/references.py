@@ -119,7 +119,7 @@ def alike(docs: Sequence[Doc], declared: str | None) -> tuple[list[Answer], Stra
 
 
 def unit_of(doc: Doc) -> str:
-    """Return the name of a doc's cluster; a doc without a cluster gets a name of its own."""
+    """Return the name of a doc's cluster; a doc without a cluster gets a unique name."""
     return repr(doc.cluster) if doc.cluster is not None else f"doc {doc.doc_id}"
 
 
@@ -133,7 +133,7 @@ def digest(parts: Iterable[Any]) -> str:
 
 
 def shown(docs: Iterable[tuple[int, Sequence[tuple[int, int]], str]]) -> dict[str, str]:
-    """Return digests of the sizes and of the pixels of all images that were shown; empty where no image was shown.
+    """Return digests of the sizes and of the pixels of all images shown; empty where no image was shown.
 
     Args:
         docs: of each its id, the sizes of its images, and a digest of these; "" where it shows none.

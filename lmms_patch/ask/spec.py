@@ -49,7 +49,7 @@ _MERGED = "a list of categories for each name, such as {animals: [cat, dog]}, no
 
 
 def _no_category_twice(merged: dict[str, list[str | int]]) -> dict[str, list[str | int]]:
-    """Check that no category is merged into two."""
+    """Refuse a category merged into two."""
     named = [str(one) for several in merged.values() for one in several]
     if len(set(named)) < len(named):
         raise ValueError(_MERGED)
@@ -181,7 +181,7 @@ class Options(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _with_null(cls, data: Any) -> Any:
-        """Undo that YAML reads the bare key null as None."""
+        """Undo YAML's reading of the bare key null as None."""
         return (
             {"null" if key is None else key: value for key, value in data.items()}
             if isinstance(data, Mapping)
@@ -217,7 +217,7 @@ class Options(BaseModel):
 
     @property
     def given(self) -> frozenset[str]:
-        """The options that were written down, also where they equal the default."""
+        """The options as written down, defaults too."""
         return frozenset(self.model_fields_set)
 
     def over(self, base: Options) -> Options:

@@ -75,7 +75,7 @@ class View:
 
     @property
     def cell(self) -> int | None:
-        """The number of the cell or segment, row by row from 1; None for a view of any other kind."""
+        """The number of the cell or segment, row by row from 1; None for further kinds of views."""
         return self.row * self.n + self.col + 1 if self.kind in CELLS else None
 
     def box(self, size: Size) -> Box | None:

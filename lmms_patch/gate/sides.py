@@ -35,7 +35,7 @@ class Subject(runs.Labelled):
 
     @property
     def sampled(self) -> bool:
-        """Whether the run left docs out, so that its numbers are estimates."""
+        """Whether the run left docs out, so all numbers are estimates."""
         return reading.is_sampled(self.result.analysis)
 
     @property

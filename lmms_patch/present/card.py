@@ -105,7 +105,7 @@ def blind_models(blind: Blind) -> Sheet:
 
 
 def of_known(blind: Blind) -> str:
-    """Say how many docs are known, and as how many independent models those that count are taken."""
+    """Say how many docs are known, and how many independent models the counted models amount to."""
     counting = sum(model.counts for model in blind.models)
     if not counting:
         return (

@@ -98,7 +98,7 @@ class Sheet:
         return {"name": self.name, "title": self.title, "note": text.block(self.note), "columns": columns, "rows": rows}
 
     def written(self, form: str) -> str:
-        """Return the table as the text of a file; ``form`` is one of ``FORMS``."""
+        """Return the table as the text of a file in a form of ``FORMS``."""
         made = getattr(self, FORMS[form])()
         return made if isinstance(made, str) else json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -203,7 +203,7 @@ def used(columns: Iterable[Column], rows: Sequence[Mapping[str, Cell]]) -> tuple
 
 
 def of_methods(shown: Iterable[Labelled]) -> list[Sheet]:
-    """Return the tables of methods of other packages (``ask.methods``)."""
+    """Return the tables of methods from outside (``ask.methods``)."""
     by_method: dict[Method, list[Labelled]] = {}
     for one in shown:
         if method := one.result.kind.brought:
@@ -215,12 +215,12 @@ def of_methods(shown: Iterable[Labelled]) -> list[Sheet]:
 
 
 def or_na(cell: Cell) -> Cell:
-    """Return a cell; what is said of a number that is not defined in place of None."""
+    """Return a cell; for None what tables say of an undefined number."""
     return NOT_DEFINED if cell is None else cell
 
 
 def signed(cell: Cell) -> str:
-    """Return a difference or an index as text for people, with a plus where it is above 0."""
+    """Return a difference or an index as text for people, with a plus above 0."""
     return shown(cell, Column("", signed=True))
 
 
@@ -245,7 +245,7 @@ def shown(cell: Cell, column: Column | None = None) -> str:
 
 
 def said(cell: Cell, signed: bool = False, digits: int = 3) -> str:
-    """Return a cell as pages write it: with true minus signs, and of numbers from 10 up at most one decimal."""
+    """Return a cell as text for pages: with true minus signs, and from 10 up with at most a single decimal."""
     ends = (cell.value, cell.low, cell.high) if isinstance(cell, Estimate) else (cell,)
     large = any(isinstance(end, float) and abs(end) >= 10 for end in ends)
     return shown(cell, Column("", signed=signed, digits=min(digits, 1) if large else digits)).replace("-", "−")

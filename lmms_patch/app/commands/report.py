@@ -80,7 +80,7 @@ def report(
 
 
 def display(made: Report, output: Path) -> None:
-    """Print what the page holds, and where it is."""
+    """Print what the page holds, and where to find the page."""
     models = {one.model for one in made.entries}
     counted = f"{len(made.entries)} results of {len(models)} model{'s' * (len(models) != 1)}, " if made.entries else ""
     tables = sum(len(sheets) for sheets in made.sheets.values())

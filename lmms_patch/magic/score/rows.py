@@ -25,7 +25,7 @@ _JSON = ("asked", "first", "last")
 
 
 def frame_of(records: Sequence[Record]) -> pl.DataFrame:
-    """Return the rows of some docs, one a doc, by doc."""
+    """Return a row for each of some docs, by doc."""
     records = sorted(records, key=lambda record: record.doc_id)
     columns: dict[str, list[Any]] = {
         "doc_id": [record.doc_id for record in records],

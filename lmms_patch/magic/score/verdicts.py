@@ -154,7 +154,7 @@ def steps_inquiry(question: str, gold: str, steps: Sequence[str]) -> Inquiry:
 
 
 def _filled(template: str, **fields: str) -> str:
-    """Fill a prompt with each field as a quoted block, so that text in a field cannot pass for another field.
+    """Fill a prompt with each field as a quoted block: no text in a field can pass for a further field.
 
     The template is processed in one pass: a field that contains ``{gold}`` stays as it is.
     """

@@ -142,13 +142,13 @@ def picked(entry: str, result: Result, samples: pl.DataFrame, count: int) -> dic
 
 
 def _counted(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return the views of the docs' own image; ``at`` is the place of the view."""
+    """Return the views of the right image; ``at`` is the place of the view."""
     own = samples.filter(~pl.col("swapped").fill_null(False)).with_columns(at=pl.col("view"))
     return own.with_columns(pl.col("answer").fill_null(""))
 
 
 def rules_of(docs: pl.DataFrame, views: pl.DataFrame) -> pl.DataFrame:
-    """Return the rule of each doc; null where its full image or a cell is unscored or was not asked, or it has no cells.
+    """Return the rule of each doc; null where the full image or a cell is unscored or was not asked, or there are no cells.
 
     Args:
         docs: a row a doc.

@@ -112,7 +112,7 @@ def write(one: Drawing, folder: Path) -> Figure:
 
 
 def drawings(entries: Sequence[Entry], rows: Sequence[Row]) -> Iterator[Drawing]:
-    """Yield every figure, not drawn yet: of images, then of clips, under other names."""
+    """Yield every figure, not drawn yet: of images, then of clips."""
     for way, words, end in (("index", OF_IMAGES, ""), ("trci", OF_CLIPS, "-time")):
         first = tables.first_rows(rows, way)
         need = list(composition(first, words, end))
@@ -160,7 +160,7 @@ def _axis(rows: Iterable[Mapping[str, Any]], *keys: str) -> tuple[float, float]:
 
 
 def _names(entries: Iterable[Entry]) -> dict[str, str]:
-    """Return the name of each result's row by its label: benchmark (task, where a model has several of one), and the model below."""
+    """Return what the row of each result is called, by label: benchmark (task, where a model has several), and the model below."""
     some = {entry.label: entry for entry in entries}
     several, often = len({entry.model for entry in some.values()}) > 1, Counter(map(_who, some.values()))
     names = {label: clean(e.result.base if often[_who(e)] == 1 else e.result.label) for label, e in some.items()}
@@ -315,7 +315,7 @@ def _cell(
 
 
 def models(rows: Sequence[Row], words: Words, end: str) -> Iterator[Drawing]:
-    """Yield how far the index of each model is from 0, over the benchmarks that all have (PCRI paper, figures 2 to 4)."""
+    """Yield how far the index of each model is from 0, over the shared benchmarks (PCRI paper, figures 2 to 4)."""
     marks, means = [], []
     for n in tables.grids(rows)[::-1]:
         some = [row for row in rows if row.n == n]
@@ -438,7 +438,7 @@ def cells(entries: Sequence[Entry], end: str) -> Iterator[Drawing]:
 
 
 def _scoring(entry: Entry, n: int) -> float:
-    """Return an estimate of the number of docs with a scoring cell, MPP / ceiling × docs; many where that is not known."""
+    """Estimate the number of docs with a scoring cell, MPP / ceiling × docs; enough where nothing is known."""
     best, ceiling = entry.result.measures.get(f"mpp{n}"), entry.result.measures.get("ceiling")
     return (
         best.value / ceiling.value * best.n

@@ -112,13 +112,13 @@ def _templates() -> jinja2.Environment:
 
 
 def detail_sheets(entry: Entry) -> list[Sheet]:
-    """Return the tables about one result."""
+    """Return the tables about a result."""
     known = tables.numbers(entry), tables.floors(entry), *tables.of_text(entry), tables.categories([entry])
     return [sheet for sheet in known if sheet]
 
 
 def gate_lines(entry: Entry) -> list[str]:
-    """Say what the gate asked for and what it found, a line each; nothing without an index."""
+    """Say what the gate asked for and found, a line each; nothing without an index."""
     analysis = entry.result.analysis
     if analysis is None or not entry.kind.index:
         return []
@@ -210,7 +210,7 @@ def _cell(cell: Cell, column: Column, head: bool) -> str:
 
 
 def _number(cell: int | float | Estimate, column: Column) -> str:
-    """Return a number with its interval and notes below it; N/A, and why where a pointer rests, where it is not defined."""
+    """Return a number with interval and notes below; an undefined number is N/A, and says why to a pointer."""
     if not isinstance(cell, Estimate):
         plain = (
             f"{number(100 * cell, digits=0)} %"

@@ -58,7 +58,7 @@ def rule_of(record: Record) -> str | None:
 
 
 def picked(entry: str, result: Result, count: int) -> dict[str, list[Example]]:
-    """Return a few docs of each rule, by the smallest hash of the item's name, so that models share their docs.
+    """Return a few docs of each rule, by the smallest hash of the item's name: models share docs.
 
     Args:
         entry: label of the result on the page.

@@ -173,7 +173,6 @@ def build(
 
 
 def _once(found: Sequence[Run]) -> list[Run]:
-    """Return runs without copies of one run, and without those that have no wrapped task."""
     kept = {
         tuple((result.origin, *result.fingerprint.values()) for result in run.results): run
         for run in reversed(found)
@@ -183,7 +182,7 @@ def _once(found: Sequence[Run]) -> list[Run]:
 
 
 def _of_runs(found: Sequence[Run], every_setting: bool) -> tuple[list[Entry], list[Row], list[str]]:
-    """Return the results to show and their rows, and warnings about those that are left out."""
+    """Return the results to show, their rows, and warnings about results left out."""
     results, older = [result for run in found for result in run.results], 0
     if not every_setting:
         results, older = runs.newest(results)
@@ -194,7 +193,7 @@ def _of_runs(found: Sequence[Run], every_setting: bool) -> tuple[list[Entry], li
 
 
 def _with_published(rows: Sequence[Row], given: Sequence[Row]) -> list[Row]:
-    """Return our rows and published ones, the same number once; a model of which there are two numbers is named with its table."""
+    """Return our rows and published rows, the same number once; a model with two numbers is named with its table."""
     known = {(row.benchmark, row.model, row.n): row.numbers.get("index") for row in rows}
     out = list(rows)
     for row in given:
@@ -222,13 +221,13 @@ def _check_over(over: Collection[str], rows: Sequence[Row]) -> None:
 
 
 def _first(entries: Sequence[Entry], rows: Sequence[Row]) -> list[Entry]:
-    """Return the results that findings are about: those of the first group of each benchmark, kind and grid."""
+    """Return the results of the first group of each benchmark, kind and grid."""
     first = {row.entry.label for row in rows if row.entry and row.group == 1}
     return [entry for entry in entries if entry.label in first]
 
 
 def _contrasts(entries: Sequence[Entry]) -> tuple[list[magic.Contrast], list[str]]:
-    """Return the effects of changed boxes, for each model with two variants of the same data, and why others are not there."""
+    """Return the effects of changed boxes, for each model with two variants of the same data, and why some are missing."""
     places = list(dict.fromkeys(entry.result.run.path for entry in entries if entry.result.magic))
     if not places:
         return [], []
@@ -347,7 +346,7 @@ def _write(folder: Path, report: Report) -> None:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return the data of ``report.json``: what made it, findings, all results with all their numbers, tables."""
+    """Return the data of ``report.json``: findings, all results with all numbers, tables."""
     places: dict[str, list[Any]] = {}
     for row in report.rows:
         if row.entry:

@@ -113,24 +113,24 @@ class Row:
 
     @property
     def where(self) -> tuple[str, str, tuple[int, ...]]:
-        """Kind, benchmark and grid: what two rows must share to stand in one ranking."""
+        """Kind, benchmark and grid: what rows of a ranking share."""
         asked = self.entry.result.grids if self.entry and not self.kind.folds else ()
         return self.kind.way, self.benchmark, tuple(asked) if self.n is None else (self.n,)
 
     @property
     def size(self) -> str:
-        """The grid in words; "" without one."""
+        """The grid in words; "" without a grid."""
         return ", ".join(self.kind.words.size(n) for n in self.where[2])
 
     @property
     def index(self) -> Estimate | None:
-        """The index to go by: the steady one where docs were asked again, else 1 − MPP / FIP; None where neither may be read."""
+        """The index to go by: steady where docs were asked again, else 1 − MPP / FIP; None where neither may be read."""
         known = reading.headline(self.numbers.get("index"), self.numbers.get("steady"))
         return known if known is not None and known.value is not None and not self.refused else None
 
     @property
     def is_steady(self) -> bool:
-        """Whether ``index`` is the steady one."""
+        """Whether ``index`` is steady."""
         return self.index is not None and self.index is self.numbers.get("steady")
 
     @property
@@ -140,11 +140,11 @@ class Row:
 
     @property
     def state(self) -> str:
-        """Why it has no index, in a word or two."""
+        """Why there is no index, in a word or two."""
         return self.entry.gate if self.entry and self.refused else "not defined"
 
     def number(self, by: By) -> Estimate | None:
-        """Return the number to rank by; None where it carries no rank."""
+        """Return the number to rank by; None where the row has no rank."""
         one = self.numbers.get(by.key)
         return one if one is not None and one.value is not None and not (by.gated and self.refused) else None
 
@@ -166,7 +166,7 @@ def key_of(number: catalogue.Number, key: Key | None, n: int | None, kind: Kind)
 def numbers_of(
     measures: Mapping[str, Estimate], kind: Kind, grids: Sequence[int], n: int | None
 ) -> dict[str, Estimate]:
-    """Return the numbers of some docs of a result that stand in a row, by the names that they have whatever its grid."""
+    """Return the numbers of some docs of a result for a row, by names without the grid (``key_of``)."""
     known = catalogue.keyed(kind, grids if n is None else [n])
     out = {}
     for name, one in measures.items():
@@ -180,7 +180,7 @@ def numbers_of(
 
 
 def rows_of(entry: Entry) -> list[Row]:
-    """Return the rows of a result: one for each grid with an index, else one."""
+    """Return the rows of a result: a row for each grid with an index, else a single row."""
     result, kind = entry.result, entry.kind
     about = result.docs, result.type, entry
     return [
@@ -198,7 +198,7 @@ def date_order(date: str) -> str:
 
 
 def labelled(found: Iterable[Result]) -> list[Entry]:
-    """Return results as entries with the names of their models and labels of their own."""
+    """Return results as entries, with unique names of models and labels."""
     some = list(found)
     names = runs.labels(one.run for one in some)
     texts = [f"e-{names[one.run.identity]}-{one.label}" for one in some]
@@ -212,7 +212,7 @@ def labelled(found: Iterable[Result]) -> list[Entry]:
 
 
 def check_ignored(ignore: Collection[str], found: Sequence[Run]) -> None:
-    """Refuse settings that are none, or that say what a number is.
+    """Refuse unknown settings, and settings without which a number is another number.
 
     Raises:
         RecordError: an unknown setting.
@@ -258,7 +258,7 @@ def ranked(rows: Sequence[Row], by: By, ignore: Collection[str] = ()) -> tuple[l
 
 
 def _settings(results: Sequence[Result]) -> dict[tuple[Any, str], Mapping[str, Any]]:
-    """Return the settings of results; a run that left docs out has the image digests of the one whole run that it matches.
+    """Return the settings of results; a run with docs left out gets the image digests of the whole run with the same settings.
 
     Why: it did not look at the images of these docs, and would stand apart from the whole runs of the same benchmark.
     """
@@ -324,7 +324,7 @@ def _notes(
     settings: Mapping[Any, Mapping[str, Any]],
     ignore: Collection[str],
 ) -> list[str]:
-    """Return what is to be said of a group: in what it differs from the first, what its runs do not say, and what was ignored."""
+    """Say in what a group differs from the first, what its runs do not say, and what was ignored."""
     fingerprints = [settings[row.entry.result.run.path, row.entry.result.label] for row in group if row.entry]
     if not fingerprints:
         return []

@@ -134,7 +134,7 @@ def column(number: catalogue.Number, key: Any, n: int | None, kind: Kind) -> Col
 
 
 def columns(kind: Kind, grids: Sequence[int], n: int | None) -> dict[str, Column]:
-    """Return the columns of the numbers of a kind, by the names that the numbers have in a row."""
+    """Return the columns of the numbers of a kind, by their names in a row."""
     known = catalogue.keyed(kind, grids if n is None else [n]).values()
     out = [column(number, key, n, kind) for number, key in known if number.measured and number.name != "fip"]
     if kind.folds:
@@ -149,7 +149,7 @@ def columns(kind: Kind, grids: Sequence[int], n: int | None) -> dict[str, Column
 
 
 def _numbers(rows: Iterable[Row]) -> list[Column]:
-    """Return the columns of the numbers that some rows of one way have: of indices those of ``FIRST`` first."""
+    """Return the columns of all numbers in some rows of a way, ``FIRST`` first."""
     found: dict[str, Column] = {}
     for row in rows:
         grids = row.entry.result.grids if row.entry else []
@@ -311,12 +311,12 @@ def categories(entries: Sequence[Entry], name: str = "categories") -> Sheet | No
 
 
 def first_rows(rows: Iterable[Row], way: str) -> list[Row]:
-    """Return the rows of a way with an index that stand in the first group of their benchmark and grid."""
+    """Return the rows of a way with an index, of the first group of each benchmark and grid."""
     return [row for row in rows if row.kind.way == way and row.n is not None and row.group == 1]
 
 
 def overall(rows: Sequence[Row], by: By, over: Collection[str] = ()) -> list[Sheet]:
-    """Return models over the benchmarks that all ranked models have, at each grid: of cells, and of segments.
+    """Return models over the benchmarks shared by all ranked models, at each grid of cells and of segments.
 
     Args:
         rows: all of them.
@@ -350,13 +350,13 @@ def grids(rows: Iterable[Row]) -> list[int]:
 
 
 def by_steady(rows: Iterable[Row]) -> bool:
-    """Return whether means of some rows are of the steady index: where every index that may be read has one."""
+    """Return whether every readable index of some rows has a steady index, as means of steady indices need."""
     known = [row.numbers.get("steady") for row in rows if row.index is not None]
     return bool(known) and all(one is not None and one.value is not None for one in known)
 
 
 def by_model(rows: Iterable[Row], by: By) -> dict[str, dict[str, Estimate]]:
-    """Return a number that may be ranked by, by model and benchmark; a model without one has an empty mapping."""
+    """Return a number to rank by, by model and benchmark; a model without the number has an empty mapping."""
     out: dict[str, dict[str, Estimate]] = {}
     for row in rows:
         of = out.setdefault(row.model, {})
@@ -441,7 +441,7 @@ def _overall_sheet(file: str, name: str, way: str, cells: Sequence[Cells], notes
 
 
 def changes(rows: Sequence[Row]) -> Sheet | None:
-    """Return how the mean index of each model moves from the coarsest grid to each finer one (PCRI paper, figure 7)."""
+    """Return how the mean index of each model moves from the coarsest grid to finer grids (PCRI paper, figure 7)."""
     some = first_rows(rows, "index")
     cells: list[Cells] = []
     for coarse, fine in ((grids(some)[:1] * len(grids(some)))[k : k + 1] + [n] for k, n in enumerate(grids(some)[1:])):
@@ -491,7 +491,7 @@ def changes(rows: Sequence[Row]) -> Sheet | None:
 
 
 def pairs(rows: Iterable[Row]) -> list[tuple[str, int]]:
-    """Return the (model, n) pairs that there are: models in order of appearance, grids from coarse to fine."""
+    """Return the (model, n) pairs of some rows: models in order of appearance, grids from coarse to fine."""
     some = list(rows)
     there = {(row.model, row.n) for row in some}
     models = dict.fromkeys(row.model for row in some)
@@ -799,7 +799,7 @@ def counts(entries: Sequence[Entry]) -> Sheet | None:
 
 
 def made(found: Sequence[Run], names: Mapping[tuple[str, str, str], str]) -> Sheet:
-    """Return the newest runs, with the commands that ask the same again."""
+    """Return the newest runs, with commands to ask the same again."""
     newest = sorted(found, key=lambda run: date_order(run.date), reverse=True)
     lines: list[Cells] = []
     for run in newest[:RUNS]:
@@ -882,7 +882,7 @@ _FLOORS = {
 
 
 def floors(entry: Entry) -> Sheet | None:
-    """Return what uninformed answers score; None where that is not known."""
+    """Return what uninformed answers score; None where nobody knows."""
     if entry.result.analysis is None or not entry.result.analysis.chance.floors:
         return None
     chance = entry.result.analysis.chance
@@ -913,7 +913,7 @@ def floors(entry: Entry) -> Sheet | None:
 
 
 def of_text(entry: Entry) -> list[Sheet]:
-    """Return what a text-only cross-validation says by folds, which features it leans on, and what gives answers away (TsT paper, Table 10)."""
+    """Return the numbers of a text-only cross-validation by folds, the features behind them, and what gives answers away (TsT paper, Table 10)."""
     found = entry.result.tst
     if found is None:
         return []
