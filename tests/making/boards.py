@@ -5,7 +5,7 @@ from msgspec import to_builtins
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.ask.spec import WrapSpec
 from lmms_patch.present.page import report
-from lmms_patch.present.page.rows import check_ignored, ranked
+from lmms_patch.present.page.rows import check_ignored, labelled, ranked, rows_of
 from lmms_patch.present.ranking import by_of
 from lmms_patch.runs.run import find
 from lmms_patch.stats.index import disagreement
@@ -113,8 +113,8 @@ def board_of(folder, *documents, by="fip", ignore=()):
     write(folder, *documents)
     found = report._once(find([folder]))
     check_ignored(ignore, found)
-    _, rows, _ = report._of_runs(found, True)
-    return ranked(rows, by_of(by), ignore)
+    entries = labelled(result for run in found for result in run.results)
+    return ranked([row for entry in entries for row in rows_of(entry)], by_of(by), ignore)
 
 
 def groups(rows):

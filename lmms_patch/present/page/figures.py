@@ -19,8 +19,7 @@ from lmms_patch.present import draw, palette
 from lmms_patch.present.draw import Panels
 from lmms_patch.present.page import tables
 from lmms_patch.present.page.rows import Entry, Row
-from lmms_patch.present.ranking import BY, mean_size, shared_benchmarks
-from lmms_patch.present.sheets import ends_in_percent, levels_in, number, said
+from lmms_patch.present.sheets import Sheet, ends_in_percent, levels_in, number, said
 from lmms_patch.runs import catalogue, reading
 from lmms_patch.stats.index import band, fragmentation
 from lmms_patch.stats.resample import Estimate
@@ -111,15 +110,17 @@ def write(one: Drawing, folder: Path) -> Figure:
     return Figure(one.name, title, caption, one.section, one.entry, alt, svg, tips)
 
 
-def drawings(entries: Sequence[Entry], rows: Sequence[Row]) -> Iterator[Drawing]:
+def drawings(entries: Sequence[Entry], rows: Sequence[Row], sheets: Mapping[str, Sequence[Sheet]]) -> Iterator[Drawing]:
     """Yield every figure, not drawn yet: of images, then of clips."""
+    overall = {sheet.name: sheet for sheet in sheets.get("models", ())}
     for way, words, end in (("index", OF_IMAGES, ""), ("trci", OF_CLIPS, "-time")):
         first = tables.first_rows(rows, way)
         need = list(composition(first, words, end))
         some = [entry for entry in entries if entry.kind.needs_video == bool(end)]
         yield from need
         yield from indices(first, words, end, bool(need))
-        yield from models(first, words, end)
+        if sheet := overall.get(f"overall{end.replace('-', '_')}"):
+            yield from models(sheet, words)
         yield from full_and_best(first, words, end)
         yield from cells(some, end)
         yield from curves(some, words, end)
@@ -227,10 +228,8 @@ def indices(rows: Sequence[Row], words: Words, end: str, composed: bool) -> Iter
     for n in tables.grids(rows)[::-1]:
         some, note = _ordered([row for row in rows if row.n == n])
         several = min(len({row.benchmark for row in some}), len({row.model for row in some})) > 1
-        for draws, made, name in ((len(some) <= LANES or not several, _intervals, "index"), (several, _map, "map")):
-            if draws:
-                yield made(some, n, words, f"{name}{n}{end}", note, section)
-                section = "results"
+        yield (_map if several and len(some) > LANES else _intervals)(some, n, words, f"index{n}{end}", note, section)
+        section = "results"
 
 
 def _ordered(rows: Sequence[Row]) -> tuple[list[Row], str]:
@@ -314,26 +313,16 @@ def _cell(
     return {"x": x, "row": row, "level": level, "text": text, "tip": tip, "ink": ink, "edge": edge}
 
 
-def models(rows: Sequence[Row], words: Words, end: str) -> Iterator[Drawing]:
+def models(sheet: Sheet, words: Words) -> Iterator[Drawing]:
     """Yield how far the index of each model is from 0, over the shared benchmarks (PCRI paper, figures 2 to 4)."""
-    marks, means = [], []
-    for n in tables.grids(rows)[::-1]:
-        some = [row for row in rows if row.n == n]
-        by = BY["steady" if tables.by_steady(some) else "index"]
-        have = {model: of for model, of in tables.by_model(some, by).items() if of}
-        shared = shared_benchmarks(have)
-        for model, of in list(have.items())[:MODELS]:
-            if len(have) > 1 and set(shared) <= set(of):
-                means.append(mean_size([of[name] for name in shared]))
-                who = f"{clean(model)}, mean |{reading.name('index', steady=by.key == 'steady')}| over {len(shared)} benchmarks, {words.size(n)}"
-                marks.append(_row(clean(model), words.size(n), means[-1], who))
-    if len({mark["row"] for mark in marks}) > 1:
-        caption = "Mean distance of the index from 0, over the benchmarks that all models have; steady where docs of all were asked again. "
-        caption += levels_in(
-            "Lines: {} interval, benchmarks as independent.", means, "Published numbers, without intervals."
-        )
-        chart = partial(draw.intervals, marks, "mean |index| over benchmarks", _axis(marks, "value", "low", "high"))
-        yield Drawing(f"ranking{end}", "Models by |index|", caption, "models", _tips(marks), chart)
+    rows = []
+    for of in sheet.rows:
+        if isinstance(size := of["size"], Estimate):
+            name, grid = clean(str(of["model"])), words.size(str(of["n"]))
+            rows.append(_row(name, grid, size, f"{name}, mean |index|, {grid}"))
+    if len({row["row"] for row in rows}) > 1:
+        chart = partial(draw.intervals, rows, "mean |index| over benchmarks", _axis(rows, "value", "low", "high"))
+        yield Drawing(f"{sheet.name}-models", "Models by |index|", sheet.note, "models", _tips(rows), chart)
 
 
 # --- scores, and where they come from -------------------------------------------------------------
@@ -587,27 +576,16 @@ def _curve(
 
 
 def regions(entries: Sequence[Entry]) -> Iterator[Drawing]:
-    """Yield which boxes models use, and whether those who look well answer well (MAGIC paper, figure 4)."""
-    shown = [entry for entry in entries if entry.result.magic and entry.result.magic.variant == "all"]
-    used = (
-        "Precision: of the boxes that the reasoning uses, the share that is relevant. Recall: of the relevant boxes, the "
-        "share that is used. Micro: summed over docs; macro: means over docs."
-    )
-    focus = (
-        "Does who looks at the right boxes also answer rightly (MAGIC paper, figure 4)? A model with the right answer and "
-        "little focus found it elsewhere, or says little of where it looked."
-    )
-    means = {mean: (f"magiscore_recall_{mean}", f"magiscore_precision_{mean}") for mean in ("micro", "macro")}
-    answers = {tables.MAGIC[name][0]: ("magiscore_f1_macro", name) for name in ("acc_short", "acc_synonym")}
-    for name, title, caption, axes, pairs in (
-        ("magic-precision-recall", "Which boxes are used", used, ("recall", "precision"), means),
-        ("magic-focus-answers", "Region focus and answers", focus, ("F1, macro", "share of right answers"), answers),
-    ):
-        panels: dict[str, list[dict[str, Any]]] = {}
-        for (panel, keys), entry in itertools.product(pairs.items(), shown):
-            x, y = (entry.result.measures.get(key) for key in keys)
+    """Yield whether models that look at the relevant boxes answer well (MAGIC paper, figure 4)."""
+    panels: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        for name in ("acc_short", "acc_synonym") if entry.result.magic and entry.result.magic.variant == "all" else ():
+            x, y = (entry.result.measures.get(key) for key in ("magiscore_f1_macro", name))
             if x is not None and y is not None and x.value is not None and y.value is not None:
                 who = f"{clean(entry.model)}, {clean(entry.result.label)}"
-                tip = f"{who}: {axes[0]} {said(x)}, {axes[1]} {said(y)}"
-                panels.setdefault(panel, []).append(_point(x, y, clean(entry.model), who, tip))
-        yield from _scatter((name, title, caption, "magic"), panels, axes)
+                tip = f"{who}: F1, macro {said(x)}, share of right answers {said(y)}"
+                panels.setdefault(tables.MAGIC[name][0], []).append(_point(x, y, clean(entry.model), who, tip))
+    caption = "A model with the right answer and little focus found it elsewhere, or says little of where it looked."
+    yield from _scatter(
+        ("magic", "Region focus and answers", caption, "magic"), panels, ("F1, macro", "share of right answers")
+    )

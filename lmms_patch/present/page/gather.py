@@ -27,8 +27,8 @@ Picked = Mapping[str, Sequence[examples.Example]]
 """The docs that are shown as examples, by rule."""
 
 
-def gather(entries: Sequence[Entry], count: int, tell: Tell) -> tuple[list[Entry], list[Picked], list[str]]:
-    """Return entries with what their docs say, the examples of each, and warnings.
+def gather(entries: Sequence[Entry], count: int, tell: Tell) -> tuple[list[Entry], list[examples.Example], list[str]]:
+    """Return entries with what their docs say, examples, and warnings.
 
     Args:
         entries: the results of a page.
@@ -39,7 +39,7 @@ def gather(entries: Sequence[Entry], count: int, tell: Tell) -> tuple[list[Entry
         RecordError: a table is cut.
     """
     out: list[Entry] = []
-    picked: list[Picked] = []
+    picked: list[examples.Example] = []
     warnings: list[str] = []
     for entry in entries:
         tell(f"reading {entry.result.label} of {entry.model}")
@@ -47,7 +47,7 @@ def gather(entries: Sequence[Entry], count: int, tell: Tell) -> tuple[list[Entry
         blind = _blind(entry.result, entries, warnings)
         score, gain = (None, None) if blind is None else (blind.measures["score"], _gain(blind, entry.result))
         out.append(dataclasses.replace(made, blind=score, gain=gain, tst=_tst(entry.result, entries)))
-        picked.append(docs)
+        picked += [one for some in docs.values() for one in some]
     return out, picked, warnings
 
 

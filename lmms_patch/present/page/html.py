@@ -113,7 +113,7 @@ def _templates() -> jinja2.Environment:
 
 def detail_sheets(entry: Entry) -> list[Sheet]:
     """Return the tables about a result."""
-    known = tables.numbers(entry), tables.floors(entry), *tables.of_text(entry), tables.categories([entry])
+    known = tables.numbers(entry), *tables.of_text(entry), tables.categories([entry])
     return [sheet for sheet in known if sheet]
 
 

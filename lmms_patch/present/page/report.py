@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import datetime
 import io
+import itertools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,14 +23,15 @@ from lmms_patch.present.findings import Finding, case, findings
 from lmms_patch.present.page import gather, published, tables
 from lmms_patch.present.page.examples import Example
 from lmms_patch.present.page.gather import Tell
-from lmms_patch.present.page.rows import Entry, Part, Row, check_ignored, labelled, ranked, rows_of
-from lmms_patch.present.ranking import by_of
-from lmms_patch.present.sheets import FORMS, Column, Sheet, of_methods
+from lmms_patch.present.page.rows import Entry, Row, check_ignored, labelled, ranked, rows_of
+from lmms_patch.present.ranking import By, by_of
+from lmms_patch.present.sheets import FORMS, Sheet, of_methods
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run as runs
+from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.run import Run
+from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import harmless
-from lmms_patch.tst import pruned
 
 PICTURE, QUALITY = 480, 80
 """Longest side in pixels, and JPEG quality, of an example's image."""
@@ -121,48 +123,60 @@ def build(
         )
     )
     check_ignored(ignore, found)
-    entries, rows, warnings = _of_runs(found, every_setting)
-    rows, notes = ranked(rows, how, ignore)
-    kept = {row.entry.label for row in rows if row.entry}
-    entries = [entry for entry in entries if entry.label in kept]
+    results, older = [result for run in found for result in run.results], 0
+    if not every_setting:
+        results, older = runs.newest(results)
+    warnings = [f"{older} older results of the same model and task are not shown"] * (older > 0)
+    warnings += [f"{result.run.path}: {result.task} scored nothing" for result in results if not result.docs]
+    every = labelled(result for result in results if result.docs)
+    rows, notes = ranked([row for entry in every for row in rows_of(entry)], how, ignore)
+    first = {row.entry.label: row.group == 1 for row in rows[::-1] if row.entry}
+    entries = [entry for entry in every if entry.label in first]
     rows = _with_published(rows, [row for path in from_csv for row in published.read(path)])
     _check_over(over, rows)
     if not rows:
-        told = (
-            "no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3"
-            if paths
-            else "give the --output_path of a run, or a published table with --from-csv"
+        told = "no wrapped task that scored a doc in these runs; ask for one, such as --tasks gqa_rci3"
+        raise RecordError(
+            f"nothing to report: {told if paths else 'give the --output_path of a run, or a published table with --from-csv'}"
         )
-        raise RecordError(f"nothing to report: {told}")
-    picked: list[gather.Picked] = []
+    examples: list[Example] = []
     if details := len(entries) <= MANY:
-        entries, picked, more = gather.gather(entries, EXAMPLES if count is None else count, tell)
-        warnings += more
+        entries, shown, more = gather.gather(entries, EXAMPLES if count is None else count, tell)
+        examples, unseen = _pictures(shown, {entry.label: entry.result.base for entry in entries}, images, tell)
+        warnings += [*more, *unseen]
     else:
         warnings.append(
             f"no details, categories and examples, because there are more than {MANY} results; give runs of fewer models or benchmarks"
         )
-    shown = [one for of_rules in picked for some in of_rules.values() for one in some]
     contrasts, untold = _contrasts(entries)
-    bases = {entry.label: entry.result.base for entry in entries}
-    examples, unseen = _pictures(shown, bases, images, tell)
-    names = {entry.result.run.identity: entry.model for entry in entries}
-    sheets = _sheets(entries, rows, how, over, contrasts, paths)
-    if found:
-        sheets["about"] = (tables.made([run for run in found if run.identity in names], names),)
-    known = [
-        dataclasses.replace(case(entry.result, entry.model, entry.label))
-        for entry in (_first(entries, rows) if every_setting else entries)
+    sheets = _sheets(entries, rows, how, over, contrasts, paths, found)
+    # a board has several results of a model on a benchmark, and sentences are about the first
+    cases = [
+        case(entry.result, entry.model, entry.label) for entry in entries if first[entry.label] or not every_setting
     ]
-    report = Report(
-        _title(rows), _made(), tuple(entries), tuple(rows), sheets, (), tuple(examples), tuple(notes), (*warnings, *unseen, *untold),
-        tuple(findings(known)) if known else (), len(found), details,
-    )  # fmt: skip
+    title, made = (
+        _title(rows),
+        {"lmms-patch": __version__, "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M UTC}"},
+    )
+    told_first = tuple(findings(cases)) if cases else ()
     with files.folder(output, "--output") as folder:
         (folder / "figures").mkdir()
         tell("drawing figures")
-        drawn = tuple(figures.write(one, folder / "figures") for one in figures.drawings(entries, rows))
-        report = dataclasses.replace(report, figures=drawn)
+        drawn = tuple(figures.write(one, folder / "figures") for one in figures.drawings(entries, rows, sheets))
+        report = Report(
+            *(
+                title,
+                made,
+                tuple(entries),
+                tuple(rows),
+                sheets,
+                drawn,
+                tuple(examples),
+                tuple(notes),
+                (*warnings, *untold),
+            ),
+            *(told_first, len(found), details),
+        )
         tell("writing tables and page")
         _write(folder, report)
         (folder / "index.html").write_text(html.page(report), encoding="utf-8", errors="replace")
@@ -173,6 +187,7 @@ def build(
 
 
 def _once(found: Sequence[Run]) -> list[Run]:
+    """Return the runs with a wrapped task; of copies the first."""
     kept = {
         tuple((result.origin, *result.fingerprint.values()) for result in run.results): run
         for run in reversed(found)
@@ -181,27 +196,15 @@ def _once(found: Sequence[Run]) -> list[Run]:
     return list(kept.values())[::-1]
 
 
-def _of_runs(found: Sequence[Run], every_setting: bool) -> tuple[list[Entry], list[Row], list[str]]:
-    """Return the results to show, their rows, and warnings about results left out."""
-    results, older = [result for run in found for result in run.results], 0
-    if not every_setting:
-        results, older = runs.newest(results)
-    warnings = [f"{older} older results of the same model and task are not shown"] * (older > 0)
-    warnings += [f"{result.run.path}: {result.task} scored nothing" for result in results if not result.docs]
-    entries = labelled(result for result in results if result.docs)
-    return entries, [row for entry in entries for row in rows_of(entry)], warnings
-
-
 def _with_published(rows: Sequence[Row], given: Sequence[Row]) -> list[Row]:
     """Return our rows and published rows, the same number once; a model with two numbers is named with its table."""
-    known = {(row.benchmark, row.model, row.n): row.numbers.get("index") for row in rows}
-    out = list(rows)
+    known, out = {(row.benchmark, row.model, row.n): row.numbers.get("index") for row in rows}, list(rows)
     for row in given:
         key, index = (row.benchmark, row.model, row.n), row.numbers["index"]
-        other = known.get(key)
+        other = known.setdefault(key, None)
         if other is None or other.value != index.value:
             out.append(row if other is None else dataclasses.replace(row, model=f"{row.model} ({row.source})"))
-            known.setdefault(key, index)
+            known[key] = other or index
     return out
 
 
@@ -215,15 +218,8 @@ def _check_over(over: Collection[str], rows: Sequence[Row]) -> None:
     for name in over:
         if name not in known:
             close = nearest(name, known)
-            allowed = f"allowed: {', '.join(known[:20])}{', ...' if len(known) > 20 else ''}"
-            hint = f"did you mean {' or '.join(close)}?" if close else allowed
+            hint = f"did you mean {' or '.join(close)}?" if close else f"allowed: {', '.join(known[:20])}"
             raise OptionError(f"no benchmark {name!r} with an index on this board; {hint}")
-
-
-def _first(entries: Sequence[Entry], rows: Sequence[Row]) -> list[Entry]:
-    """Return the results of the first group of each benchmark, kind and grid."""
-    first = {row.entry.label for row in rows if row.entry and row.group == 1}
-    return [entry for entry in entries if entry.label in first]
 
 
 def _contrasts(entries: Sequence[Entry]) -> tuple[list[magic.Contrast], list[str]]:
@@ -232,61 +228,34 @@ def _contrasts(entries: Sequence[Entry]) -> tuple[list[magic.Contrast], list[str
     if not places:
         return [], []
     gathered = magic.gather(places)
-    named = {task.model: task.result.run.identity for task in gathered.tasks}
     models = {entry.result.run.identity: entry.model for entry in entries}
-    shown = [dataclasses.replace(one, model=models.get(named[one.model], one.model)) for one in gathered.contrasts]
+    named = {task.model: models.get(task.result.run.identity, task.model) for task in gathered.tasks}
+    shown = [dataclasses.replace(one, model=named[one.model]) for one in gathered.contrasts]
     return shown, [note for note in gathered.notes if "is not compared with" in note]
 
 
 def _sheets(
     entries: Sequence[Entry],
     rows: Sequence[Row],
-    by: Any,
+    by: By,
     over: Collection[str],
     contrasts: Sequence[magic.Contrast],
     paths: Sequence[Path],
+    found: Sequence[Run],
 ) -> dict[str, tuple[Sheet, ...]]:
     """Return the tables by section; a section without tables is not there."""
-    by_kind = tables.results(rows)
-    own = "results_tst", "results_magic"
+    by_kind = {sheet.name: sheet for sheet in tables.results(rows)}
+    text, regions = (by_kind.pop(name, None) for name in ("results_tst", "results_magic"))
+    names = {entry.result.run.identity: entry.model for entry in entries}
     some: dict[str, list[Sheet | None]] = {
-        "results": [*(one for one in by_kind if one.name not in own), tables.categories(entries), *of_methods(entries)],
+        "results": [*by_kind.values(), tables.categories(entries), *of_methods(entries)],
         "models": [*tables.overall(rows, by, over), tables.changes(rows)],
         "benchmarks": [*tables.benchmarks(rows), tables.cells(entries)],
-        "text": [*(one for one in by_kind if one.name == "results_tst"), tables.blind(entries), prunings(paths)],
-        "magic": [
-            *(one for one in by_kind if one.name == "results_magic"),
-            tables.contrasts(contrasts),
-            tables.counts(entries),
-        ],
+        "text": [text, tables.blind(entries), tables.prunings(paths)],
+        "magic": [regions, tables.contrasts(contrasts)],
+        "about": [tables.made([run for run in found if run.identity in names], names)],
     }
     return {section: kept for section, sheets in some.items() if (kept := tuple(one for one in sheets if one))}
-
-
-def prunings(paths: Sequence[Path]) -> Sheet | None:
-    """Return a table of the prunings in some folders; None without any."""
-    found = [pruned.read(file) for path in paths for file in sorted(path.rglob("pruned.json"))]
-    lines: list[dict[str, Any]] = [
-        {
-            "base": one.base,
-            "docs": len(one.kept) + len(one.removed),
-            "removed": len(one.removed),
-            "kept": len(one.kept),
-            "stopped": one.stopped,
-            "verdict": one.judged.sentence if one.judged else None,
-        }
-        for one in found
-    ]
-    heads = (
-        Column("base", "Benchmark"),
-        Column("docs", "Docs", help="before pruning"),
-        Column("removed", "Removed"),
-        Column("kept", "Kept"),
-        Column("stopped", "Stopped because"),
-        Column("verdict", "Verdict", help="of an independent judge, beside matched-random removal and shuffled golds"),
-    )
-    note = "Docs that a text-only model answers, removed (docs/tst.md)."
-    return Sheet("prunings", "Pruned benchmarks", heads, lines, note) if lines else None
 
 
 def _title(rows: Sequence[Row]) -> str:
@@ -295,24 +264,21 @@ def _title(rows: Sequence[Row]) -> str:
     return f"{few} with {models[0] if len(models) == 1 else f'{len(models)} models'}"
 
 
-def _made() -> dict[str, str]:
-    return {
-        "lmms-patch": __version__,
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-    }
-
-
 def _pictures(
     shown: Sequence[Example], bases: Mapping[str, str], images: Images | None, tell: Tell
 ) -> tuple[list[Example], list[str]]:
     """Return the picked docs, with their images where those can be had; and warnings."""
-    taken: dict[str, Mapping[Any, Any]] = {}
-    warnings = []
-    for base in dict.fromkeys(bases[one.entry] for one in shown) if images is not None else ():
-        keys = sorted({one.key for one in shown if bases[one.entry] == base and one.key is not None})
+    if images is None:
+        return list(shown), []
+    taken, warnings = dict[str, Mapping[Any, Any]](), []
+    for base in dict.fromkeys(bases[one.entry] for one in shown):
+        keys = sorted(
+            {one.key for one in shown if bases[one.entry] == base and one.key is not None},
+            key=lambda key: (str(type(key)), key),
+        )
         tell(f"taking {len(keys)} images of {base}")
         try:
-            taken[base] = images(base, keys) if images is not None else {}
+            taken[base] = images(base, keys)
         except PatchError as error:
             warnings.append(f"examples of {base} have no images: {error}")
     out = []
@@ -337,62 +303,60 @@ def picture(image: Any) -> str:
 def _write(folder: Path, report: Report) -> None:
     """Write every table in every form into ``tables/`` of a folder, and ``report.json``."""
     (folder / "tables").mkdir()
-    for sheet in (sheet for sheets in report.sheets.values() for sheet in sheets):
-        for ending in FORMS:
-            path = folder / "tables" / f"{sheet.name}.{ending}"
-            path.write_text(sheet.written(ending), encoding="utf-8", errors="replace")
+    for sheet, ending in itertools.product(itertools.chain(*report.sheets.values()), FORMS):
+        path = folder / "tables" / f"{sheet.name}.{ending}"
+        path.write_text(sheet.written(ending), encoding="utf-8", errors="replace")
     text = json.dumps(harmless(to_json(report)), indent=1, allow_nan=False, ensure_ascii=False)
     (folder / MARK).write_text(f"{text}\n", encoding="utf-8", errors="replace")
 
 
 def to_json(report: Report) -> dict[str, Any]:
     """Return the data of ``report.json``: findings, all results with all numbers, tables."""
-    places: dict[str, list[Any]] = {}
-    for row in report.rows:
-        if row.entry:
-            place = [row.place.first, row.place.last] if row.place else None
-            places.setdefault(row.entry.label, []).append(
-                {"n": row.n, "group": row.group, "rank": place, "why": row.why}
-            )
     return {
         "schema": 1,
         "title": report.title,
         "made": dict(report.made),
         "warnings": [*report.warnings, *report.notes],
         "findings": to_builtins(report.findings),
-        "results": [{**_entry_json(entry), "ranks": places.get(entry.label, [])} for entry in report.entries],
+        "results": [_entry_json(entry, report.rows) for entry in report.entries],
         "tables": {section: [sheet.to_json() for sheet in sheets] for section, sheets in report.sheets.items()},
         "figures": [
-            {"name": one.name, "title": one.title, "caption": one.caption, "section": one.section}
-            for one in report.figures
+            {key: getattr(one, key) for key in ("name", "title", "caption", "section")} for one in report.figures
         ],
         "examples": [{"result": one.entry, "rule": one.rule, "doc_id": one.doc} for one in report.examples],
     }
 
 
-def _entry_json(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: Entry, rows: Sequence[Row]) -> dict[str, Any]:
     """Return a result in plain JSON types."""
 
-    def numbers(part: Part, gate: int | None) -> dict[str, Any]:
-        return {
-            "docs": part.docs,
-            "gate": gate,
-            "measures": {name: cell_json(one) for name, one in part.measures.items()},
-        }
+    def numbers(measures: Mapping[str, Estimate], analysis: Analysis | None) -> dict[str, Any]:
+        gate = analysis.gate.number if analysis and entry.kind.index else None
+        return {"gate": gate, "measures": {name: cell_json(one) for name, one in measures.items()}}
 
-    result, analysis = entry.result, entry.result.analysis
-    plain = {
+    result = entry.result
+    own = [row for row in rows if row.entry and row.entry.label == entry.label]
+    ranks = [
+        {"n": row.n, "group": row.group, "rank": row.place and [row.place.first, row.place.last], "why": row.why}
+        for row in own
+    ]
+    return {
         "id": entry.label,
         "model": entry.model,
         "base": result.base,
         "task": result.label,
         "kind": entry.kind.name,
         "metric": result.metric,
+        "type": result.type,
+        "date": result.run.date,
+        "path": str(result.run.path),
+        "grids": list(result.indexed),
+        "docs": result.docs,
+        **numbers(result.measures, result.analysis),
+        "ranks": ranks,
+        "categories": {
+            name: {"docs": part.docs, **numbers(part.measures, part.analysis)}
+            for name, part in entry.categories.items()
+        },
+        "warnings": list(entry.notes),
     }
-    plain |= {"type": result.type, "date": result.run.date, "path": str(result.run.path), "grids": list(result.indexed)}  # type: ignore[dict-item]
-    whole = numbers(Part(result.docs, result.measures), analysis.gate.number if analysis and entry.kind.index else None)
-    parts = {
-        name: numbers(part, part.analysis.gate.number if part.analysis and entry.kind.index else None)
-        for name, part in entry.categories.items()
-    }
-    return {**plain, **whole, "categories": parts, "warnings": list(entry.notes)}

@@ -14,8 +14,9 @@ import pytest
 from lmms_patch.ask.kinds import KINDS
 from lmms_patch.errors import RecordError
 from lmms_patch.present import draw, palette
-from lmms_patch.present.page import figures, safe
+from lmms_patch.present.page import figures, safe, tables
 from lmms_patch.present.page.rows import Row
+from lmms_patch.present.ranking import BY
 from lmms_patch.stats.index import BANDS
 from lmms_patch.stats.resample import Estimate
 from tests.making.reports import NEAR, entry, estimate, region_entries, rows, tst_entry
@@ -26,7 +27,8 @@ HOSTILE = '<script>alert(1)</script> & "$x^2$ \\frac{1} id="p" url(#a) #010203 \
 
 def made(entries, some=None):
     """The figures of some results by name, not drawn yet."""
-    return {one.name: one for one in figures.drawings(entries, rows(entries) if some is None else some)}
+    shown = rows(entries) if some is None else some
+    return {one.name: one for one in figures.drawings(entries, shown, {"models": tables.overall(shown, BY["score"])})}
 
 
 def drawn(one):
@@ -34,7 +36,7 @@ def drawn(one):
 
 
 def written(entries, folder):
-    return tuple(figures.write(one, folder) for one in figures.drawings(entries, rows(entries)))
+    return tuple(figures.write(one, folder) for one in made(entries).values())
 
 
 def row(benchmark, model, n, value, low=None, high=None, reason=""):
@@ -166,20 +168,19 @@ def test_many_indices_are_a_table_in_colours_with_each_number_in_its_cell():
     some = [row(f"b{i}", f"m{j}", 2, float(stream.normal() / 3)) for i, j in itertools.product(range(6), range(8))]
     some.append(row("b0", "m8", 2, None, reason="no number"))
     found = made([], some)
-    assert "index2" not in found
-    told = titles(drawn(found["map2"]))
+    told = titles(drawn(found["index2"]))
     for one in some[:-1]:
         number = signed(one.numbers["index"].value)
         assert told.count(f"{one.benchmark}, {one.model}, 2×2, RCI: {number}") == 2  # the cell, and its number
     assert "b0, m8, 2×2: N/A, no number" in told
-    marks = next(some for some in found["map2"].chart().to_dict()["datasets"].values() if "level" in some[0])
+    marks = next(some for some in found["index2"].chart().to_dict()["datasets"].values() if "level" in some[0])
     values = {(one.benchmark, one.model): one.numbers["index"].value for one in some}
     for mark in marks:
         value = values[mark["row"], mark["x"]]
         assert figures.BANDS[mark["level"]] == palette.band_colour(value)
         assert mark["text"] == signed(value, 2)
     for name in {one.benchmark for one in some} | {one.model for one in some}:
-        assert name in texts(drawn(found["map2"]))
+        assert name in texts(drawn(found["index2"]))
 
 
 def test_what_is_too_much_is_told():
@@ -278,30 +279,26 @@ def test_models_and_scores_tell_their_numbers():
     pairs = itertools.product((("a", -0.4), ("b", 0.1), ("c", 0.3)), (("m", 0.0), ("n", 0.02)))
     entries = [entry(b, m, grids=(3,), indices=(i + j,), blind=estimate(0.31, 0.05)) for (b, i), (m, j) in pairs]
     found = made(entries)
-    ranking = titles(drawn(found["ranking"]))
-    assert any(
-        text.startswith("m, mean |index| over 3 benchmarks, 3×3: 0.267 [") for text in ranking
-    )  # (0.4 + 0.1 + 0.3) / 3
-    assert any(
-        text.startswith("n, mean |index| over 3 benchmarks, 3×3: 0.273 [") for text in ranking
-    )  # (0.38 + 0.12 + 0.32) / 3
+    ranking = titles(drawn(found["overall-models"]))
+    assert any(text.startswith("m, mean |index|, 3×3: 0.267 [") for text in ranking)  # (0.4 + 0.1 + 0.3) / 3
+    assert any(text.startswith("n, mean |index|, 3×3: 0.273 [") for text in ranking)  # (0.38 + 0.12 + 0.32) / 3
     told = titles(drawn(found["without-image"]))
     assert "a with m, without the image (blind): 0.310 [0.260, 0.360]" in told
     assert "a with m, full image: 0.800 [0.760, 0.840]" in told
     assert "a with m, chance: 0.250 [0.220, 0.280]" in told
-    assert "ranking" not in made([entry("a")])
+    assert "overall-models" not in made([entry("a")])
 
 
 @pytest.mark.parametrize("models", [1, 12])
 def test_regions_tell_their_numbers(models):
     entries = region_entries(models)
     found = made(entries)
-    assert list(found) == ["magic-precision-recall", "magic-focus-answers"]
-    told = titles(drawn(found["magic-precision-recall"]))
+    assert list(found) == ["magic"]
+    told = titles(drawn(found["magic"]))
     for one in entries:
-        recall, share = (one.result.measures[f"magiscore_{what}_micro"].value for what in ("recall", "precision"))
-        who = f"{one.model}, magic_magic: recall {recall:.3f} ["
-        assert any(text.startswith(who) and f"precision {share:.3f} [" in text for text in told)
+        focus, share = (one.result.measures[name].value for name in ("magiscore_f1_macro", "acc_short"))
+        who = f"{one.model}, magic_magic: F1, macro {focus:.3f} ["
+        assert any(text.startswith(who) and f"share of right answers {share:.3f} [" in text for text in told)
 
 
 # --- the whole set --------------------------------------------------------------------------------
@@ -392,7 +389,9 @@ def test_the_set_of_two_models_and_text_only(tmp_path):
     names = [one.name for one in found]
     assert len(set(names)) == len(names)
     assert names[0] == "composition"
-    assert {"fip-mpp", "cells-e-a-m1", "index2", "map3", "cells3-all", "ranking", "without-image"} <= set(names)
+    assert {"fip-mpp", "cells-e-a-m1", "index2", "index3", "cells3-all", "overall-models", "without-image"} <= set(
+        names
+    )
     ids = [identifier for one in found for identifier in check_svg(one.svg, one.name)]
     assert len(set(ids)) == len(ids)
     forms = ("svg", "pdf", "png", "tex")

@@ -201,7 +201,7 @@ def test_a_pruning_beside_the_run_is_shown(run, tmp_path, beside):
     )
     found = commands.report([run] if beside == "below" else [run, folder], tmp_path / "report")
     (row,) = next(sheet for sheet in found.sheets["text"] if sheet.name == "prunings").rows
-    assert (row["docs"], row["removed"], row["kept"], row["verdict"]) == (4, 1, 3, "fell")
+    assert (row["before"], row["removed"], row["kept"], row["verdict"]) == (4, 1, 3, "fell")
 
 
 # --- damaged input --------------------------------------------------------------------------------

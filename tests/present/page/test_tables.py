@@ -34,7 +34,7 @@ def row(benchmark, model, n, value, half=None, kind="rci", **numbers):
 
 def sheets(entries, some=None, by="score"):
     """The tables by name."""
-    made = _sheets(entries, rows(entries) if some is None else some, BY[by], (), [], [])
+    made = _sheets(entries, rows(entries) if some is None else some, BY[by], (), [], [], [])
     return {sheet.name: sheet for of_section in made.values() for sheet in of_section}
 
 
@@ -79,7 +79,7 @@ def test_correlations_of_table_2_span_what_is_published():
     numbers = published_numbers()
     names = list(dict.fromkeys(key[0] for key in numbers))
     for line in pairs:
-        columns = [line[side].rsplit(", n=", 1) for side in ("first", "second")]
+        columns = [line[side].rsplit(", n=", 1) for side in ("one", "other")]
         x, y = ([float(numbers[b, model, int(n)]) for b in names] for model, n in columns)
         assert line["r"].value == pytest.approx(stats.pearsonr(x, y).statistic)
         assert line["rho"] == pytest.approx(stats.spearmanr(x, y).statistic)
@@ -186,7 +186,7 @@ def test_an_index_can_be_checked_from_its_row(tmp_path):
         tmp_path, document("a", [index_task(docs=200, excluded=60, fip_all=0.9)]), document("b", [index_task(docs=200)])
     )
     found = lines(tables.results(made)[0])
-    assert (found["a"]["docs"], found["a"]["excluded"], found["b"].get("excluded")) == (200, 60, None)
+    assert (found["a"]["docs"], found["a"]["excluded"], found["b"]["excluded"]) == (200, 60, None)
     assert found["a"]["score"].value == 0.9
     assert 1 - found["a"]["mpp"].value / found["a"]["fip_used"] == pytest.approx(found["a"]["index"].value)
 
@@ -206,7 +206,7 @@ def test_names_of_tables_are_unique_and_all_forms_can_be_written():
     pairs = enumerate(itertools.product(("a$_|", "b", "c", "d"), ("<m>", "n")))
     entries = [entry(b, m, seed=i, type_=("mcq", "vqa")[i % 2], blind=estimate(0.2, 0.1)) for i, (b, m) in pairs]
     entries += [tst_entry("b"), *(entry(b, m, (4,), indices=(0.5,), kind="trci") for b in "ab" for m in "mn")]
-    made = _sheets(entries, rows(entries), BY["score"], (), [], [])
+    made = _sheets(entries, rows(entries), BY["score"], (), [], [], [])
     every = [sheet for of_section in made.values() for sheet in of_section]
     assert list(made) == ["results", "models", "benchmarks", "text"]
     assert {
@@ -250,7 +250,7 @@ def test_shares_of_cells_are_of_the_whole_score():
     found = sheets(entries)["cells"].rows
     assert len(found) == 18
     assert sum(line["share"] for line in found) == pytest.approx(2)
-    assert {(line["row"], line["col"]) for line in sorted(found, key=lambda line: -line["share"])[:2]} == {(1, 3)}
+    assert {(line["row"], line["column"]) for line in sorted(found, key=lambda line: -line["share"])[:2]} == {(1, 3)}
 
 
 def test_what_the_image_adds_is_wider_where_docs_cannot_be_paired():
@@ -327,11 +327,11 @@ def test_scores_come_first_and_on_different_scales_have_no_mean(tmp_path):
     (table,) = over(tmp_path / "a", document("a", tasks), document("b", tasks))
     line = table.rows[0]
     half = math.hypot(0.05, 0.05) / 2
-    assert (line["score"].value, line["score"].low, line["score"].high) == pytest.approx((0.7, 0.7 - half, 0.7 + half))
-    assert [column.key for column in table.columns] == ["model", "n", "rank", "score", "size", "index"]
+    assert (line["mean"].value, line["mean"].low, line["mean"].high) == pytest.approx((0.7, 0.7 - half, 0.7 + half))
+    assert [column.key for column in table.columns] == ["model", "n", "rank", "mean", "size", "index"]
     mixed = [tasks[0], index_task("y", "rci", fip=60.0)]
     (table,) = over(tmp_path / "b", document("a", mixed), document("b", mixed))
-    assert all("score" not in line and line["rank"] is None for line in table.rows)
+    assert all(line["mean"] is None and line["rank"] is None for line in table.rows)
 
 
 def test_the_composition_has_means_too(tmp_path):
