@@ -19,8 +19,7 @@ import outputs
 import pyarrow.parquet as parquet
 
 from lmms_patch.app import tables
-from lmms_patch.present import palette
-from lmms_patch.present.page import wording
+from lmms_patch.present import palette, sheets
 from lmms_patch.runs import reading
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.run import Result
@@ -205,7 +204,7 @@ def line(run: Path) -> str:
     for value in (0.0, 0.1, 0.3, 1.0):
         out += [
             f'<path class="line" d="M{at(value):.1f} {bottom}v6"/>',
-            text(at(value), bottom + 22, wording.number(value, True, 1), "quiet"),
+            text(at(value), bottom + 22, sheets.said(value, signed=True, digits=1), "quiet"),
         ]
     out.append(text(at(low), bottom + 46, "a cell is enough", "quiet", "start"))
     out.append(text(at(high), bottom + 46, "no cell is enough", "quiet", "end"))
@@ -218,7 +217,7 @@ def line(run: Path) -> str:
             out.append(f'<path class="span" d="M{at(ends[0]):.1f} {y}H{at(ends[1]):.1f}"/>')
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
         x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
-        out.append(text(x, y + 4, reading.text(index, lambda number: wording.number(number, True, 2)), "on", anchor))
+        out.append(text(x, y + 4, reading.text(index, lambda number: sheets.said(number, signed=True, digits=2)), "on", anchor))
     return picture(
         680, bottom + 60, "Steady RCI of five tasks of the embedded benchmark, over the bands of the paper", out
     )
