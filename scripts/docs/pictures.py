@@ -217,7 +217,9 @@ def line(run: Path) -> str:
             out.append(f'<path class="span" d="M{at(ends[0]):.1f} {y}H{at(ends[1]):.1f}"/>')
         out += [f'<circle class="dot" cx="{at(value):.1f}" cy="{y}" r="5"/>', text(left - 10, y + 4, task, "", "end")]
         x, anchor = (at(ends[0]) - 12, "end") if value > 0.5 else (at(ends[1]) + 12, "start")
-        out.append(text(x, y + 4, reading.text(index, lambda number: sheets.said(number, signed=True, digits=2)), "on", anchor))
+        out.append(
+            text(x, y + 4, reading.text(index, lambda number: sheets.said(number, signed=True, digits=2)), "on", anchor)
+        )
     return picture(
         680, bottom + 60, "Steady RCI of five tasks of the embedded benchmark, over the bands of the paper", out
     )
