@@ -138,33 +138,12 @@ def cut(text: str, most: int) -> str:
 
 # --- names ----------------------------------------------------------------------------------------
 
-_DEVICES = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
-
 
 def unique(labels: Mapping[K, str]) -> dict[K, str]:
     """Return the labels as names. Names that become equal get a short hash of their key as suffix."""
     shown = {key: clean(label) or "unnamed" for key, label in labels.items()}
     often = Counter(shown.values())
     return {key: label if often[label] == 1 else f"{label} #{_hash(key)}" for key, label in shown.items()}
-
-
-def file_names(labels: Mapping[K, str], ending: str) -> dict[K, str]:
-    """Return a file name for each label: letters, digits, ``._-``, unique also where upper and lower case are one.
-
-    >>> file_names({1: "Qwen/Qwen2.5-VL", 2: "../../etc"}, ".md")
-    {1: 'Qwen__Qwen2.5-VL.md', 2: '__..__etc.md'}
-    """
-    stems = {key: _stem(label) for key, label in labels.items()}
-    often = Counter(stem.lower() for stem in stems.values())
-    return {
-        key: (stem if stem and often[stem.lower()] == 1 else f"{stem or 'model'}-{_hash(key)}") + ending
-        for key, stem in stems.items()
-    }
-
-
-def _stem(label: str) -> str:
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", label.replace("/", "__")).lstrip(".-")[:100].rstrip(".")
-    return "" if not safe.strip("._-") or _DEVICES.match(safe) else safe
 
 
 def _hash(key: Hashable) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 
-from lmms_patch.stats.index import BANDS, band
+from lmms_patch.stats.index import BANDS
 
 LIGHT, DARK = "#ffffff", "#12161a"
 """The grounds."""
@@ -57,15 +57,6 @@ PAGE = {
     "on-need": (TEXT_LIGHT, TEXT_DARK),
 }
 """Colours of pages alone: grounds, lines and texts. Texts have a contrast of 4.5:1 with their ground."""
-
-
-def band_colour(value: float) -> str:
-    """Return the colour of an index by its band, for light ground.
-
-    >>> band_colour(-0.4), band_colour(0.0)
-    ('#f3b878', '#eceff2')
-    """
-    return BAND_LIGHT[NAMES.index(band(value))]
 
 
 def share_level(share: float, cells: int) -> int:

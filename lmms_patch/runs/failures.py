@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,22 +85,6 @@ class Failed:
     def many(self) -> bool:
         """Whether the failed docs are worth a warning."""
         return self.docs > WORTH_A_WARNING * self.of
-
-
-def states_in_words(counts: Mapping[str, int], views: int) -> str:
-    """Say how many answers have each state but ``answered``; "" where all are whole and scored.
-
-    Args:
-        counts: ``states`` of all docs.
-        views: how many were asked.
-    """
-    words = {
-        "failed": "failed calls",
-        "unscored": "without a value from the scorer",
-        "unfinished": "cut by the token limit (scored as they are)",
-    }
-    told = [f"{counts[name]:,} {said}" for name, said in words.items() if counts.get(name)]
-    return f"of {views:,} answers {', '.join(told)}" if told else ""
 
 
 def count(table: Table) -> Failed | None:

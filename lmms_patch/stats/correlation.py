@@ -93,17 +93,6 @@ def ranks(values: ArrayLike) -> Array:
     return means
 
 
-def percentile_ranks(values: ArrayLike) -> Array:
-    """Return, for each value, the share of values below it; ties, itself included, count half. 0..1, shape (n,).
-
-    >>> percentile_ranks([0.3, 0.1, 0.2, 0.2]).tolist()
-    [0.875, 0.125, 0.5, 0.5]
-    """
-    array = np.asarray(values, float)
-    out: Array = (ranks(array) - 0.5) / max(1, len(array))
-    return out
-
-
 def _columns(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     a, b = np.asarray(x, float), np.asarray(y, float)
     if a.shape != b.shape or a.ndim != 1:

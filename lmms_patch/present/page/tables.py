@@ -260,15 +260,11 @@ def _line(row: Row, heads: Mapping[str, Column], ranks: bool) -> Line:
         "grid": row.size or None,
         "rank": rank,
         "docs": row.docs,
-    }
-    line |= {key: row.numbers.get(key) for key in heads}
-    line |= {
+        **{key: row.numbers.get(key) for key in heads},
         "band": band_text(row.index),
         "excluded": left_out[0],
         "fip_used": left_out[1],
         "gate": (entry and entry.gate) or None,
-    }
-    line |= {
         "group": row.group,
         "why": row.why or None,
         "kind": row.kind.way,
@@ -299,14 +295,18 @@ def categories(entries: Sequence[Entry]) -> Sheet | None:
     heads, lines = _heads(row for _, _, row in rows), list[Line]()
     for name, part, row in rows:
         gate = reading.gate_word(part.analysis.gate) if part.analysis and row.kind.index else None
-        about: Line = {
-            "category": clean(name) or "(none)",
-            "benchmark": clean(row.benchmark),
-            "model": row.model,
-            "n": row.n,
-        }
-        about |= {"grid": row.size or None, "docs": row.docs}
-        lines.append({**about, **{key: row.numbers.get(key) for key in heads}, "gate": gate})
+        lines.append(
+            {
+                "category": clean(name) or "(none)",
+                "benchmark": clean(row.benchmark),
+                "model": row.model,
+                "n": row.n,
+                "grid": row.size or None,
+                "docs": row.docs,
+                **{key: row.numbers.get(key) for key in heads},
+                "gate": gate,
+            }
+        )
     note = "Each category with its own chance, gate and interval. Many categories at once: one in twenty intervals misses by luck alone."
     return sheet("categories", "By category", lines, note, heads)
 
@@ -401,14 +401,19 @@ def _over(rows: Sequence[Row], by: By, over: Collection[str], typed: bool) -> tu
             for key in keys
         }
         means = {key: ranking.mean(some) for key, some in have.items() if shared[key] and len(some) == len(shared[key])}
-        line: Line = {"model": one.model, "of": TYPES.get(rows[0].type) if typed else None, "n": rows[0].n}
-        line |= {
-            "rank": str(one.place or "") or None,
-            "mean": means.get("score"),
-            **{key: means.get(key) for key in SHARES},
-        }
-        line |= {"size": ranking.mean_size(have[size]) if size in means else None, "index": means.get(size)}
-        lines.append({**line, "lacks": ", ".join(one.lacks) or None})
+        lines.append(
+            {
+                "model": one.model,
+                "of": TYPES.get(rows[0].type) if typed else None,
+                "n": rows[0].n,
+                "rank": str(one.place or "") or None,
+                "mean": means.get("score"),
+                **{key: means.get(key) for key in SHARES},
+                "size": ranking.mean_size(have[size]) if size in means else None,
+                "index": means.get(size),
+                "lacks": ", ".join(one.lacks) or None,
+            }
+        )
     called = {by.key: "rank", "score": "score", size: reading.name("index", steady=size == "steady"), "one": "shares"}
     told: dict[tuple[str, ...], list[str]] = {}
     for key, name in called.items():
@@ -437,12 +442,18 @@ def changes(rows: Sequence[Row]) -> Sheet | None:
         for model in sorted(model for model in have if shared and set(shared) <= set(have[model])):
             means = [ranking.mean([of[model][name] for name in shared]) for of in (first, second)]
             moved = ranking.change(means[0], means[1], any(row.source for row in both if row.model == model))
-            line: Line = {"model": model, "coarse": coarse, "fine": fine, "first": means[0], "second": means[1]}
-            line |= {
-                "change": None if moved.value is None else 100 * moved.value,
-                "over": ", ".join(map(clean, shared)),
-            }
-            lines.append({**line, "no change since": moved.reason or None})
+            lines.append(
+                {
+                    "model": model,
+                    "coarse": coarse,
+                    "fine": fine,
+                    "first": means[0],
+                    "second": means[1],
+                    "change": None if moved.value is None else 100 * moved.value,
+                    "over": ", ".join(map(clean, shared)),
+                    "no change since": moved.reason or None,
+                }
+            )
     note = (
         "Relative change of the mean index (PCRI paper, A.4.6), no interval: both grids share their docs. Where the coarse index "
         "is small, a large change is still a small one."
@@ -559,21 +570,23 @@ def cells(entries: Sequence[Entry]) -> Sheet | None:
     lines: list[Line] = []
     for entry, n in [(one, n) for one in entries for n in one.result.indexed]:
         found = (grid := entry.result.grid(n)) and grid.shares
-        for at, share in enumerate(found.score if found and found.score is not None else ()):
+        if not found or found.score is None:
+            continue
+        for at, share in enumerate(found.score):
             row, col = divmod(at, entry.kind.shape(n)[1])
-            line: Line = {
-                "benchmark": clean(entry.result.base),
-                "model": entry.model,
-                "grid": entry.words.size(n),
-                "row": row + 1,
-                "column": col + 1,
-            }
-            line |= {"share": float(share), "wins": float(found.win[at]) if found and found.win is not None else None}
-            line |= {
-                "p": float(found.p_cells[at]) if found and found.p_cells is not None else None,
-                "even": found.p if found else None,
-            }
-            lines.append(line)
+            lines.append(
+                {
+                    "benchmark": clean(entry.result.base),
+                    "model": entry.model,
+                    "grid": entry.words.size(n),
+                    "row": row + 1,
+                    "column": col + 1,
+                    "share": float(share),
+                    "wins": float(found.win[at]) if found.win is not None else None,
+                    "p": float(found.p_cells[at]) if found.p_cells is not None else None,
+                    "even": found.p,
+                }
+            )
     return sheet(
         "cells",
         "Where the score comes from",
@@ -600,15 +613,12 @@ def blind(entries: Sequence[Entry]) -> Sheet | None:
     for entry in without_looking(entries):
         measures = entry.result.measures
         unpaired = paired.unpaired(entry.blind, measures["score"]).estimate if entry.blind is not None else None
-        line: Line = {
-            "benchmark": clean(entry.result.base),
-            "model": entry.model,
-            "docs": entry.result.docs,
-            "chance": measures.get("chance"),
-        }
         lines.append(
             {
-                **line,
+                "benchmark": clean(entry.result.base),
+                "model": entry.model,
+                "docs": entry.result.docs,
+                "chance": measures.get("chance"),
                 "tst": entry.tst,
                 "blind": entry.blind,
                 "full image": measures["score"],
@@ -624,14 +634,11 @@ def contrasts(found: Sequence[Contrast]) -> Sheet | None:
     lines: list[Line] = []
     for one in found:
         numbers = {number.name: number.difference for number in one.found.numbers}
-        line: Line = {
-            "model": one.model,
-            "contrast": CONTRASTS[one.name][0],
-            "tasks": f"{one.found.second} − {one.found.first}",
-        }
         lines.append(
             {
-                **line,
+                "model": one.model,
+                "contrast": CONTRASTS[one.name][0],
+                "tasks": f"{one.found.second} − {one.found.first}",
                 "items": one.found.docs,
                 **{key: numbers.get(key) for key in MAGIC},
                 "mind": "; ".join(one.minds) or None,
@@ -677,13 +684,16 @@ def prunings(paths: Sequence[Path]) -> Sheet | None:
     """Return the prunings in some folders; None without any."""
     lines: list[Line] = []
     for one in (pruned.read(file) for path in paths for file in sorted(path.rglob("pruned.json"))):
-        line: Line = {
-            "benchmark": one.base,
-            "before": len(one.kept) + len(one.removed),
-            "removed": len(one.removed),
-            "kept": len(one.kept),
-        }
-        lines.append({**line, "stopped because": one.stopped, "verdict": one.judged.sentence if one.judged else None})
+        lines.append(
+            {
+                "benchmark": one.base,
+                "before": len(one.kept) + len(one.removed),
+                "removed": len(one.removed),
+                "kept": len(one.kept),
+                "stopped because": one.stopped,
+                "verdict": one.judged.sentence if one.judged else None,
+            }
+        )
     note = "Docs that a text-only model answers, removed (docs/tst.md). The verdict is an independent judge's."
     return sheet("prunings", "Pruned benchmarks", lines, note)
 

@@ -17,7 +17,7 @@ from lmms_patch.present import draw, palette
 from lmms_patch.present.page import figures, safe, tables
 from lmms_patch.present.page.rows import Row
 from lmms_patch.present.ranking import BY
-from lmms_patch.stats.index import BANDS
+from lmms_patch.stats.index import BANDS, band
 from lmms_patch.stats.resample import Estimate
 from tests.making.reports import NEAR, entry, estimate, region_entries, rows, tst_entry
 from tests.sizes import size
@@ -177,7 +177,7 @@ def test_many_indices_are_a_table_in_colours_with_each_number_in_its_cell():
     values = {(one.benchmark, one.model): one.numbers["index"].value for one in some}
     for mark in marks:
         value = values[mark["row"], mark["x"]]
-        assert figures.BANDS[mark["level"]] == palette.band_colour(value)
+        assert figures.BANDS[mark["level"]] == palette.BAND_LIGHT[palette.NAMES.index(band(value))]
         assert mark["text"] == signed(value, 2)
     for name in {one.benchmark for one in some} | {one.model for one in some}:
         assert name in texts(drawn(found["index2"]))
