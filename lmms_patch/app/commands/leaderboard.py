@@ -85,7 +85,7 @@ def display(made: Report, output: Path, wide: Wide = False) -> None:
 
 LINES = 20
 """Rows that are printed; the files have all."""
-_FEW = ("benchmark", "model", "n", "grid", "rank", "score", "index")
+_FEW = ("benchmark", "model", "n", "grid", "rank", "mean", "score", "index")
 """Columns that are printed where lines are short."""
 
 
