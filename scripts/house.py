@@ -236,26 +236,26 @@ def leaning(module: Module) -> Iterator[tuple[str, float]]:
 
 
 PACKAGES = {
-    "present": (64_500, 38_000),
+    "present": (64_200, 38_000),
     "harness": (79_200, 62_000),
     "tst": (47_400, 22_000),
     "magic": (48_600, 20_000),
-    "runs": (28_100, 22_000),
+    "runs": (28_000, 22_000),
     "stats": (27_200, 25_000),
     "app": (24_400, 16_000),
     "rci": (20_300, 18_000),
     "ask": (22_700, 19_000),
     "compare": (9_000, 8_000),
     "gate": (8_000, 7_000),
-    LOOSE_MODULES: (6_200, 4_000),
+    LOOSE_MODULES: (6_000, 4_000),
 }
 """Package -> the ceiling and the goal of its tokens."""
 TEXT = Figure("kB of other text: pages, styles, YAML", 256.0, 120.0, lambda module: iter(()))
 FIGURES = [
-    Figure("tokens of code", 384_900, 260_000, tokens),
+    Figure("tokens of code", 384_300, 260_000, tokens),
     *(Figure(f"tokens of {name}", *bounds, tokens_of(name)) for name, bounds in PACKAGES.items()),
     TEXT,
-    Figure("look-ups by a text, outside runs/", 619, 100, keys),
+    Figure("look-ups by a text, outside runs/", 615, 100, keys),
     Figure("or {}", 14, 15, or_empty),
     Figure("classes that stand for a result", 7, 2, results),
     Figure("patterns for names of numbers", 0, 0, patterns),
