@@ -145,6 +145,10 @@ def _row(
     return {**made, **_ends_of(estimate), "label": beyond + label, "shade": 1, "tip": f"{who}: {tip}"}
 
 
+def _defined(estimate: Estimate | None) -> Estimate | None:
+    return None if estimate is None or estimate.value is None else estimate
+
+
 def _ends_of(estimate: Estimate) -> dict[str, Any]:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
@@ -214,9 +218,8 @@ def composition(rows: Sequence[Row], words: Words, end: str) -> Iterator[Drawing
 
 def _shares(row: Row) -> dict[str, Estimate]:
     """Return the four shares of a row; empty where they are not all known."""
-    found = {key: row.numbers.get(key) for key in tables.SHARES}
-    known = {key: one for key, one in found.items() if one is not None and one.value is not None}
-    return known if len(known) == len(found) else {}
+    known = {key: one for key in tables.SHARES if (one := _defined(row.numbers.get(key)))}
+    return known if len(known) == len(tables.SHARES) else {}
 
 
 def indices(rows: Sequence[Row], words: Words, end: str, composed: bool) -> Iterator[Drawing]:
@@ -255,9 +258,7 @@ def _index_row(row: Row) -> dict[str, Any]:
     who = f"{clean(row.benchmark)}, {clean(row.model)}, {row.size}{f', {name}' * (row.index is not None)}"
     note = "RCI contradicted" * contradicted if row.index is not None else row.state
     made = _row(clean(row.benchmark), clean(row.model), row.index, who, True, note) | {"solid": int(row.is_steady)}
-    return (
-        made if row.index is not None or raw is None or not raw.reason else made | {"tip": f"{who}: N/A, {raw.reason}"}
-    )
+    return made | {"tip": f"{who}: N/A, {raw.reason}"} if row.index is None and raw and raw.reason else made
 
 
 def _intervals(rows: Sequence[Row], n: int, words: Words, name: str, note: str, section: str) -> Drawing:
@@ -334,15 +335,8 @@ def full_and_best(rows: Sequence[Row], words: Words, end: str) -> Iterator[Drawi
         labels = {entry.label for entry in some}
         panels: dict[str, list[dict[str, Any]]] = {}
         for row in rows:
-            full, best = row.numbers.get("score"), row.numbers.get("mpp")
-            if (
-                row.entry
-                and row.entry.label in labels
-                and full
-                and best
-                and full.value is not None
-                and best.value is not None
-            ):
+            full, best = _defined(row.numbers.get("score")), _defined(row.numbers.get("mpp"))
+            if row.entry and row.entry.label in labels and full and best:
                 tip = f"{clean(row.benchmark)} with {clean(row.model)}, {row.size}: "
                 tip += f"FIP {said(full)}, MPP {said(best)}{f'; refused: {row.state}' * row.refused}"
                 panels.setdefault(row.size, []).append(
@@ -382,27 +376,25 @@ def cells(entries: Sequence[Entry], end: str) -> Iterator[Drawing]:
         "Percent of the score that each cell earns in isolation. Colours: share over even, from none (green) over even (white) to twice "
         "even or more (purple). Outlined: Holm-corrected p < 0.05 against random turns of each doc's cells."
     )
-    found = {
-        (entry.label, n): (entry, grid.shares)
+    found = [
+        (entry, n, grid.shares)
         for entry in entries
         for n in entry.result.indexed
         if (grid := entry.result.grid(n)) and grid.shares and grid.shares.score is not None
-    }
-    for label in list(dict.fromkeys(label for label, _ in found))[:ALONE]:
-        panels, kind = {}, next(entry.kind for (one, _), (entry, _) in found.items() if one == label)
-        for (one, n), (entry, shares) in found.items():
-            if one == label:
-                p = "not tested" if shares.p is None else f"p = {reading.p_text(shares.p)}"
-                panels[f"{kind.words.size(n)}, {shares.docs} docs\neven: {p}"] = _cells(
-                    shares.score, n, kind, _who(entry), shares.p_cells
-                )
-                who = f"Where the score comes from: {_who(entry)}{f' ({entry.gate})' * entry.refused}"
-        chart = partial(draw.heat, panels, LEVELS)
-        yield Drawing(f"cells-{label}", who, kind.words.say(caption), "details", _tips(*panels.values()), chart, label)
-    for n in sorted({n for _, n in found}):
+    ]
+    for entry in list(dict.fromkeys(entry for entry, *_ in found))[:ALONE]:
+        panels = {}
+        for n, shares in ((n, shares) for one, n, shares in found if one is entry):
+            p = "not tested" if shares.p is None else f"p = {reading.p_text(shares.p)}"
+            title = f"{entry.words.size(n)}, {shares.docs} docs\neven: {p}"
+            panels[title] = _cells(shares.score, n, entry.kind, _who(entry), shares.p_cells)
+        who = f"Where the score comes from: {_who(entry)}{f' ({entry.gate})' * entry.refused}"
+        chart, tips = partial(draw.heat, panels, LEVELS), _tips(*panels.values())
+        yield Drawing(f"cells-{entry.label}", who, entry.words.say(caption), "details", tips, chart, entry.label)
+    for n in sorted({n for _, n, _ in found}):
         shown = [
             (entry, shares)
-            for (_, one), (entry, shares) in found.items()
+            for entry, one, shares in found
             if one == n and not entry.refused and _scoring(entry, n) >= SCORING
         ]
         if len(shown) > 1:
@@ -473,7 +465,7 @@ def without_image(entries: Sequence[Entry], end: str) -> Iterator[Drawing]:
             get = entry.result.measures.get
             full = {"full image": None if entry.kind.folds else get("score"), "without the image (blind)": entry.blind}
             for lane, one in {**full, "text only (TsT)": entry.tst or get("tst"), "chance": get("chance")}.items():
-                if one is not None and one.value is not None:
+                if _defined(one):
                     rows.append(_row(names[entry.label], lane, one, f"{_who(entry)}, {lane}"))
         caption = (
             "TsT: a text-only model, cross-validated on the test set's own questions; blind: the model itself without image. What is "
@@ -535,7 +527,7 @@ def _over_grids(entry: Entry) -> dict[str, Estimate]:
         {
             str(n): one
             for n in entry.result.indexed
-            if (one := entry.result.measures.get(f"{entry.kind.index}{n}{more}")) and one.value is not None
+            if (one := _defined(entry.result.measures.get(f"{entry.kind.index}{n}{more}")))
         }
         for more in ("", "_steady")
     )
@@ -549,30 +541,26 @@ def _curve(
     signed: bool = False,
 ) -> Iterator[Drawing]:
     """Yield a figure with a panel for each benchmark; none where no curve has two points."""
-    defined = [
-        (entry, lane, {tick: one for tick, one in some.items() if one.value is not None}) for entry, lane, some in known
-    ]
+    name, title, x, y = words
     often = Counter((entry.result.base, lane) for entry, lane, _ in known)
     ticks = sorted({tick for *_, some in known for tick in some}, key=lambda tick: (tick != FULL, len(tick), tick))
-    lanes = list(dict.fromkeys(lane for _, lane, some in defined if len(some) > 1))
-    panels: dict[str, list[dict[str, Any]]] = {}
-    for entry, lane, some in defined:
-        for tick, one in some.items() if len(some) > 1 else ():
-            by = (lanes.index(lane) - (len(lanes) - 1) / 2) * min(0.06, 0.7 / len(lanes))
-            called = lane if often[entry.result.base, lane] == 1 else f"{lane}, {clean(entry.result.label)}"
-            looks = {"lane": called, "joined": None if tick == FULL else called, "solid": int(not entry.refused)}
-            tip = f"{clean(entry.result.base)} with {called}, {tick}: {said(one, signed)}"
-            panels.setdefault(clean(entry.result.base), []).append(
-                {"x": ticks.index(tick) + by, **_ends_of(one), **looks, "tip": tip}
-            )
-    rows = [row for part in panels.values() for row in part]
-    if rows:
-        empty = ", ".join(
-            dict.fromkeys(clean(entry.result.base) for entry, *_ in defined if clean(entry.result.base) not in panels)
-        )
+    panels: dict[str, list[dict[str, Any]]] = {clean(entry.result.base): [] for entry, *_ in known}
+    several = [(entry, lane, some) for entry, lane, some in known if sum(map(bool, map(_defined, some.values()))) > 1]
+    lanes = list(dict.fromkeys(lane for _, lane, _ in several))
+    for entry, lane, some in several:
+        base, by = clean(entry.result.base), (lanes.index(lane) - (len(lanes) - 1) / 2) * min(0.06, 0.7 / len(lanes))
+        called = lane if often[entry.result.base, lane] == 1 else f"{lane}, {clean(entry.result.label)}"
+        for tick, one in some.items():
+            if _defined(one):
+                looks = {"lane": called, "joined": None if tick == FULL else called, "solid": int(not entry.refused)}
+                tip = f"{base} with {called}, {tick}: {said(one, signed)}"
+                panels[base].append({"x": ticks.index(tick) + by, **_ends_of(one), **looks, "tip": tip})
+    if drawn := {base: rows for base, rows in panels.items() if rows}:
+        empty = ", ".join(base for base in panels if base not in drawn)
         told = f"{caption} Lines: intervals, over docs.{f' Not drawn, no number may be read: {empty}.' * bool(empty)}"
-        chart = partial(draw.curves, panels, ticks, words[2], words[3], _axis(rows, "value", "low", "high"))
-        yield Drawing(words[0], words[1], told, "results", _tips(rows), chart)
+        axis = _axis(itertools.chain(*drawn.values()), "value", "low", "high")
+        chart = partial(draw.curves, drawn, ticks, x, y, axis)
+        yield Drawing(name, title, told, "results", _tips(*drawn.values()), chart)
 
 
 def regions(entries: Sequence[Entry]) -> Iterator[Drawing]:
@@ -580,8 +568,8 @@ def regions(entries: Sequence[Entry]) -> Iterator[Drawing]:
     panels: dict[str, list[dict[str, Any]]] = {}
     for entry in entries:
         for name in ("acc_short", "acc_synonym") if entry.result.magic and entry.result.magic.variant == "all" else ():
-            x, y = (entry.result.measures.get(key) for key in ("magiscore_f1_macro", name))
-            if x is not None and y is not None and x.value is not None and y.value is not None:
+            x, y = (_defined(entry.result.measures.get(key)) for key in ("magiscore_f1_macro", name))
+            if x and y:
                 who = f"{clean(entry.model)}, {clean(entry.result.label)}"
                 tip = f"{who}: F1, macro {said(x)}, share of right answers {said(y)}"
                 panels.setdefault(tables.MAGIC[name][0], []).append(_point(x, y, clean(entry.model), who, tip))

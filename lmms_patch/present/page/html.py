@@ -156,10 +156,11 @@ def table(sheet: Sheet, identifier: str, of: str = "") -> Markup:
     Args:
         sheet: the table; columns that stand in files alone are left out.
         identifier: its id on the page.
-        of: what it is about, where there are several of its title.
+        of: the result that it is about, where there are several of its title.
     """
-    same = len({row.get("model") for row in sheet.rows}) == 1
-    columns = [one for one in sheet.columns if not one.aside and not (same and one.key == "model")]
+    named = {"model", "benchmark"} if of else {"model"}
+    same = {key for key in named if len({row.get(key) for row in sheet.rows}) == 1}
+    columns = [one for one in sheet.columns if not one.aside and one.key not in same]
     numeric = {
         one.key for one in columns if any(isinstance(row.get(one.key), (int, float, Estimate)) for row in sheet.rows)
     }

@@ -26,12 +26,14 @@ from lmms_patch.present.page.gather import Tell
 from lmms_patch.present.page.rows import Entry, Row, check_ignored, labelled, ranked, rows_of
 from lmms_patch.present.ranking import By, by_of
 from lmms_patch.present.sheets import FORMS, Sheet, of_methods
+from lmms_patch.present.sheets import Row as Line
 from lmms_patch.present.sheets import to_json as cell_json
 from lmms_patch.runs import run as runs
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.run import Run
 from lmms_patch.stats.resample import Estimate
 from lmms_patch.text import harmless
+from lmms_patch.tst import pruned
 
 PICTURE, QUALITY = 480, 80
 """Longest side in pixels, and JPEG quality, of an example's image."""
@@ -251,11 +253,29 @@ def _sheets(
         "results": [*by_kind.values(), tables.categories(entries), *of_methods(entries)],
         "models": [*tables.overall(rows, by, over), tables.changes(rows)],
         "benchmarks": [*tables.benchmarks(rows), tables.cells(entries)],
-        "text": [text, tables.blind(entries), tables.prunings(paths)],
+        "text": [text, tables.blind(entries), _prunings(paths)],
         "magic": [regions, tables.contrasts(contrasts)],
         "about": [tables.made([run for run in found if run.identity in names], names)],
     }
     return {section: kept for section, sheets in some.items() if (kept := tuple(one for one in sheets if one))}
+
+
+def _prunings(paths: Sequence[Path]) -> Sheet | None:
+    """Return the prunings in some folders; None without any."""
+    found = (pruned.read(file) for path in paths for file in sorted(path.rglob("pruned.json")))
+    lines: list[Line] = [
+        {
+            "benchmark": one.base,
+            "before": len(one.kept) + len(one.removed),
+            "removed": len(one.removed),
+            "kept": len(one.kept),
+            "stopped because": one.stopped,
+            "verdict": one.judged.sentence if one.judged else None,
+        }
+        for one in found
+    ]
+    note = "Docs that a text-only model answers, removed (docs/tst.md). The verdict is an independent judge's."
+    return tables.sheet("prunings", "Pruned benchmarks", lines, note)
 
 
 def _title(rows: Sequence[Row]) -> str:

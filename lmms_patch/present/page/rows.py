@@ -233,10 +233,10 @@ def ranked(rows: Sequence[Row], by: By, ignore: Collection[str] = ()) -> tuple[l
     the one of whole runs, then of most docs, of most models, of the task's first filter, and of the newest run: so a
     later try with a limit never becomes what a benchmark is known by.
     """
-    settings = _settings([row.entry.result for row in rows if row.entry])
+    settings = _settings([row.entry for row in rows if row.entry])
     found: dict[tuple[Any, ...], dict[str, dict[Any, Row]]] = {}
     for row in rows:
-        own = settings[row.entry.result.run.path, row.entry.result.label] if row.entry else {}
+        own = settings[row.entry.label] if row.entry else {}
         shared = digest(sorted((key, value) for key, value in own.items() if key not in ignore))
         by_model = found.setdefault(row.where, {}).setdefault(shared, {})
         identity = row.entry.result.run.identity if row.entry else row.model
@@ -248,34 +248,33 @@ def ranked(rows: Sequence[Row], by: By, ignore: Collection[str] = ()) -> tuple[l
     for where in sorted(found, key=lambda one: (one[0] != "index", one)):
         groups = sorted(([*one.values()] for one in found[where].values()), key=_filter_and_date, reverse=True)
         groups.sort(key=_standing)
-        first = (
-            settings[groups[0][0].entry.result.run.path, groups[0][0].entry.result.label] if groups[0][0].entry else {}
-        )
+        fingerprints = [[settings[row.entry.label] for row in group if row.entry] for group in groups]
         for number, group in enumerate(groups, 1):
             out += _placed([dataclasses.replace(row, group=number) for row in group], by)
-            notes += _notes(group, number, first, settings, ignore)
+            if some := fingerprints[number - 1]:
+                notes += _notes(group, number, some, next(iter(fingerprints[0]), {}), ignore)
     return out, notes
 
 
-def _settings(results: Sequence[Result]) -> dict[tuple[Any, str], Mapping[str, Any]]:
-    """Return the settings of results; a run with docs left out gets the image digests of the whole run with the same settings.
+def _settings(entries: Sequence[Entry]) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of results by label; a run with docs left out gets the image digests of the whole run with the same settings.
 
     Why: it did not look at the images of these docs, and would stand apart from the whole runs of the same benchmark.
     """
 
-    def others(result: Result) -> str:
-        return digest(sorted((key, value) for key, value in result.fingerprint.items() if key not in _IMAGES))
+    def others(entry: Entry) -> str:
+        return digest(sorted((key, value) for key, value in entry.result.fingerprint.items() if key not in _IMAGES))
 
-    out: dict[tuple[Any, str], Mapping[str, Any]] = {(one.run.path, one.label): one.fingerprint for one in results}
-    sampled = [one for one in results if reading.is_sampled(one.analysis)]
+    out: dict[str, Mapping[str, Any]] = {one.label: one.result.fingerprint for one in entries}
+    sampled = [one for one in entries if reading.is_sampled(one.result.analysis)]
     wholes: dict[str, set[tuple[Any, ...]]] = {}
-    for one in results if sampled else ():
-        if not reading.is_sampled(one.analysis):
-            wholes.setdefault(others(one), set()).add(tuple(one.fingerprint.get(key) for key in _IMAGES))
+    for one in entries if sampled else ():
+        if not reading.is_sampled(one.result.analysis):
+            wholes.setdefault(others(one), set()).add(tuple(one.result.fingerprint.get(key) for key in _IMAGES))
     for one in sampled:
         # with several whole runs that differ in their images, nobody can say which the sampled run saw
         if len(known := wholes.get(others(one), set())) == 1:
-            out[one.run.path, one.label] = {**one.fingerprint, **dict(zip(_IMAGES, next(iter(known)), strict=True))}
+            out[one.label] = {**one.result.fingerprint, **dict(zip(_IMAGES, next(iter(known)), strict=True))}
     return out
 
 
@@ -297,37 +296,27 @@ def _filter_and_date(group: Sequence[Row]) -> tuple[str, str]:
 
 def _placed(group: Sequence[Row], by: By) -> list[Row]:
     """Return the rows of a group with their places, the best first; then those without a place, each with the reason."""
-    kind = group[0].kind
+    kind, order = group[0].kind, sorted(group, key=lambda row: (row.model.lower(), row.model))
     if not kind.index and kind.name != "magic":
-        return sorted(group, key=_by_name)
+        return order
     by = by if kind.index and group[0].n else BY["score"]
     higher = all(row.entry.result.higher_is_better for row in group if row.entry)
-    known = [(row, number) for row in sorted(group, key=_by_name) if (number := row.number(by)) is not None]
-    bad = [badness(number, by, higher) for _, number in known]
-    spans = places([ends for _, ends in bad])
-    order = sorted(range(len(known)), key=lambda at: bad[at][0])
-    rest = [row for row in sorted(group, key=_by_name) if row.number(by) is None]
+    known = [(row, badness(number, by, higher)) for row in order if (number := row.number(by)) is not None]
+    placed = zip(known, places([ends for _, (_, ends) in known]), strict=True)
     return [
-        *(dataclasses.replace(known[at][0], place=spans[at]) for at in order),
-        *(dataclasses.replace(row, why=clean(row.lacks(by))) for row in rest),
+        *(dataclasses.replace(row, place=place) for (row, _), place in sorted(placed, key=lambda one: one[0][1][0])),
+        *(dataclasses.replace(row, why=clean(row.lacks(by))) for row in order if row.number(by) is None),
     ]
-
-
-def _by_name(row: Row) -> tuple[str, str]:
-    return row.model.lower(), row.model
 
 
 def _notes(
     group: Sequence[Row],
     number: int,
+    fingerprints: Sequence[Mapping[str, Any]],
     first: Mapping[str, Any],
-    settings: Mapping[Any, Mapping[str, Any]],
     ignore: Collection[str],
 ) -> list[str]:
     """Say in what a group differs from the first, what its runs do not say, and what was ignored."""
-    fingerprints = [settings[row.entry.result.run.path, row.entry.result.label] for row in group if row.entry]
-    if not fingerprints:
-        return []
     own, models = fingerprints[0], [clean(row.model) for row in group]
     listed = ", ".join(models[:NAMED]) + (f" and {len(models) - NAMED} more" if len(models) > NAMED else "")
     name = f"{clean(group[0].benchmark)}{f', {group[0].size}' * bool(group[0].size)}, {group[0].kind.way}, group {number} ({listed})"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from lmms_patch.ask.kinds import RCI, Kind
@@ -26,7 +25,6 @@ from lmms_patch.stats.correlation import pearson, spearman
 from lmms_patch.stats.index import band, fragmentation, span
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.text import clean, cut
-from lmms_patch.tst import pruned
 
 SHARES = ("text", "one", "whole", "unsolved")
 """The composition: what the docs of a row are solved by."""
@@ -678,24 +676,6 @@ def made(found: Sequence[Run], names: Mapping[tuple[str, str, str], str]) -> She
     older = f" {len(newest) - RUNS} older runs are not listed." * (len(newest) > RUNS)
     note = "The commands ask the same again as far as the tables say it: keys and passwords are taken out, and environment "
     return sheet("made", "Runs and the commands that made them", lines, f"{note}variables are not known.{older}")
-
-
-def prunings(paths: Sequence[Path]) -> Sheet | None:
-    """Return the prunings in some folders; None without any."""
-    lines: list[Line] = []
-    for one in (pruned.read(file) for path in paths for file in sorted(path.rglob("pruned.json"))):
-        lines.append(
-            {
-                "benchmark": one.base,
-                "before": len(one.kept) + len(one.removed),
-                "removed": len(one.removed),
-                "kept": len(one.kept),
-                "stopped because": one.stopped,
-                "verdict": one.judged.sentence if one.judged else None,
-            }
-        )
-    note = "Docs that a text-only model answers, removed (docs/tst.md). The verdict is an independent judge's."
-    return sheet("prunings", "Pruned benchmarks", lines, note)
 
 
 # --- one result -----------------------------------------------------------------------------------
