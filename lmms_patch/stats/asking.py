@@ -206,30 +206,6 @@ class _Block:
         return dataclasses.replace(self, scale=self.scale * max(1.0, _least(enough)) if keep else _EVERYTHING)
 
 
-_TYPICAL = (
-    (
-        _Table(
-            np.array([0.203]),
-            np.array([0.4, 0.0, 0.6]),
-            np.array([[0.249], [0.249], [0.06]]),
-            np.array([5.9, 9.0, 2.4]),
-        ),
-        0.25,
-    ),
-    (
-        _Table(
-            np.array([0.056]),
-            np.array([0.4, 0.0, 0.6]),
-            np.array([[0.206], [0.206], [0.222]]),
-            np.array([7.5, 9.0, 5.2]),
-        ),
-        0.3,
-    ),
-)
-"""Of two benchmarks of 3 x 3 cells: what their pilots say, and the mean square of M - r F."""
-_TYPICAL_SCORE = 0.6
-
-
 class Answers:
     """How each doc was asked so far, and what it scored, as shares of the scale.
 
@@ -724,30 +700,6 @@ def pilot_of(wanted: int | None, docs: int) -> int:
     (300, 150, 60, 20)
     """
     return min(docs, min(300, max(100, docs // 10)) if wanted is None else wanted)
-
-
-def typical_calls(docs: int, cells: int, pilot: int, goal: Goal) -> tuple[int, int]:
-    """Return how many calls a goal most often takes, before anything is known of model and benchmark: the least and the most.
-
-    They are those of the made-up benchmarks of ``benchmarks/asking.py`` on which the design does best and worst.
-
-    Args:
-        docs: how many docs there are.
-        cells: how many cells a doc has, in all sets.
-        pilot: how many docs are asked whole.
-        goal: when enough is asked.
-    """
-    left = max(0, docs - pilot)
-
-    def calls(table: _Table, spread: float) -> int:
-        rates = dataclasses.replace(table, cost=table.cost * cells / 9).rates()
-        allowed = (AIM * goal.half * _TYPICAL_SCORE * docs / normal_quantile((1 + goal.level) / 2)) ** 2
-        allowed -= docs * spread * (goal.target == "population")
-        scale = _least(lambda c: bool(rates.forecast(c)[0][0] * left <= allowed))
-        return round(pilot * (1 + cells) + left * rates.forecast(scale)[1])
-
-    out = [calls(table, spread) for table, spread in _TYPICAL]
-    return min(out), max(out)
 
 
 def _table(image: Array, finish: Array, level: Ints, done: Bools, cost: Array) -> _Table:

@@ -20,7 +20,6 @@ from lmms_patch.stats.asking import (
     best_rates,
     logistic,
     overlap,
-    typical_calls,
 )
 from lmms_patch.stats.sampled import Sampled, clusters_that_decide, interval
 from tests.sizes import size
@@ -488,15 +487,6 @@ def test_the_regression_is_that_of_scikit_learn():
     scores = (stream.random(300) < 1 / (1 + np.exp(-features @ [0.3, 1, -1, 0.2]))).astype(float)
     theirs = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=1000).fit(features, scores).coef_[0]
     assert logistic(features, scores, turns=50) == pytest.approx(theirs, abs=1e-4)
-
-
-def test_what_is_foretold_falls_with_precision_and_rises_with_docs():
-    calls = [typical_calls(12_578, 9, 300, Goal(half)) for half in (0.02, 0.03, 0.05, 0.1)]
-    assert all(low <= high for low, high in calls)
-    assert all(one[0] > two[0] and one[1] > two[1] for one, two in itertools.pairwise(calls))
-    low, high = calls[1]
-    assert 0.1 < low / 125_780 < high / 125_780 < 0.2
-    assert typical_calls(12_578, 9, 300, Goal(0.03, "population"))[0] > low
 
 
 # --- where to look in a finer grid --------------------------------------------------------------------

@@ -89,22 +89,20 @@ def display(catalogue: Catalogue) -> None:
 
 def lines(catalogue: Catalogue) -> list[str]:
     """Return a line per name, and the counts."""
-    out = []
+    out, spec = [], parse(f"x_{catalogue.kind}")
     for e in catalogue.entries:
         wrong, views = e.on_wrong_images or 0, catalogue.asked or 0
         # a doc that is asked once sees the whole of a wrong image alone
         parts = min(e.again or 0, wrong)
         on_wrong = parts * views + wrong - parts
-        requests = "" if e.docs is None or not views else f", {e.docs * views + on_wrong:,} requests"
+        most = "at most " * (spec is not None and spec.options.quick)
+        requests = "" if e.docs is None or not views else f", {most}{e.docs * views + on_wrong:,} requests"
         told = f"{wrong:,} docs also on another doc's image"
         if e.again and views:
             # most often half to one and a half times their requests before
             before = (e.again + parts) * views
             told += f"; {e.again:,} asked again, most often {before // 2:,} to {3 * before // 2:,} requests more"
         requests += f" ({told})" if wrong else ""
-        if e.expected is not None and views:
-            low, high = (calls + on_wrong for calls in e.expected)
-            requests = f", most often {low:,} to {high:,} of{requests.removeprefix(',')}"
         docs = "" if e.docs is None else f", {e.docs:,} docs{requests}"
         name = e.name if e.verdict == "no" else f"{e.name}_{catalogue.kind}"
         out.append(f"{name}  [{e.type}] {_VERDICTS[e.verdict]}{docs}{': ' + e.reason if e.reason else ''}")
@@ -115,7 +113,6 @@ def lines(catalogue: Catalogue) -> list[str]:
             f"No price for {named}: the data is not on this machine. A run with --limit 20 fetches it; then ask again."
         )
     out += _in_time(catalogue)
-    spec = parse(f"x_{catalogue.kind}")
     if spec is not None and spec.options.quick:
         each = f"at most {catalogue.asked}x"
         told = f"As {catalogue.kind}, each doc is asked {each}, until the 95 % interval of the index is narrow enough (docs/quick.md)."

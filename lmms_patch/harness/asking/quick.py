@@ -157,32 +157,14 @@ def check(session: Session, evaluated: Sequence[int], plan: AskPlan, why: str) -
             f"{name}: {len(sizes):,} clusters of docs, by their sizes worth {worth:.1f}, are too few for the interval of 'target: population'; "
             "type target: benchmark (LMMS_PATCH_TARGET=benchmark)"
         )
-    low, high = expected_calls(docs, spec, options)
     until = f"until the 95 % interval of {spec.kind.name.upper()} is ± {options.precision:g} or less"
     most = "" if options.budget is None else f", at most {options.budget:,} calls"
-    return f"{price}; asked {until}{most}: most often {low:,} to {high:,} calls"
+    return f"{price}; asked {until}{most}: {pilot * views:,} calls or more"
 
 
 def cells_of(spec: WrapSpec) -> tuple[int, ...]:
     """Return how many cells, or segments of a clip, each grid of a task has."""
     return tuple(map(spec.kind.cells, spec.grids))
-
-
-def expected_calls(docs: int, spec: WrapSpec, options: Any) -> tuple[int, int]:
-    """Return the least and the most calls of a typical quick run, from simulated models and benchmarks.
-
-    Args:
-        docs: how many docs there are.
-        spec: what they are asked.
-        options: the task's options.
-    """
-    from lmms_patch.stats.asking import typical_calls
-
-    cells = sum(cells_of(spec))
-    pilot = pilot_of(options.pilot, docs)
-    least, most = typical_calls(docs, cells, pilot, Goal(options.precision, options.target))
-    cap = docs * (1 + cells) if options.budget is None else options.budget
-    return min(least, cap), min(most, cap)
 
 
 class Quick:

@@ -36,8 +36,6 @@ class Entry:
         in_time: verdict and reason of ``_trci4``, which cuts clips in time.
         on_wrong_images: how many of the docs are also asked on another doc's image; None where ``docs`` is not known.
         again: how many of the docs are asked again; None where none is, or ``docs`` is not known.
-        expected: of ``_quick``, how many calls it most often takes, the least and the most, without those on wrong
-            images; None of other ways.
     """
 
     name: str
@@ -47,7 +45,6 @@ class Entry:
     docs: int | None
     on_wrong_images: int | None = None
     again: int | None = None
-    expected: tuple[int, int] | None = None
     in_time: tuple[str, str] = ("no", "")
 
 
@@ -101,21 +98,15 @@ def entry(manager: Any, name: str, spec: WrapSpec) -> Entry:
     # the docs of a group are known only where those of every member are
     known = [facts.docs for facts in members if facts.docs is not None]
     docs = sum(known) if known and len(known) == len(members) else None
-    wrong = again = expected = None
+    wrong = again = None
     if docs is not None and verdict != "no":
         options = [configs.options_over(facts.metadata, spec, facts.name) for facts in members]
         each = [(facts.docs or 0, one) for facts, one in zip(members, options, strict=True)]
         wrong = sum(min(count, one.null) for count, one in each) if spec.kind.has_index else 0
         if spec.asks_again:
             again = sum(_asked_again(spec, one, count) for count, one in each)
-        if spec.options.quick:
-            # needs NumPy and SciPy, which the list of names does not
-            from lmms_patch.harness.asking.quick import expected_calls
-
-            low, high = zip(*(expected_calls(count, spec, one) for count, one in each), strict=True)
-            expected = sum(low), sum(high)
     in_time = _verdict(members, spec_of_suffix(_IN_TIME).of(name))
-    return Entry(name, row["type"], verdict, reason, docs, wrong, again, expected, in_time)
+    return Entry(name, row["type"], verdict, reason, docs, wrong, again, in_time)
 
 
 def _asked_again(spec: WrapSpec, options: Options, docs: int) -> int:
