@@ -63,7 +63,7 @@ def card(
 
     Args:
         base: the task that was pruned.
-        settings: how docs were chosen (``formats.PrunedSettings``).
+        settings: how docs were chosen.
         stopped: why the pruning ended.
         categories: category, docs, removed, percent removed, kept; the last row is the total.
         judged: what the judge says; None where nothing was judged.
