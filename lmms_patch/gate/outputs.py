@@ -104,25 +104,7 @@ def headline(judged: Judgement) -> str:
     return f"{start}{warned} {fact(worst, judged)}{f', and {alike} more' if alike else ''}"
 
 
-# --- for people -----------------------------------------------------------------------------------
-
-
-def text(judged: Judgement, *, every: bool = False) -> str:
-    """Return the verdicts for a terminal: the first line, the counts, what did not pass, and the notes.
-
-    Args:
-        judged: the judgement.
-        every: list what passed, too.
-    """
-    listed = [one for one in ordered(judged) if every or one.verdict != "pass"]
-    passed = len(judged.verdicts) - len(listed)
-    blocks = (
-        f"{headline(judged)}\n{judged.counts}",
-        "\n".join(f"{one.word}: {line(one.rule)}\n  {fact(one, judged)}" for one in listed),
-        "\n".join(f"note: {line(note)}" for note in judged.notes),
-        f"{passed} pass; --all lists what passed" * bool(passed),
-    )
-    return "\n\n".join(filter(None, blocks))
+# --- for people ----------------------------------------------------------------------------------
 
 
 def summary(judged: Judgement) -> str:

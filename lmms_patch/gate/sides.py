@@ -81,9 +81,11 @@ def read(path: Path, judged: Collection[Hashable] = ()) -> tuple[list[Subject], 
         raise RecordError(f"{path}: no wrapped task to judge; ask for one, such as --tasks gqa_rci3")
     newest, older = runs.newest(others)
     named = runs.labels(one.run for one in found)
-    notes = [f"{older} older results in {path} left aside: of each model and task the newest counts"] if older else []
+    notes = [f"{older} older results in {path} left aside: of each model and task the newest counts"] * (older > 0)
     # a verdict rests on the samples, never on numbers that lie beside them
-    return [Subject(replace(one, fresh=True), named[one.run.identity], one.label) for one in newest], notes
+    fresh = [Subject(replace(one, fresh=True), named[one.run.identity], one.label) for one in newest]
+    notes += [f"{one.label}: {said}" for one in fresh for said in getattr(one.result.analysis, "same", ())]
+    return fresh, notes
 
 
 def select(rule: Rule, results: Sequence[Subject]) -> list[Subject]:

@@ -128,17 +128,34 @@ class Figure(Struct, kw_only=True):
     section: Literal["headline", "needs", "runs", "benchmarks", "models", "tst", "magic"]
 
 
+class Piece(Struct, kw_only=True):
+    """A part of a sentence.
+
+    Attributes:
+        case: id of the result that it names; empty: none
+        aside: whether it stands in brackets behind a name
+        numbers: that it gives, by name
+    """
+
+    text: str
+    case: str
+    aside: bool
+    numbers: dict[str, Estimate]
+
+
 class Finding(Struct, kw_only=True):
     """A sentence that the page opens with.
 
     Attributes:
-        kind: which rule made it
+        kind: what it is about
         cases: ids of the results that it is about
+        pieces: the sentence in parts
     """
 
     kind: str
     text: str
     cases: list[str]
+    pieces: list[Piece] = []
 
 
 class Example(Struct, kw_only=True):

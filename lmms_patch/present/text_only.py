@@ -10,7 +10,7 @@ from lmms_patch.present.sheets import number, shown, signed
 from lmms_patch.runs.details import TstDetails
 from lmms_patch.runs.numbers import ALPHA, APART, FOLDS, NEAR, REVERSED, Grouped
 
-State = Literal["learned", "not learned", "withheld", "copied", "unknown"]
+State = Literal["learned", "not learned", "withheld", "copied", "one answer", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Shortcut:
 
     Attributes:
         state: ``learned``: the text answers more than a guess and more than the constant answer. ``withheld``: it does,
-            by copies in reverse. ``copied``: it does, only by copies that may be the same doc twice.
+            by copies in reverse. ``copied``: it does, only by copies that may be the same doc twice. ``one answer``: the
+            constant answer is right in every doc, so nothing else can be learned.
         sentence: the same in words, without the name of the task.
     """
 
@@ -44,6 +45,8 @@ def shortcut(found: TstDetails) -> Shortcut:
             "withheld",
             f"the verdict is withheld ({gets}): {REVERSED[head.withheld]}, which is no shortcut of the language",
         )
+    if head.majority is not None and head.majority >= 1 and len(found.categories) <= 1:
+        return Shortcut("one answer", f"one answer is right in every doc: {gets}")
     if found.chance is not None and head.accuracy.low is not None and head.accuracy.low <= found.chance:
         return Shortcut("not learned", f"no text shortcut: {gets}")
     beyond = null.p < ALPHA if null else head.above.low > 0 and head.p < ALPHA

@@ -16,7 +16,7 @@ from lmms_patch.rci.draws import Native
 from lmms_patch.rci.gates import of_all, of_set, refusal, unlike
 from lmms_patch.rci.grids import grid_of
 from lmms_patch.rci.necessity import necessity
-from lmms_patch.rci.work import Work
+from lmms_patch.rci.work import Work, the_same
 from lmms_patch.runs.details import Settings
 from lmms_patch.runs.numbers import Analysis
 from lmms_patch.runs.tables import Table
@@ -76,6 +76,7 @@ def analyse(
         failed=work.failed,
         asked=table.sampling.part(table.views.per_doc(np.ones(len(table.views.rows), bool))),
         necessity=needs,
+        same=the_same(table),
         own={one.name: work.mean(one.values(table)) for one in table.kind.own} or None,
     )
     for one in work.parts:

@@ -227,18 +227,6 @@ def by_category(run: TaskRun) -> tuple[dict[str, Analysis], str]:
     ), f"{without} docs have no category: they are in no category's numbers" if without else ""
 
 
-def of_category(run: TaskRun, name: str) -> Analysis | None:
-    """Compute the numbers of a category's docs under the run's settings.
-
-    None where this model has no doc of it, too few of a sample were asked, or only the run could aggregate.
-    """
-    settings, _, table = table_of(run, Changes())
-    form = form_of(run, table, settings, sets_of(run))
-    if form is None or name not in category_names(table):
-        return None
-    return _category(run, table, name, form, settings, sets_of(run))
-
-
 def category_names(table: Table) -> list[str]:
     """Return the distinct categories of the docs as sorted texts."""
     return table.docs["category"].drop_nulls().unique().sort().to_list()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from lmms_patch.stats import forms, intervals
 from lmms_patch.stats.chance import FLOORS, constants, expected, guess, pick
 from lmms_patch.stats.forms import Form, Picked
 from lmms_patch.stats.resample import Array, Bools, Estimate, generator
+from lmms_patch.text import clean
 
 GUESSES = 20
 """How many uniform guesses are drawn where their expectation has no closed form (MME, F1)."""
@@ -56,7 +58,7 @@ class Work:
             self.notices.append(
                 f"{table.unscored} of {table.asked_docs} docs have no {table.metric} on {what}: the scorer gave none; they are left out"
             )
-        self.notices += [*failures.cut_or_unread(table), *_the_same(table)]
+        self.notices += failures.cut_or_unread(table)
         if table.groups.by_image and table.groups.clusters is not None:
             ends = [(one.low, one.high) for one in (self.mean(table.full.scores, together=of) for of in (True, False))]
             widths = [high - low for low, high in ends if low is not None and high is not None]
@@ -204,19 +206,16 @@ _MANY = 10
 """From how many docs on it is worth telling what is the same in all of them."""
 
 
-def _the_same(table: Table) -> list[str]:
-    """Say what is the same in all docs, and what that does to the numbers."""
-    docs, out = table.docs, list[str]()
-    gold, prompt = (
-        len(docs) >= _MANY and docs[name].null_count() == 0 and docs[name].n_unique() == 1
-        for name in ("gold", "prompt_digest")
+def the_same(table: Table) -> tuple[str, ...]:
+    """Say what is the same in all docs, and may stand behind the numbers: one gold, one prompt."""
+    golds, places, prompts = (table.docs[name].unique().to_list() for name in ("gold", "gold_at", "prompt_digest"))
+    if (n := len(table)) < _MANY:
+        return ()
+    # of options that are not called by letters, the gold may always stand at one place
+    gold = golds[0] if len(golds) == 1 else ascii_uppercase[places[0] - 1] if len(places) == 1 and places[0] else None
+    option = f"option {gold}" if str(gold) in ascii_uppercase else repr(clean(gold, 40))
+    return (
+        *[f"the gold is {option} in {n} of {n} docs"] * (gold is not None),
+        *["all docs have one prompt: a cell may hide the question itself"]
+        * (table.kind.has_index and len(prompts) == 1 and prompts[0] is not None),
     )
-    if gold:
-        out.append(
-            f"the gold of all {len(docs)} docs is {docs.item(0, 'gold')!r}: a model that always says so is right"
-        )
-    if prompt and table.kind.has_index:
-        out.append(
-            f"all {len(docs)} docs have one prompt: where the question is written in the image, cells cut it, and RCI says nothing of the answer"
-        )
-    return out

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NAME = "_numbers.parquet"
 """What follows a run's date."""
-COMPUTATION = 1
+COMPUTATION = 2
 """Goes up where a number is computed otherwise."""
 _FAULTS = (OSError, ValueError, LookupError, TypeError, AttributeError, pa.ArrowException, msgspec.ValidationError)
 """What a file of numbers raises that is missing, damaged, or of another program."""

@@ -245,6 +245,7 @@ class Analysis:
         hidden: of a task that hides docs' own boxes; None of others.
         lines: of a task that also shows windows between the cells, by grid size; None of others.
         own: the numbers of a method of another package, by name; None of others.
+        same: what is the same in all docs, in words.
     """
 
     metric: str
@@ -268,6 +269,7 @@ class Analysis:
     hidden: Hidden | None = None
     lines: Mapping[GridSize, Lines] | None = None
     own: Mapping[str, Estimate] | None = None
+    same: tuple[str, ...] = ()
 
     @property
     def sets(self) -> Mapping[Key, Grid]:

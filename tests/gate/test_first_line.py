@@ -5,6 +5,7 @@ Nothing is said twice.
 
 import pytest
 
+from lmms_patch.app.commands.gate import text
 from lmms_patch.gate import outputs
 from lmms_patch.gate.formats import Verdict
 from lmms_patch.gate.judge import Judgement
@@ -97,7 +98,7 @@ COUNT = {**OF_VALUE, "level": None, "basis": "number", "least": None}
 def test_the_first_line(one, said):
     made = judged(one)
     assert outputs.headline(made) == said
-    assert outputs.text(made).splitlines()[0] == said
+    assert text(made).splitlines()[0] == said
     assert outputs.summary(made).replace("\\", "").replace("&gt;", ">").replace("&lt;", "<").startswith(said)
 
 
@@ -137,11 +138,11 @@ def test_counts_then_what_failed():
     other = verdict("fail", rule="it needs the image", measure="rci3", metric="rci3", **OF_VALUE, least=0.7)
     made = judged(verdict("pass", rule="passes"), verdict("fail"), other)
     first = "gqa: accuracy 0.690 → 0.607 (-0.083, 95 % -0.151 to -0.016; allowed >= -0.02)"
-    assert outputs.text(made) == (
+    assert text(made) == (
         f"FAIL {first}, and 1 more\n"
         "of 3 verdicts 2 fail, 1 pass (exit status 1)\n\n"
         f"fail: the score does not drop\n  {first}\n"
         "fail: it needs the image\n  gqa: rci3 0.607 (95 % 0.550 to 0.660; allowed >= 0.7)\n\n"
         "1 pass; --all lists what passed"
     )
-    assert "pass: passes" in outputs.text(made, every=True)
+    assert "pass: passes" in text(made, every=True)

@@ -293,8 +293,10 @@ def test_people_see_the_orders_and_the_places(runs):
     """
     shown = commands.show(runs / "b")
     (said,) = (one.text for one in shown.findings)
-    assert said.startswith("Right in every order of the options: sheet (0.707, 95 % interval [")
-    assert said.endswith("of 0.758 asked once, by the place of the gold between 1.000 at A and 0.707 at B).")
+    assert said.startswith("Right in every order of the options: sheet (0.707 [")
+    assert said.endswith(
+        "of 0.758 asked once, by the place of the gold between 1.000 at A and 0.707 at B); 95 % intervals."
+    )
     lines = text(shown).splitlines()
     (row,) = (line.split() for line in lines if line.startswith("sheet_rotate") and " of " in line)
     assert row[1:6] == ["99", "of", "100", "0.758", "0.780"]

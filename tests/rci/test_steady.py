@@ -221,9 +221,9 @@ def test_what_is_the_same_in_all_docs_is_told():
     """One gold, and one prompt, in all of 240 docs; of other docs nothing is told, and of nine neither."""
     _, records, _ = again_run(("cell",), guesses=False)
     same = [{**one, "question": "Which?", "target": "A", "answer": {**one["answer"], "gold": "A"}} for one in records]
-    gold, prompt = (line for line in numbers(same).warnings if "240 docs" in line)
-    assert gold == "the gold of all 240 docs is 'A': a model that always says so is right"
-    assert prompt.startswith("all 240 docs have one prompt: where the question is written in the image, cells cut it")
+    gold, prompt = numbers(same).same
+    assert gold == "the gold is option A in 240 of 240 docs"
+    assert prompt == "all docs have one prompt: a cell may hide the question itself"
     apart = [{**one, "question": f"Which of {i}?"} for i, one in enumerate(records)]
     for docs in (apart, same[:9]):
-        assert not any("is right" in line or "one prompt" in line for line in numbers(docs).warnings)
+        assert numbers(docs).same == ()

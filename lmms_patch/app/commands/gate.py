@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from lmms_patch.app.commands.common import Place, decorated, examples
+from lmms_patch.app.commands.common import Place, decorated, examples, width
 from lmms_patch.errors import PatchError
-from lmms_patch.text import printed
+from lmms_patch.text import line, printed
 
 if TYPE_CHECKING:
     from lmms_patch.gate.judge import Judgement
@@ -104,19 +104,45 @@ def display(
         return judged.status
     encoding = sys.stdout.encoding or "utf-8"
     # coloured last, since ``printed`` takes control characters away
-    shown = [_coloured(printed(outputs.text(judged, every=every), encoding))]
+    most = width() if sys.stdout.isatty() else None
+    shown = [_coloured(printed(text(judged, every=every, most=most), encoding))]
     if os.environ.get("GITHUB_ACTIONS") == "true" and (annotation := outputs.annotation(judged)):
         # a character that the encoding lacks must not end the gate
         shown.append(annotation.encode(encoding, "backslashreplace").decode(encoding))
     try:
-        for line in shown:
-            print(line)
+        for said in shown:
+            print(said)
         sys.stdout.flush()
     except (OSError, ValueError):
         with contextlib.suppress(OSError, ValueError):
             # Python flushes stdout once more at its end, and would fail there with a status of its own
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return judged.status
+
+
+def text(judged: Judgement, *, every: bool = False, most: int | None = None) -> str:
+    """Return the verdicts for a terminal: the first line, the counts, what did not pass, and the notes.
+
+    Args:
+        judged: the judgement.
+        every: list what passed, too.
+        most: characters in a line; None: any, as in the log of a build server, where lines are searched.
+    """
+    from lmms_patch.gate import outputs
+    from lmms_patch.present.terminal.folding import fold
+
+    listed = [one for one in outputs.ordered(judged) if every or one.verdict != "pass"]
+    passed = len(judged.verdicts) - len(listed)
+    told = [(f"{one.word}: {line(one.rule)}", outputs.fact(one, judged)) for one in listed]
+    blocks = (
+        [outputs.headline(judged), judged.counts],
+        [f"{fold(rule, most)}\n{fold(fact, most, '  ', '    ')}" for rule, fact in told],
+        [f"note: {line(note)}" for note in judged.notes],
+        [f"{passed} pass; --all lists what passed"] * bool(passed),
+    )
+    return "\n\n".join(
+        "\n".join(said if "\n" in said else fold(said, most) for said in block) for block in blocks if block
+    )
 
 
 def _coloured(text: str) -> str:

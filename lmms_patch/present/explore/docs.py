@@ -93,7 +93,7 @@ def docs_of(result: Result, blind: Result | None = None) -> pl.DataFrame:
 
 
 def _views(frame: pl.DataFrame, result: Result) -> pl.DataFrame:
-    """Return a row a view, with what the page is told of it, and ``other``: it is of another doc's image beside its own."""
+    """Return a row a view, with what the page tells of views; ``other``: shown on another doc's image beside the doc's."""
     marks = frame.filter(view=0).select("doc_id", "references").explode("references", empty_as_null=True)
     gold = (pl.col("metric") == result.metric) & pl.col("roles").list.contains("gold") & (pl.col("score") > 0)
     best = marks.unnest("references").filter(gold).group_by("doc_id").agg(marks=pl.max("score"))
@@ -158,7 +158,7 @@ def _name(
     relevant: bool | None,
     turn: int | None,
 ) -> str:
-    """Return the name of a view; views of one doc have different names."""
+    """Return the name of a view, which tells the views of a doc apart."""
     moved = "" if turn is None else f", options moved by {turn}"
     boxes = "relevant" if relevant else "adversarial"
     if n is not None and row is not None:

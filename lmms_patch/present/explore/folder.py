@@ -125,7 +125,7 @@ def write(
 
 
 def _hand(folder: Path, name: str, value: Any) -> None:
-    """Write a script that hands a value to the page."""
+    """Write the script by which the page gets a value."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     (folder / "data" / f"{name}.js").write_text(f"arrived({json.dumps(name)}, {text});\n", encoding="ascii")
 
@@ -243,7 +243,7 @@ def _map(analysis: Analysis | None) -> dict[str, Any] | None:
 
 
 def command(result: Result) -> str:
-    """Return the command line that asks a doc again; its id is to follow.
+    """Return the command line to ask a doc again, whose id is to follow.
 
     lmms-eval has no option for one doc; ``--limit 1 --offset N`` asks the doc in row N of the split, which is its id.
     """
@@ -293,7 +293,7 @@ def _side(docs: pl.DataFrame) -> dict[str, Any]:
 
 
 def _aligned(frame: pl.DataFrame | None, main: pl.DataFrame) -> pl.DataFrame | None:
-    """Return the docs of the other run in the order of the listed docs; null where it lacks one."""
+    """Return the docs of the second run in the order of the listed docs; null where a doc is missing there."""
     return None if frame is None else main.select("doc_id").join(frame, on="doc_id", how="left", maintain_order="left")
 
 

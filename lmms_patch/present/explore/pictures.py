@@ -35,7 +35,7 @@ def opened(open_task: OpenTask, base: str) -> OfDoc | str:
 def save(
     of_doc: OfDoc, doc_id: int, path: Path, size: tuple[int | None, int | None], digest: str | None
 ) -> dict[str, str]:
-    """Write the image of a doc, and return its ``file``, or ``why`` there is none: no image, or not the one that the run showed.
+    """Write the image of a doc, and return its ``file``, or ``why`` there is no image, or another than in the run.
 
     Args:
         of_doc: the images of the task.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len
 
-_WORD = re.compile(r"(?:\[[^][]{1,40}\]|\S)+")
+_WORD = re.compile(r"(?:\[[^][]{1,40}\]|\S| (?=%))+")
 """What stands between spaces; an interval such as ``[0.1, 0.3]`` is a word, or the end of one."""
 
 

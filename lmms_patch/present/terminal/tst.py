@@ -157,4 +157,5 @@ def next_steps(tested: Sequence[Result]) -> list[str]:
 
 def notes(result: Result) -> list[str]:
     """Return the meaning of the numbers, a line each."""
-    return [line(f"{result.task}: {one}") for one in text_only.notes(_told(result))]
+    told = [*(result.analysis.same if result.analysis else ()), *text_only.notes(_told(result))]
+    return [line(f"{result.task}: {one}") for one in told]

@@ -253,11 +253,11 @@ def test_a_command_is_shown_whole_or_says_how_long_it_is(tmp_path):
         (
             index_task("toy", grids={3: (0.2, 0.1, 0.3)}, steady=(0.5, 0.4, 0.6), looks=True),
             "What is solved needs no image, one cell or the whole image, none of them mostly, in toy (25 % [20, 30] without its image, 25 % [20, 30] "
-            "on one cell, 25 % [20, 30] only with the whole image, 25 % [20, 30] not solved, 95 % intervals).",
+            "on one cell, 25 % [20, 30] only with the whole image, 25 % [20, 30] not solved); 95 % intervals.",
         ),
         (
             index_task("toy", grids={3: (0.2, 0.1, 0.3)}),
-            "What the docs need was not asked in toy (PCRI +0.20, 95 % interval [+0.10, +0.30], not checked that it looks).",
+            "What the docs need was not asked in toy (PCRI +0.20 [+0.10, +0.30], not checked that it looks); 95 % intervals.",
         ),
         (
             index_task(
@@ -306,7 +306,7 @@ def test_a_quick_run_stands_among_whole_ones_says_so_and_does_not_replace_one(tm
     assert rows_of(found["m"])[0][2] == "−0.200 [−0.300, −0.100]"
     assert rows_of(found["n"])[0][2] == "−0.400 [−0.500, −0.300] sampled"
     assert rows_of(found["o"])[0][2] == "−0.200 [−0.300, −0.100] sampled"
-    told = "What the docs need was not asked in toy (PCRI −{}, 95 % interval [−{}, −{}]{})."
+    told = "What the docs need was not asked in toy (PCRI −{} [−{}, −{}]{}); 95 % intervals."
     assert told.format("0.20", "0.30", "0.10", "") in found["m"]
     assert told.format("0.40", "0.50", "0.30", ", sampled") in found["n"]
     index = (tmp_path / "board" / "index.html").read_text()
