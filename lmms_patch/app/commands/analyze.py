@@ -211,11 +211,11 @@ def _floor(given: Floor | None) -> Floor | None:
 def blocks(run: Sequence[Analyzed], groups: Sequence[Pooled], cells: bool, most: int | None) -> list[str]:
     """Lay out a run's findings, tables, notes and warnings (see ``display``)."""
     from lmms_patch.present.findings import case, findings
-    from lmms_patch.present.terminal import necessity, rci
+    from lmms_patch.present.terminal import rci
 
     shown = rci.recomputed(run)
     found = folded((one.text for one in findings([case(a.result) for a in run])), most)
-    out = [found, rci.table(shown, most), rci.gates(shown, most), necessity.table(shown, most)]
+    out = [found, rci.table(shown, most), rci.chances(shown, most, floors=False)]
     out += [rci.cell_tables(shown)] if cells else []
     out += [rci.pooled_table(groups, most)] if groups else []
     out += [rci.category_table(one, most) for one in run if one.categories]

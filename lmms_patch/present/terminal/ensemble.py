@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lmms_patch.present import sheets
 from lmms_patch.present.sheets import Cell, Column, Heads, number
 from lmms_patch.present.terminal.folding import fold
-from lmms_patch.present.terminal.necessity import percent
+from lmms_patch.present.terminal.rci import percent
 from lmms_patch.rci.ensemble import Ensemble, OneCell, OverModels
 from lmms_patch.runs import reading
 from lmms_patch.runs.catalogue import indices
