@@ -46,9 +46,9 @@ def demo(
 
 
 def display(run: Run, output: Path) -> None:
-    """Print the findings, the table, and where the page is."""
+    """Print the findings, the indices, and where the page is."""
     from lmms_patch.present.terminal import rci
 
     indexed = [one for one in run.shown if one.result.indexed]
     found, page = folded((one.text for one in run.findings), width()), output / "report" / "index.html"
-    say("\n\n".join([found, rci.table(indexed, width()), f"page: {page}"]))
+    say("\n\n".join([found, rci.indices(indexed, width()), f"page: {page}"]))

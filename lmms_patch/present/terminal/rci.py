@@ -20,6 +20,8 @@ from lmms_patch.runs.run import Labelled, Result, Run
 from lmms_patch.stats.resample import LEVEL, Estimate
 from lmms_patch.stats.spatial import CellShares
 
+NARROW = 110
+"""From how many characters in a line on the steady index stands beside RCI; the shares that it is made of always do."""
 BYPASS = "bypass"
 """The host's mark of --predict_only, in place of a metric."""
 SHARE = "%"
@@ -58,6 +60,7 @@ HEADS: dict[str, tuple[str, str]] = {
     "rotate_p": ("p, if even", VALUE),
 }
 """By the name of a number in the catalogue: the head of its column, and how its cells are written; in order."""
+SHARES = ("text{key}", "one{key}", "whole{key}", "unsolved{key}")
 WIDE = {"needs_whole{key}": ("whole/solved", SHARE), "gap{key}": ("full - best", ""), "ceiling": ("ceiling", VALUE)}
 """Further columns of a table of any width."""
 
@@ -81,6 +84,13 @@ def recomputed(analyzed: Sequence[Analyzed]) -> list[Labelled]:
 # --- the tables of a run --------------------------------------------------------------------------
 
 
+def indices(shown: Sequence[Labelled], width: int | None = None) -> str:
+    """Return the index of each task at its finest grid, with the scores that it is made of."""
+    rows = list({row["task"]: row for s in shown for row in _rows(s)[0]}.values())
+    columns = [Column("task"), Column("key", "at"), Column("{index}{key}", f"RCI {_level(shown)}", signed=True)]
+    return _laid_out([*columns, Column("fip", "full"), Column("mpp{key}", "best"), Column("chance")], rows, width)
+
+
 def table(shown: Sequence[Labelled], width: int | None = None) -> str:
     """Return a table for each kind of tasks: what their docs need, the index with its interval, and scores.
 
@@ -100,23 +110,28 @@ def table(shown: Sequence[Labelled], width: int | None = None) -> str:
 
 
 def _table(shown: Sequence[Labelled], width: int | None) -> str:
-    """Return the table of tasks of a kind, a row for each of their keys, and one of the numbers of no key."""
+    """Return the tables of tasks of a kind: what docs need at the finest grid, then a row a key, then numbers of no key."""
     words, level, kind = _words(shown[0]), _level(shown), shown[0].result.kind
     rows, singles = ([row for s in shown for row in _rows(s)[of]] for of in (0, 1))
-    grids = list(dict.fromkeys(row["key"] for row in rows))
-    titled = "text{key}" in rows[0] and len(grids) == 1
     key = "boxes" if kind.regions else "at" if not kind.index else "parts" if words.instead else "grid"
-    columns = [Column("task"), Column("shown"), *[Column("key", key)] * (not titled)]
+    columns = [Column("task"), Column("shown"), Column("key", key)]
     known = {one.name: one for one in catalogue.NUMBERS}
-    for name, (title, form) in (HEADS if width else {**HEADS, **WIDE}).items():
+    left_out = [] if width is None else [*WIDE, "metric", *["{index}{key}_steady"] * (width < NARROW)]
+    for name, (title, form) in {**HEADS, **WIDE}.items():
         head = words.say(title).replace("RCI", "TRCI") if words.instead else title
         signed = name in known and known[name].signed
         columns.append(Column(name, head if form else f"{head} {level}", signed=signed))
     columns += [Column(one.name, f"{one.title} {level}") for s in shown for one in s.result.kind.own]
-    columns += [Column("docs"), *[Column("metric")] * (not width)]
-    made = [_laid_out(columns, some, width) for some in (rows, singles) if some]
-    title = f"{words.say('What the docs need, %')} {level}, {grids[0]}\n" * titled
-    return title + "\n\n".join(made)
+    columns = [one for one in [*columns, Column("docs"), Column("metric")] if one.key not in left_out]
+    made = []
+    if width and any(SHARES[0] in row for row in rows):
+        finest = list({row["task"]: row for row in rows if SHARES[0] in row}.values())
+        grids = ", ".join(dict.fromkeys(str(row["key"]) for row in finest))
+        title = f"{words.say('What the docs need, %')} {level}, {key} {grids}"
+        made.append(f"{title}\n{_laid_out([one for one in columns if one.key in ('task', *SHARES)], finest, width)}")
+        columns = [one for one in columns if one.key not in SHARES]
+    made += [_laid_out(columns, some, width) for some in (rows, singles) if some]
+    return "\n\n".join(made)
 
 
 def _laid_out(columns: Sequence[Column], rows: Sequence[dict[str, Cell]], width: int | None) -> str:
